@@ -29,6 +29,8 @@ CHAT_TEMPLATE = "chat_template.jinja"
 MAX_CONFIG_BYTES = 1_000_000
 MAX_TEMPLATE_BYTES = 64_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
+# Positions used of a model whose positions are rotary: caches are allocated for the whole context of every text.
+MAX_ROTARY_CONTEXT = 8_192
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
@@ -50,6 +52,8 @@ def config_from_json(content: object) -> ModelConfig:
     if family is None:
         raise InvalidValue("model_type", model_type, f"one of {', '.join(map(repr, FAMILIES))}")
     config = family.config_from(content)
+    if config.rotary is not None and config.context_length > MAX_ROTARY_CONTEXT:
+        config = replace(config, context_length=MAX_ROTARY_CONTEXT)
     end = content.get("eos_token_id")
     ends = [special_token("eos_token_id", token_id, config) for token_id in (end if isinstance(end, list) else [end])]
     known = [token_id for token_id in ends if token_id is not None]

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.files import refused, write_json
 from model.checkpoint.family import OPENS
-from model.checkpoint.folder_format import FAMILIES
+from model.checkpoint.folder_format import FAMILIES, MAX_ROTARY_CONTEXT, config_from_json
 
 LLAMA = {
     "model_type": "llama",
@@ -68,6 +68,12 @@ OPEN = rf" \({OPENS}\)$"
 def test_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_json(tmp_path / "config.json", {name: v for name, v in (LLAMA | changes).items() if v is not ...})
     refused(tmp_path, "config.json", f"found {message}")
+
+
+def test_a_longer_context_is_used_up_to_a_limit() -> None:
+    long = config_from_json(LLAMA | {"max_position_embeddings": 131_072}).config
+    assert long.context_length == MAX_ROTARY_CONTEXT == 8_192
+    assert config_from_json(LLAMA).config.context_length == 32
 
 
 def test_all_families_are_named() -> None:
