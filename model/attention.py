@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
-from .heads import HeadMatrices, QueriesKeysValues, product_by_group
+from .head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
 from .norm import RMSNorm
 from .rotary import Rotary
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from model.checkpoint.load import choose_device
 from model.serving.choose_reader import choose_reader
 
-from .ask.roles import prepare_roles
+from .ask.head_roles import prepare_roles
 from .ask.service import Ask
 from .gauges import Gauges
 from .prometheus import Metrics

@@ -60,7 +60,7 @@ def logits_at(text: TextPass, position: int) -> Tensor:
 
 
 class Attribution(NamedTuple):
-    """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``error``)."""
+    """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``difference``)."""
 
     position: int
     token: int
@@ -77,8 +77,8 @@ class Attribution(NamedTuple):
         return float(self.heads.double().sum() + self.mlps.double().sum()) + self.embedding + self.biases
 
     @property
-    def error(self) -> float:
-        """How far the sum of the parts is from the model's own logit."""
+    def difference(self) -> float:
+        """The absolute difference between the sum of the parts and the model's own logit."""
         return abs(self.total - self.logit)
 
 

@@ -96,7 +96,7 @@ def test_attribution(both: Both) -> None:
         assert ours.embedding == pytest.approx(part_of_logit(gpt, stream, added, TOKEN), abs=TOLERANCE)
         assert ours.biases == pytest.approx(biases, abs=TOLERANCE)
         assert ours.logit == pytest.approx(float(answer.logits[0, position, TOKEN]), abs=TOLERANCE)
-        assert ours.error <= 1e-4
+        assert ours.difference <= 1e-4
 
 
 @torch.inference_mode()

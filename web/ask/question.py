@@ -20,6 +20,7 @@ from ..serving.inputs import parse_ids
 from ..settings import MAX_LONG_TEXT_BYTES, Limits
 from .service import Answer, Ask, Inquiry, PendingAnswer
 
+PerHead = list[list[float]]  # [layer][head]
 REQUIRED: Any = object()  # in place of a default
 Bound = Literal["n_layer", "n_head", "vocab_size", "context_length", "n_tokens"]
 
@@ -251,9 +252,8 @@ class Precision(BaseModel):
     served: str
     largest_difference: float | None = Described(
         None,
-        description="If the model is served in another precision: the largest change this makes to the log-probability "
-        "of any token "
-        "of the text, in nats.",
+        description="If the model is served in another precision: the largest change this makes to the "
+        "log-probability of any token of the text, in nats.",
     )
 
 

@@ -5,12 +5,18 @@ module of this folder (see ``question.py``), listed below; and a module in ``web
 answer, listed in ``question_list.mjs`` there.
 """
 
-from .circuits import COMPOSITION, DIFFERENCE, PATCH, PATHS, ROLE_PATHS
+from .attribution import ATTRIBUTION
+from .composition import COMPOSITION
+from .difference import DIFFERENCE
+from .head_roles import ROLES
+from .knockout import KNOCKOUT, REMOVAL
+from .ledger import LEDGER
+from .logit_lens import LOGIT_LENS
+from .one_head import ONE_HEAD
 from .passages import PASSAGES
-from .prediction import ATTRIBUTION, LEDGER, LOGIT_LENS, ONE_HEAD
+from .patching import PATCH
+from .paths import PATHS, ROLE_PATHS
 from .question import Question
-from .removal import KNOCKOUT, REMOVAL
-from .roles import ROLES
 
 QUESTIONS: list[Question] = [
     ROLES,

@@ -22,7 +22,7 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     copying[2][1] = 0.96
     measured = {"scores": scores, "entropy": found.entropy.tolist(), "copying": copying}
     measured |= {"uniform": 0.01, "uniform_entropy": 6.5}
-    monkeypatch.setattr("web.ask.roles.measure_roles", lambda *_: measured)
+    monkeypatch.setattr("web.ask.head_roles.measure_roles", lambda *_: measured)
     server.services.ask.answers.entries.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
     yield measured

@@ -28,7 +28,7 @@ def test_the_parts_of_a_shipped_model_add_up_to_the_logit(name: str) -> None:
     for position in (0, 30, 59):
         token = int(expected[position].argmax())
         found = attribution(text, position=position, token=token)
-        assert found.error <= 1e-4
+        assert found.difference <= 1e-4
         assert found.total == pytest.approx(float(expected[position, token]), abs=1e-3)
         assert found.probability == pytest.approx(float(expected[position].softmax(-1)[token]), abs=1e-4)
 
@@ -38,7 +38,7 @@ def test_a_head_that_is_muted_has_no_part() -> None:
     mask = torch.tensor([[1.0, 0.0], [2.0, 1.0], [1.0, 1.0]])
     text = TextPass(gpt, IDS, mask)
     found = attribution(text, position=9, token=3)
-    assert found.heads[0, 1] == 0 and found.error <= 1e-4
+    assert found.heads[0, 1] == 0 and found.difference <= 1e-4
     muted = head_measures(text, layer=0, head=1, position=9, token=3)
     assert not muted.norm.any() and not muted.attribution.any() and muted.loss_change.abs().max() < 1e-6
     doubled = head_measures(text, layer=1, head=0, position=9, token=3)
@@ -48,7 +48,7 @@ def test_a_head_that_is_muted_has_no_part() -> None:
 
 def test_a_model_without_query_key_and_value_biases() -> None:
     text = TextPass(tiny_gpt(qkv_bias=False, scale_attn_weights=False), IDS)
-    assert attribution(text, position=9, token=3).error <= 1e-4
+    assert attribution(text, position=9, token=3).difference <= 1e-4
     assert ledger(text, layer=1, head=1, query=9, key=0, token=3).scale == 1
 
 
@@ -80,7 +80,7 @@ def test_the_difference_of_two_logits() -> None:
     one, other = (attribution(text, position=9, token=token) for token in (3, 8))
     found = attribution(text, position=9, token=3, against=8)
     assert max_difference(found.heads, one.heads - other.heads) < 1e-5
-    assert found.logit == pytest.approx(one.logit - other.logit, abs=1e-5) and found.error < 1e-5
+    assert found.logit == pytest.approx(one.logit - other.logit, abs=1e-5) and found.difference < 1e-5
     assert found.biases == pytest.approx(one.biases - other.biases, abs=1e-5)
 
 

@@ -34,7 +34,7 @@ MODEL_FLOORS = [
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention", "model.mlp"},
-    {"model.cache", "model.heads", "model.norm", "model.rotary"},
+    {"model.cache", "model.head_tensors", "model.norm", "model.rotary"},
     {"model.config"},
     {"model.errors"},
 ]

@@ -139,9 +139,7 @@ class HeadScores(BaseModel):
     induction: float
     copying: float = Described(
         description="The share of other tokens whose logits the head raises by less than that of the token it looks "
-        "at. "
-        "It is computed "
-        "from the weights, on a sample of tokens."
+        "at. It is computed from the weights, on a sample of tokens."
     )
     entropy: float = Described(description="In bits.")
 

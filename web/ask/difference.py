@@ -1,0 +1,62 @@
+"""The question of how differently each head attends in two texts, models or training steps."""
+
+from typing import Any
+
+from pydantic import Field as Described
+
+from model.lens.difference import attention_difference
+from model.lens.progress import Progress
+
+from .question import HEAD_MASK, MODEL, PROMPT, ModelField, NamedToken, PerHead, Question, TextAnswer, TextField
+from .service import Answer, Inquiry
+
+
+class DifferenceAnswer(TextAnswer):
+    other_model: str
+    other_tokens: list[NamedToken]
+    pairs: list[tuple[int, int]] = Described(
+        description="The positions that are compared, in the text and in the other text."
+    )
+    heads: PerHead = Described(
+        description="The mean total variation distance of the rows of attention weights, 0 to 1."
+    )
+    most: list[list[int]] = Described(
+        description="`[layer][head]`: the index in `pairs` of the query that differs most."
+    )
+    largest: list[tuple[int, int]] = Described(description="All heads as `[layer, head]`, the most different first.")
+
+
+def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
+    other_model = inquiry.models.get("other_model", inquiry.loaded)
+    given = inquiry.values["other"]
+    ids = inquiry.ids if given is None else tuple(given)
+    other_model.read_prompt(ids)  # raises if its vocabulary or context is too small
+    found = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
+    tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
+    return {
+        "other_model": other_model.name,
+        "other_tokens": tokens,
+        "pairs": found.pairs,
+        "heads": found.heads.numpy(),
+        "most": found.most.numpy(),
+        "largest": found.largest(),
+    }
+
+
+DIFFERENCE = Question(
+    "difference",
+    "How differently each head attends in two texts, two models or two training steps.",
+    [
+        PROMPT,
+        TextField("other", "Another text; the same one by default.", default=None, ids="other_tokens"),
+        MODEL,
+        ModelField(
+            "other_model",
+            "Another model with as many layers and heads, or a training step (NAME@STEP); the same one by default.",
+        ),
+        HEAD_MASK,
+    ],
+    "The mean total variation distance of each head's attention weights, and all heads, the most different first.",
+    DifferenceAnswer,
+    answer_difference,
+)

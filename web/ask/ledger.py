@@ -1,0 +1,106 @@
+"""The question of how one attention weight and its part of a logit are computed, number by number."""
+
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model.errors import InvalidValue
+from model.lens.attribution import attention_at
+from model.lens.ledger import ledger
+from model.lens.progress import Progress
+
+from ..settings import Limits
+from .prediction import TOKEN, named, position_of, token_of
+from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, Question, TextAnswer
+from .service import Answer, Inquiry
+
+
+class LedgerErrors(BaseModel):
+    weights: float = Described(description="In the row of attention weights, compared with the model's own.")
+    context: float = Described(description="In the context vector, compared with the model's own.")
+    logit: float = Described(
+        description="In the sum of the head's part and the rest, compared with the model's own logit."
+    )
+
+
+class LedgerAnswer(TextAnswer):
+    """Vectors have ``head_dim`` numbers; rows have one number for each key up to the query."""
+
+    layer: int
+    head: int
+    position: tuple[int, int] = Described(description="The positions of the query and the key.")
+    token: NamedToken
+    query: list[float]
+    key: list[float]
+    products: list[float]
+    score: float
+    scale: float
+    n_masked: int = Described(description="The number of later tokens, whose scores are minus infinity.")
+    scaled: list[float] = Described(description="The row of scores, scaled.")
+    largest: float
+    exponentials: list[float]
+    denominator: float
+    weights: list[float]
+    mask: float = Described(description="The head mask's factor; 1 without one.")
+    value: list[float]
+    weighted: list[float]
+    context: list[float]
+    reading: list[float] = Described(
+        description="What a 1 in each component of the context vector would add to the logit."
+    )
+    terms: list[float]
+    part: float = Described(description="What this key adds to the logit.")
+    parts: list[float] = Described(description="What each key adds to the logit.")
+    head_part: float
+    rest: float = Described(description="What everything but this head adds to the logit.")
+    logit: float
+    probability: float
+    errors: LedgerErrors
+
+
+def check_ledger(inquiry: Inquiry, _limits: Limits) -> None:
+    query, key = position_of(inquiry, "query"), inquiry.values["key"]
+    if key is not None and key > query:
+        raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")
+
+
+def answer_ledger(inquiry: Inquiry, _progress: Progress) -> Answer:
+    layer, head, key = (inquiry.values[name] for name in ("layer", "head", "key"))
+    query = position_of(inquiry, "query")
+    if key is None:
+        key = int(attention_at(inquiry.text, layer, query).weights[head].argmax())
+    token = token_of(inquiry, query)
+    found = ledger(inquiry.text, layer=layer, head=head, query=query, key=key, token=token)._asdict()
+    numbers = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in found.items()}
+    return {"layer": layer, "head": head, "position": [query, key], "token": named(inquiry, token), **numbers}
+
+
+LEDGER = Question(
+    "ledger",
+    "Every number between one query, one key of a head and the logit of the next token.",
+    [
+        PROMPT,
+        MODEL,
+        LAYER,
+        HEAD,
+        Field(
+            "query",
+            "The position of the query, counted from 0; the last by default.",
+            int,
+            default=None,
+            below="n_tokens",
+        ),
+        Field(
+            "key",
+            "The position of the key; by default the one with the largest attention weight.",
+            int,
+            default=None,
+            below="n_tokens",
+        ),
+        TOKEN,
+        HEAD_MASK,
+    ],
+    "The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's own.",
+    LedgerAnswer,
+    answer_ledger,
+    check_ledger,
+)

@@ -1,0 +1,74 @@
+"""The question of what each layer of a model would have predicted."""
+
+from pydantic import Field as Described
+
+from model.errors import InvalidValue
+from model.lens.logit_lens import logit_lens
+from model.lens.progress import Progress
+
+from ..settings import Limits
+from .question import HEAD_MASK, MODEL, PROMPT, Field, ProbableToken, Question, TextAnswer
+from .service import Answer, Inquiry
+
+MAX_TOP = 20
+
+
+class Reading(ProbableToken):
+    kl: float = Described(description="KL(the model's prediction || this reading), in nats.")
+    answer: float = Described(description="The probability that this reading gives to the model's most probable token.")
+    top: list[ProbableToken]
+
+
+class LogitLensAnswer(TextAnswer):
+    layers: list[list[Reading]] = Described(
+        description="`[n_layer + 1][position]`: after the embeddings, then after each layer."
+    )
+    decided: list[int] = Described(
+        description="`[position]`: the earliest entry of `layers` from which the most probable token stays the same."
+    )
+
+
+def n_top(inquiry: Inquiry) -> int:
+    return int(min(inquiry.values["top"], inquiry.loaded.config.vocab_size))
+
+
+def check_logit_lens(inquiry: Inquiry, limits: Limits) -> None:
+    top = n_top(inquiry)
+    n_tokens = (inquiry.loaded.config.n_layer + 1) * len(inquiry.ids) * top
+    if n_tokens > limits.max_json_weights:
+        sent = f"these are {n_tokens:,} tokens, and at most {limits.max_json_weights:,} are sent"
+        raise InvalidValue("top", top, f"smaller for this text: {sent}")
+
+
+def answer_logit_lens(inquiry: Inquiry, progress: Progress) -> Answer:
+    found = logit_lens(inquiry.text, k=n_top(inquiry), progress=progress)
+    texts = {token.id: token.text for token in inquiry.loaded.tokens(found.ids.flatten().unique().tolist())}
+    layers = []
+    rows = zip(found.ids.tolist(), found.probabilities.numpy(), found.kl.numpy(), found.answer.numpy(), strict=True)
+    for ids, probabilities, kl, answer in rows:
+        readings = []
+        for t, chosen in enumerate(ids):
+            top = [
+                {"id": token, "text": texts[token], "probability": p}
+                for token, p in zip(chosen, probabilities[t], strict=True)
+            ]
+            readings.append({**top[0], "kl": kl[t], "answer": answer[t], "top": top})
+        layers.append(readings)
+    return {"layers": layers, "decided": found.decided.numpy()}
+
+
+LOGIT_LENS = Question(
+    "logit-lens",
+    "What each layer of a model would have predicted at each position if it had been the last.",
+    [
+        PROMPT,
+        MODEL,
+        Field("top", "How many of the most probable tokens to name.", int, default=5, least=1, most=MAX_TOP),
+        HEAD_MASK,
+    ],
+    "After the embeddings and after each layer, for each position: the most probable tokens, and the KL divergence of "
+    "the model's prediction from this one, in nats.",
+    LogitLensAnswer,
+    answer_logit_lens,
+    check_logit_lens,
+)

@@ -1,0 +1,94 @@
+"""The question of what one head takes from each token for one prediction."""
+
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model.lens.one_head import head_measures
+from model.lens.progress import Progress
+
+from .prediction import POSITION, TOKEN, PredictionAnswer, named, position_of, token_of
+from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
+from .service import Answer, Inquiry
+
+
+class KeyMeasures(NamedToken):
+    position: int
+    weight: float = Described(description="The attention weight.")
+    norm: float = Described(description="The norm of weight * value * W_O (Kobayashi et al. 2020).")
+    attribution: float = Described(description="What that vector adds to the logit.")
+    loss_change: float = Described(description="In nats, when this weight is set to 0 and the others are unchanged.")
+
+
+class HeadSums(BaseModel):
+    weight: float
+    norm: float = Described(description="The norm of the sum of the vectors, which may cancel.")
+    attribution: float = Described(description="What the head adds to the logit.")
+    loss_change: float = Described(description="The sum over all edges, each cut on its own.")
+
+
+class Correlation(BaseModel):
+    measures: tuple[str, str]
+    spearman: float | None = Described(description="The rank correlation over the keys; null where it is undefined.")
+
+
+class WithoutHead(BaseModel):
+    loss_change: float = Described(
+        description="The change for this token in nats, with the head removed at all positions."
+    )
+    text_loss_change: float | None = Described(description="The change for the text, in nats per predicted token.")
+
+
+class HeadAnswer(PredictionAnswer):
+    layer: int
+    head: int
+    keys: list[KeyMeasures]
+    sums: HeadSums
+    correlations: list[Correlation] = Described(
+        description="For all pairs of measures. When compared with a weight or a norm, a signed measure is replaced by "
+        "its magnitude."
+    )
+    without_head: WithoutHead
+
+
+KEY_MEASURES = ("weight", "norm", "attribution", "loss_change")
+
+
+def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
+    layer, head, position = inquiry.values["layer"], inquiry.values["head"], position_of(inquiry)
+    token = token_of(inquiry, position)
+    found = head_measures(inquiry.text, layer=layer, head=head, position=position, token=token, progress=progress)
+    measures = zip(*(getattr(found, name).tolist() for name in KEY_MEASURES), strict=True)
+    tokens = inquiry.loaded.tokens(inquiry.ids[: position + 1])
+    keys = [
+        {"position": i, **token._asdict(), **dict(zip(KEY_MEASURES, values, strict=True))}
+        for i, (token, values) in enumerate(zip(tokens, measures, strict=True))
+    ]
+    return {
+        "layer": layer,
+        "head": head,
+        "position": position,
+        "token": named(inquiry, token),
+        "logit": found.logit,
+        "probability": found.probability,
+        "keys": keys,
+        "sums": {
+            "weight": float(found.weight.sum()),
+            "norm": found.output_norm,
+            "attribution": float(found.attribution.sum()),
+            "loss_change": float(found.loss_change.sum()),
+        },
+        "correlations": [{"measures": pair, "spearman": value} for pair, value in found.correlations().items()],
+        "without_head": {"loss_change": found.removed.token, "text_loss_change": found.removed.text},
+    }
+
+
+ONE_HEAD = Question(
+    "head",
+    "What one head takes from each token for one prediction, in four measures.",
+    [PROMPT, MODEL, LAYER, HEAD, POSITION, TOKEN, HEAD_MASK],
+    "For each key its attention weight, value-weighted norm, part of the logit, and the change of the loss when that "
+    "edge is cut; the sums and rank correlations of these measures; and the change of the loss without the head.",
+    HeadAnswer,
+    answer_head,
+    endpoint_name="head_lenses",
+)
