@@ -26,7 +26,7 @@ from web.page.blocks import LAUNCH, build
 from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
-from web.runs.routes import run_routes
+from web.runs.routes import RunRoutes
 from web.services import Services, check, make_services
 from web.serving.budget import share_heaps
 from web.training.routes import train_routes
@@ -44,7 +44,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
-        *run_routes(services.snapshots, services.runs, services.page_workers).routes,
+        *RunRoutes(services.snapshots, services.runs, services.page_workers).router().routes,
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),

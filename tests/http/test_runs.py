@@ -76,13 +76,13 @@ def test_the_logits_of_every_step(server: Server) -> None:
         assert len(rows) == min(3, len(run.ids) - position)  # fewer at the end of the text
         np.testing.assert_allclose(rows, expected[position : position + 3], atol=1e-5)
     for position in (-1, len(run.ids)):
-        assert httpx.get(f"{server.url}/look/{run.id}/logits/{position}").status_code == 404
+        assert httpx.get(f"{server.url}/look/{run.id}/logits/{position}").status_code == 400
 
 
 @pytest.mark.parametrize("path", ["heads/4/0", "heads/0/6", "heads/-1/0", "heads/3/3"])
 def test_heads_that_are_not_there(server: Server, path: str) -> None:
     run = written(server.services.runs, server.services.served.models["tiny"], 2)
-    assert httpx.get(f"{server.url}/look/{run.id}/{path}").status_code == 404
+    assert httpx.get(f"{server.url}/look/{run.id}/{path}").status_code == 400
 
 
 @pytest.mark.parametrize("limit", [run_module.MAX_RUN_BYTES, 100])
@@ -100,7 +100,7 @@ def test_what_one_query_looks_at_in_every_picture(server: Server, limit: int, mo
         for content in (answer.content, again.content):
             np.testing.assert_allclose(np.frombuffer(content, np.float32), expected, atol=1e-5)
     for q in (-1, len(run.ids)):
-        assert httpx.get(f"{server.url}/look/{run.id}/queries/{q}").status_code == 404
+        assert httpx.get(f"{server.url}/look/{run.id}/queries/{q}").status_code == 400
 
 
 def test_the_vocabulary(server: Server) -> None:

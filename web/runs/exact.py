@@ -7,7 +7,7 @@ from operator import attrgetter
 from torch import Tensor
 
 from model import LoadedModel
-from model.lens.pictures import last_rows, layers_of, picture
+from model.lens.pictures import NotInText, last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
@@ -43,7 +43,7 @@ class ExactNumbers:
         self.text_passes.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
-        """Rows of a picture (``model.lens.pictures``) from ``start`` on. Raises ``ValueError`` if there is none."""
+        """Rows of a picture (``model.lens.pictures``) from ``start`` on. Raises ``NotInText`` if there is none."""
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
@@ -54,7 +54,7 @@ class ExactNumbers:
         return run.recording.picture(layer, column, start, recompute)
 
     def query(self, run: Run, query: int) -> bytes:
-        """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``ValueError`` if there is none."""
+        """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``NotInText`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
             text_pass = self.text_pass(run, n_rows)
@@ -66,11 +66,11 @@ class ExactNumbers:
         """The logits at ``position`` and after it; the next token was drawn from each.
 
         At most ``count`` rows of ``vocab_size``: fewer where the text ends, or where there would be more numbers than
-        ``MAX_LOGITS``. Raises ``ValueError`` if there is no such token.
+        ``MAX_LOGITS``. Raises ``NotInText`` if there is no such token.
         """
         n_tokens = len(run.readable_ids)
         if not 0 <= position < n_tokens:
-            raise ValueError(f"there is no token {position}: the text has {len(run.ids)}")
+            raise NotInText(f"There is no token {position}; the text has {len(run.ids)}.")
         most = max(1, MAX_LOGITS // run.loaded.config.vocab_size)
         stop = min(position + max(1, min(count, most)), n_tokens)
         recent = {place: logits for place, logits in list(run.recent_logits) if position <= place < stop}
