@@ -13,7 +13,7 @@ import gradio as gr
 from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 from web import settings
 from web.api import mcp
 from web.api.errors import answer_bad_body, answer_busy
@@ -26,9 +26,9 @@ from web.page.blocks import LAUNCH, build
 from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
+from web.process_memory import share_heaps
 from web.runs.routes import RunRoutes
 from web.services import Services, check, make_services
-from web.serving.budget import share_heaps
 from web.training.routes import train_routes
 from web.training.trainings import Trainings
 

@@ -1,4 +1,4 @@
-"""Errors in checkpoints, prompts and arguments, each with a message for the person who supplied them."""
+"""Errors in checkpoints, prompts and arguments, with messages for whoever supplied them; a server's refusals."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,14 @@ from pathlib import Path
 
 MAX_FOUND = 500  # characters of a checkpoint's own content that an error repeats
 MAX_SHOWN = 60  # characters of any other value that an error repeats
+
+
+class Busy(Exception):
+    """The queue is full."""
+
+
+class Closed(Exception):
+    """The engine accepts no more requests."""
 
 
 class CheckpointError(Exception):

@@ -1,6 +1,4 @@
-"""Which client a request belongs to: one rule for turns, budgets, connections and wrong API keys. Also the
-path that it asks for.
-"""
+"""Which client a request belongs to: one rule for turns, budgets, connections and wrong API keys."""
 
 import secrets
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -29,13 +27,6 @@ def client_of(request: HasClient) -> str | None:
 def client_in(scope: Scope) -> str | None:
     """``client_of`` for a request that is not parsed yet, after ``set_client_address`` has updated its scope."""
     return client_at(scope["client"][0]) if scope.get("client") else None
-
-
-def path_of(scope: Scope) -> str:
-    """The path below the root path, as the routes see it."""
-    root = scope.get("root_path", "").rstrip("/")
-    path: str = scope["path"]
-    return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
 def client_at(host: str) -> str:

@@ -11,10 +11,11 @@ from model.serving.choose_reader import choose_reader
 from .ask.head_roles import prepare_roles
 from .ask.service import Ask
 from .gauges import Gauges
+from .process_memory import keep_all_objects, trim_heap
 from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
-from .serving.budget import Budget, budget_for, keep_all_objects, trim_heap
+from .serving.budget import Budget, budget_for
 from .serving.chat_templates import Templates
 from .serving.engines import Engines
 from .serving.remote_engine import parse_addresses

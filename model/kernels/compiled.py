@@ -101,9 +101,8 @@ class CompiledGPT:
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
-        self.chances = np.empty(
-            config.vocab_size, np.float32
-        )  # unnormalised probabilities, scratch memory for sampling
+        # Unnormalised probabilities, scratch memory for sampling.
+        self.chances = np.empty(config.vocab_size, np.float32)
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
         self.arguments = (shape, weights, memory)
         self.threads = ThreadChooser(max_threads)

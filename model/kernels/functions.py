@@ -8,9 +8,8 @@ from .jit import EXACT, REORDER, compiled
 LOG2_E = np.float32(1.4426950408889634)
 LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
 LEAST, MOST = np.float32(-87.0), np.float32(88.0)  # beyond these, e^x leaves the range of normal float32 numbers
-ROUNDING = np.float32(
-    12_582_912.0
-)  # 1.5 * 2^23: adding a number to it rounds the number to an integer in the lowest bits
+# 1.5 * 2^23: adding a number to it rounds the number to an integer in the lowest bits.
+ROUNDING = np.float32(12_582_912.0)
 ROUNDING_BITS = np.int32(0x4B400000)
 EXPONENT_BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
 SQRT_2_OVER_PI, GELU_CUBIC = np.float32(0.7978845608028654), np.float32(0.044715)

@@ -253,9 +253,8 @@ def quantize(x, out):
     """
     most = np.int32(0)
     for i in range(len(x)):
-        most = max(
-            most, bits_of(x[i]) & SIZE
-        )  # as integers, magnitudes have the same order as floats, with NaN the largest
+        # As integers, magnitudes have the same order as floats, with NaN the largest.
+        most = max(most, bits_of(x[i]) & SIZE)
     size = float_of(most)
     if size < LEAST:
         size = LEAST

@@ -108,9 +108,8 @@ def attention_without_weights(x: Tensor) -> Attention:
 
 def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
     """The mean token embedding ``(C,)`` of a word, scaled to length 1, or None if the model cannot read it."""
-    texts = (
-        (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)
-    )  # most BPE tokens of words begin with a space
+    # Most BPE tokens of words begin with a space.
+    texts = (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)
     for text in texts:
         try:
             ids = loaded.tokenizer.encode(text)

@@ -156,9 +156,8 @@ class BytePairEncoding:
             first, *others = (self.encode(part) for part in text.split(END_OF_TEXT))
             return first + [token_id for part in others for token_id in (self.end_of_text_id, *part)]
         words = split_into_bytes(text)
-        merged = {
-            word: self.merge_word(word) for word in set(words)
-        }  # each distinct word once: merges never cross words
+        # Each distinct word once: merges never cross words.
+        merged = {word: self.merge_word(word) for word in set(words)}
         return [self.ids[token] for word in words for token in merged[word]]
 
     def merge_word(self, word: Word) -> Word:

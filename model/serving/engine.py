@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
+from ..errors import Busy, Closed
 from ..generate import GenerationRequest
 from ..loaded import LoadedModel
-from .fair_queue import Busy, FairQueue
+from .fair_queue import FairQueue
 from .reader import Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 from .torch_reader import TorchReader
@@ -19,10 +20,6 @@ log = logging.getLogger(__name__)
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
 MANY = 4  # texts being written; a step for so many takes longer than an extra pass for prompts alone
-
-
-class Closed(Exception):
-    """The engine accepts no more requests."""
 
 
 class Engine:

@@ -4,9 +4,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
-
-class Busy(Exception):
-    """The queue is full."""
+from ..errors import Busy
 
 
 class Waiting(Protocol):

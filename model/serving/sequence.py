@@ -92,12 +92,10 @@ class TextSequence(Continuation):
         never, self.n_drawable = request.never_drawn, loaded.config.vocab_size - len(request.never_drawn)
         # Whether ``Reading.choose`` can draw: rows without a token must be the last ones of the vocabulary.
         self.is_plain = request.sampling.is_plain and (not never or never[0] == self.n_drawable)
-        self.ids = list(
-            request.prompt
-        )  # all tokens to read: the prompt and the written tokens, or the newer part of these
-        self.n_given = len(
-            self.ids
-        )  # how many of ``ids`` were given: the prompt, or the tokens kept by a context shift
+        # All tokens to read: the prompt and the written tokens, or the newer part of these.
+        self.ids = list(request.prompt)
+        # How many of ``ids`` were given: the prompt, or the tokens kept by a context shift.
+        self.n_given = len(self.ids)
         self.n_reported = 0  # how many of the given tokens were reported
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step

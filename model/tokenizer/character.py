@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from ..errors import Mismatch, UnknownCharacters, shorten
 from .base import Spec, Tokenizer, added_tokens, check_distinct, check_id, check_post_processor, part_type
 
-ANY_CHARACTER = (
-    "(?m).",
-    "(?m:.)",
-    r"[\s\S]",
-    r"[\S\s]",
-)  # as Oniguruma writes it, where ``m`` is "dot matches line breaks"
+# As Oniguruma writes it, where ``m`` is "dot matches line breaks".
+ANY_CHARACTER = ("(?m).", "(?m:.)", r"[\s\S]", r"[\S\s]")
 
 
 class CharTokenizer(Tokenizer):

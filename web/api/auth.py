@@ -19,7 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted
 
-from ..client import client_in, path_of
+from ..client import client_in
+from ..request_path import path_of
 
 MAX_FORM_BYTES = 4_096
 LONGEST_WAIT = 30  # seconds by which the answer to a wrong key is delayed
@@ -54,9 +55,8 @@ class WrongKeys:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
-        self.wrong: OrderedDict[str, tuple[int, float]] = (
-            OrderedDict()
-        )  # by client: the number of wrong keys, and the time of the last
+        # By client: the number of wrong keys, and the time of the last.
+        self.wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def seconds_to_wait(self, client: str) -> int:
         """The delay of this client's next wrong key."""

@@ -21,10 +21,8 @@ from .errors import as_api_error
 from .schema import CompletionRequest
 
 DEFAULT_MAX_TOKENS = 16  # OpenAI's default
-TOKEN_BYTES, TOP_BYTES = (
-    400,
-    120,
-)  # the memory that a token takes until it is sent, and that of each of its alternatives
+TOKEN_BYTES = 400  # the memory that a token takes until it is sent
+TOP_BYTES = 120  # the memory that each of its alternatives takes
 
 
 @dataclass

@@ -11,11 +11,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from model import InputError
-from model.errors import shorten
+from model.errors import Busy, Closed, shorten
 from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
 
 from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom

@@ -8,8 +8,7 @@ import gradio as gr
 from pydantic import ValidationError
 
 from model import InputError, LoadedModel
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed
 
 from ..ask.turns import OutOfTime
 from ..client import client_of

@@ -48,9 +48,8 @@ def parts_of(question: Question) -> list[Field]:
     """The fields of a question's body, in the order in which its endpoint takes them."""
     parts = [part for field in question.fields for part in field.parts]
     ids = {field.ids for field in question.fields if isinstance(field, TextField)}
-    return sorted(
-        parts, key=lambda part: part.name in ids
-    )  # ids come last, since endpoints are rarely called with them
+    # Ids come last, since endpoints are rarely called with them.
+    return sorted(parts, key=lambda part: part.name in ids)
 
 
 def body_of(question: Question) -> type[Body]:

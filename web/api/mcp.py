@@ -15,7 +15,7 @@ from typing import Any
 import gradio as gr
 from gradio_client import Client
 
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 
 from ..client import client_of, headers_for
 from ..serving.workers import Workers

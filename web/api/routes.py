@@ -14,9 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel, __version__
-from model.errors import shorten
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed, shorten
 
 from ..client import client_of
 from ..services import Services
@@ -45,12 +43,11 @@ from .streaming import LEFT, Stream, then, unless_client_leaves
 from .tokens import detokenize, tokenize
 
 # Names in the metrics.
-COMPLETIONS, CHAT, EMBEDDINGS, ATTENTION = (
-    "/v1/completions",
-    "/v1/chat/completions",
-    "/v1/embeddings",
-    "/v1/attention",
-)
+COMPLETIONS = "/v1/completions"
+CHAT = "/v1/chat/completions"
+EMBEDDINGS = "/v1/embeddings"
+ATTENTION = "/v1/attention"
+
 PIECE = 32_768  # bytes of an answer that are sent at a time, so that little waits unsent for a slow client
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
@@ -174,9 +171,8 @@ def v1(services: Services) -> FastAPI:
             stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
             if first is None:
                 return LEFT
-            on_end = (
-                stack.pop_all().aclose
-            )  # the response outlives this function, so the memory reserved for it must too
+            # The response outlives this function, so the memory reserved for it must too.
+            on_end = stack.pop_all().aclose
         return Stream(then(first, send()), on_end, services.limits, media_type=JSON if as_json else BINARY)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import LoadedModel
-from model.errors import InvalidValue
+from model.errors import Busy, InvalidValue
 from model.lens.head_roles import (
     CHANCE,
     CLEAR_COPYING,
@@ -26,9 +26,8 @@ from model.lens.head_roles import (
     sampled_tokens,
 )
 from model.lens.progress import Cancelled, Progress, ignore
-from model.serving.fair_queue import Busy
 
-from ..serving.budget import trim_heap
+from ..process_memory import trim_heap
 from .question import MODEL, ModelAnswer, Question
 from .service import Answer, Ask, Inquiry
 from .turns import lower_priority

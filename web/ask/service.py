@@ -12,11 +12,11 @@ import orjson
 from torch import Tensor
 
 from model import InputError, LoadedModel
+from model.errors import Busy
 from model.gpt import GPT
 from model.lens.float32 import served_difference
 from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
-from model.serving.fair_queue import Busy
 
 from ..bounded_cache import BoundedCache
 from ..prometheus import Metrics

@@ -12,9 +12,9 @@ from concurrent.futures import Future
 import torch
 
 from model import InputError
+from model.errors import Busy, Closed
 from model.lens.progress import Cancelled, Progress
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy, FairQueue
+from model.serving.fair_queue import FairQueue
 
 log = logging.getLogger(__name__)
 

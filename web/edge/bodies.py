@@ -14,7 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..api.errors import ApiError, RefusedBody, as_api_error
-from ..client import client_in, path_of
+from ..client import client_in
+from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
 
 GRADIO = "/gradio_api/"

@@ -11,7 +11,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..api.errors import RefusedBody, as_api_error
 from ..ask.question import BodyLimit
 from ..ask.table import QUESTIONS
-from ..client import client_in, path_of
+from ..client import client_in
+from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
 from ..settings import Limits
 

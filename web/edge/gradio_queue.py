@@ -25,7 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted, shorten
 
-from ..client import client_in, path_of
+from ..client import client_in
+from ..request_path import path_of
 from ..serving.budget import NoRoom
 from ..serving.uncollected_answers import UncollectedAnswers
 from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits

@@ -13,9 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import StreamingResponse
 
 from model import InputError
-from model.errors import shorten
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed, shorten
 
 from ..client import client_of
 from ..services import Services

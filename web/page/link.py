@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from model import InputError, LoadedModel, PromptError
-from model.errors import InvalidValue
-from model.serving.fair_queue import Busy
+from model.errors import Busy, InvalidValue
 
 from ..runs.run import Run
 from ..services import Services

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel
-from model.errors import InvalidValue, counted, shorten
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed, InvalidValue, counted, shorten
 
 from ..runs.run import Run
 from ..runs.store import RunWriter

@@ -1,22 +1,20 @@
 """One budget in bytes for all data in flight: request bodies, unread responses and texts being recorded."""
 
-import ctypes
 import gc
-import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 
+from ..process_memory import trim_heap
 from ..settings import KEPT_BYTES, Limits
 
 MEGABYTE = 1_000_000
 SHARE = 2  # one client may hold the whole budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
-M_ARENA_MAX = -8  # in glibc's malloc.h
 IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held
 
 
@@ -82,31 +80,3 @@ class Budget:
 def budget_for(limits: Limits) -> Budget:
     """The budget for data in flight: the operator's limit, less what the caches may hold."""
     return Budget(limits.memory_budget_mb * MEGABYTE - KEPT_BYTES)
-
-
-def keep_all_objects() -> None:
-    """Exempt all existing objects from garbage collection: scanning them would pause the whole process."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # a body of many lists must not trigger a hundred collections
-    trim_heap()
-
-
-def share_heaps() -> None:
-    """Let all threads share two heaps. Call this before any thread starts.
-
-    By default, glibc gives each thread its own heap, and the others cannot use memory freed in it.
-    """
-    if set_option := of_glibc("mallopt"):
-        set_option(M_ARENA_MAX, 2)
-
-
-def trim_heap() -> None:
-    """Return freed memory to the system: by itself, glibc keeps any that lies below memory still in use."""
-    if trim := of_glibc("malloc_trim"):
-        trim(0)
-
-
-def of_glibc(name: str) -> Callable[..., int] | None:
-    """A function of glibc, or None if the C library is a different one, which does not need it."""
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

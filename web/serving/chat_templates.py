@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import model
-from model.errors import readable
-from model.serving.fair_queue import Busy
+from model.errors import Busy, readable
 
 from ..bounded_cache import BoundedCache
 from ..settings import without_secrets

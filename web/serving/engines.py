@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from model import GenerationRequest, LoadedModel
+from model.errors import Closed
 from model.gpt import GPT
-from model.serving.engine import Closed, Engine
+from model.serving.engine import Engine
 from model.serving.reader import Reader
 
+from ..process_memory import trim_heap
 from ..prometheus import Metrics
 from ..settings import Limits
-from .budget import trim_heap
 from .generation import Generation
 from .remote_engine import EngineAddress, RemoteEngine, check_sent
 from .zero_gpu import ZeroGpuEngine
@@ -158,6 +159,5 @@ class Engines:
         until = time.monotonic() + grace + 5.0  # the step in progress may take long
         for thread in self.threads:
             while thread.is_alive() and (left := until - time.monotonic()) > 0:
-                thread.join(
-                    min(left, 1.0)
-                )  # short waits, since a second signal that arrives just before one is handled after it
+                # Short waits, since a second signal that arrives just before one is handled after it.
+                thread.join(min(left, 1.0))

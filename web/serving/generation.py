@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from model import GenerationRequest, Step
-from model.serving.engine import Closed, Engine
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed
+from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, is_last
 
 from ..prometheus import Metrics

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from model import GenerationRequest, InputError, LoadedModel, PromptError
+from model.errors import Busy
 from model.generate import FinishReason
 from model.sampling import SamplingSettings
 from model.serving.engine import Engine
-from model.serving.fair_queue import Busy
 from model.serving.read_along import ReadAlong
 from model.serving.sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
 

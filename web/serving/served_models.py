@@ -24,9 +24,8 @@ from model.errors import readable
 from ..settings import CHECKPOINTS, Settings
 
 LEAST_HASH = 16  # hex digits: enough to tell one checkpoint from another
-VISITOR: ContextVar[str] = ContextVar(
-    "visitor", default=""
-)  # the secret in the cookie of the visitor whose request is being answered
+# The secret in the cookie of the visitor whose request is being answered.
+VISITOR: ContextVar[str] = ContextVar("visitor", default="")
 METRICS_NAME = "private"
 
 
@@ -43,9 +42,8 @@ class PrivateModels:
 
     def __init__(self) -> None:
         self.by_visitor: dict[str, PrivateModel] = {}
-        self.names: set[str] = (
-            set()
-        )  # all names ever used, so that none of them becomes visible to everyone after its model is gone
+        # All names ever used, so that none of them becomes visible to everyone after its model is gone.
+        self.names: set[str] = set()
         self.lock = threading.Lock()
 
     def add(self, visitor: str, loaded: model.LoadedModel, folder: Path) -> None:

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from model.serving.fair_queue import Busy, FairQueue
+from model.errors import Busy
+from model.serving.fair_queue import FairQueue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,9 +63,8 @@ class Workers:
         work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
         # A thread cannot be interrupted, so the turn lasts until the function returns, even if the client leaves.
         work.add_done_callback(lambda _: self.end_turn(client))
-        work.add_done_callback(
-            lambda done: done.cancelled() or done.exception()
-        )  # marks the error as retrieved, since no caller may be left
+        # No caller may be left: mark the error as retrieved.
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(work)
 
     async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:

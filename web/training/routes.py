@@ -17,8 +17,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from model import InputError
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed
 
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event

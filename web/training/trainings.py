@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import model
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
+from model.errors import Busy, Closed
 
 from ..gauges import TrainingGauges
 from ..services import Services

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..client import path_of
+from ..request_path import path_of
 from ..serving.served_models import VISITOR
 
 COOKIE = "headscope_visitor"

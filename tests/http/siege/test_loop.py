@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from helpers.server import Server
-from web.serving.budget import keep_all_objects
+from web.process_memory import keep_all_objects
 
 MOST = 0.05  # seconds for which one request may occupy the shared event loop
 ADDRESSES = itertools.count()

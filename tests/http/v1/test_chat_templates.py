@@ -16,7 +16,7 @@ from helpers.files import write_json
 from helpers.models import tiny_model
 from helpers.server import Server, run_async
 from model import LoadedModel
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 from model.tokenizer import CharTokenizer
 from web.api.chat import render
 from web.api.schema import Message

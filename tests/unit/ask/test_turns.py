@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from helpers.gate import Gate, News
+from model.errors import Busy, Closed
 from model.lens.progress import Cancelled
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
 from web.ask import turns as turns_module
 from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns
 

@@ -24,7 +24,15 @@ WEB_FLOORS = [
     {"web.gauges"},
     {"web.runs", "web.ask"},
     {"web.serving"},
-    {"web.prometheus", "web.settings", "web.assets", "web.bounded_cache", "web.client"},
+    {
+        "web.prometheus",
+        "web.settings",
+        "web.assets",
+        "web.bounded_cache",
+        "web.client",
+        "web.request_path",
+        "web.process_memory",
+    },
 ]
 MODEL_FLOORS = [
     {"model.train"},

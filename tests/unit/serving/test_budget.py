@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 from web.edge.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
+from web.process_memory import share_heaps, trim_heap
 from web.serving import budget as budget_module
-from web.serving.budget import Budget, NoRoom, share_heaps, trim_heap
+from web.serving.budget import Budget, NoRoom
 from web.serving.uncollected_answers import UncollectedAnswers
 
 

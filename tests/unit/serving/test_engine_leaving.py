@@ -8,10 +8,10 @@ import torch
 from helpers.engine import Asked, alone, finish, ids_of
 from helpers.models import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
+from model.errors import Busy, Closed
 from model.serving import engine as engine_module
 from model.serving import torch_reader as batch_module
-from model.serving.engine import Closed, Engine
-from model.serving.fair_queue import Busy
+from model.serving.engine import Engine
 from model.serving.sequence import Event, Failure, TextSequence
 from model.serving.torch_reader import TorchReader
 

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 import pytest
 
 from helpers.gate import PATIENCE
-from model.serving.fair_queue import Busy
+from model.errors import Busy
 from web.serving.workers import Workers
 
 Job = Callable[[], None]

@@ -9,9 +9,8 @@ import pytest
 from helpers.gate import GatedEngine
 from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
+from model.errors import Busy, Closed
 from model.serving import torch_reader as batch_module
-from model.serving.engine import Closed
-from model.serving.fair_queue import Busy
 from model.serving.sequence import Failure
 from web.prometheus import Metrics
 from web.serving.engines import Engines
