@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from model.errors import Busy
+from web import process_memory
 from web.edge.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
 from web.process_memory import share_heaps, trim_heap
-from web.serving import budget as budget_module
 from web.serving.budget import Budget, NoRoom
 from web.serving.uncollected_answers import UncollectedAnswers
 
@@ -126,10 +126,10 @@ def test_two_heaps_for_all_threads_where_the_c_library_is_glibc(monkeypatch: pyt
     def of_glibc(name: str) -> Callable[..., None]:
         return lambda *given: asked.append((name, given))
 
-    monkeypatch.setattr(budget_module, "of_glibc", of_glibc)
+    monkeypatch.setattr(process_memory, "of_glibc", of_glibc)
     share_heaps()
     trim_heap()
     assert asked == [("mallopt", (-8, 2)), ("malloc_trim", (0,))]
-    monkeypatch.setattr(budget_module, "of_glibc", lambda _: None)
+    monkeypatch.setattr(process_memory, "of_glibc", lambda _: None)
     share_heaps()
     trim_heap()
