@@ -302,11 +302,13 @@ export interface CompositionAnswer {
   v: number[][][][];
   baseline: CompositionBaseline;
   centred: boolean;
+  distance: number;
 }
 
 export interface CompositionBody {
   model?: string | null;
   centred?: boolean | null;
+  distance?: number | null;
 }
 
 export interface PathsAnswer {
