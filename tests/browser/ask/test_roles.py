@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from helpers.server import Server
 from model.lens.head_roles import LOOKS, role_scores
-from web.ask import roles as roles_module
+from web.ask import head_roles as roles_module
 
 
 @pytest.fixture
