@@ -10,7 +10,7 @@ from bench.page import served
 
 FOLDER = ROOT / "bench" / "readme"
 LENGTH, STEP = 240, 196  # tokens to write, and the one that is selected
-MOST_BYTES = 400_000
+MAX_BYTES = 400_000
 
 
 def take(page: Any, url: str, theme: str) -> bytes:
@@ -45,8 +45,8 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             picture = take(page, url, theme)
             page.close()
-            if len(picture) > MOST_BYTES:
-                raise SystemExit(f"the {theme} picture has {len(picture):,} bytes, more than {MOST_BYTES:,}")
+            if len(picture) > MAX_BYTES:
+                raise SystemExit(f"the {theme} picture has {len(picture):,} bytes, more than {MAX_BYTES:,}")
             file = FOLDER / f"{theme}.png"
             file.write_bytes(picture)
             print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")

@@ -163,8 +163,9 @@ class Continuation:
         return Step(text, token_id, logprob, finish_reason=reason, **recorded)
 
     def drawable(self, logits: Tensor) -> Tensor:
-        """``logits`` with minus infinity for rows without a token, and for end tokens while the text may not end if any
-        other token remains.
+        """``logits`` with minus infinity for tokens that may not be drawn.
+
+        These are rows without a token and, while the text may not end, the end tokens, if any other token remains.
         """
         logits = without(logits, self.request.never_drawn)
         if self.may_end:

@@ -30,7 +30,7 @@ from .edge.body_limit import BodyLimitMiddleware, ask_limits
 from .edge.origins import OriginMiddleware
 from .services import make_services
 from .serving.budget import budget_for
-from .serving.server_sent_events import server_sent_event
+from .serving.server_sent_events import DONE, EVENT_STREAM, server_sent_event
 
 ONGOING = 1_000  # requests at a replica or the gate; the engines refuse requests when there are too many
 MAX_HELD_BYTES = 16_000_000  # of an answer held back until it is complete, so that another replica can take over
@@ -143,7 +143,7 @@ class Answer:
         async for message in messages:
             if message["type"] == "http.response.start":
                 kinds = [value for name, value in message["headers"] if name.lower() == b"content-type"]
-                self.is_stream = any(kind.startswith(b"text/event-stream") for kind in kinds)
+                self.is_stream = any(kind.startswith(EVENT_STREAM.encode()) for kind in kinds)
             self.held.append(message)
             self.n_held += len(message.get("body", b""))
             if self.is_stream or self.n_held > MAX_HELD_BYTES:
@@ -161,7 +161,7 @@ class Answer:
         if not self.has_begun:
             await error.response()(scope, receive, self.send)
         elif self.is_stream:
-            end = server_sent_event(error.body) + b"data: [DONE]\n\n"
+            end = server_sent_event(error.body) + DONE
             await self.send({"type": "http.response.body", "body": end, "more_body": False})
         else:
             raise ConnectionError(error.message)  # the client sees the connection break off

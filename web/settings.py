@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PREFIX = "HEADSCOPE_"
 SECRET_PREFIXES = (PREFIX, "HF_", "HUGGING_FACE_")  # of variables that processes of this server must not see
@@ -66,7 +66,7 @@ MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest is remove
 
 # Connections and requests.
 STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing
-LONGEST_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
+MAX_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
 FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that no client reads is dropped
 RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
 
@@ -78,7 +78,7 @@ QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is ch
 WHOLE_SECONDS = 0.1  # between checks of texts that are sent whole when they end
 OPENS_ON = "stories-bpe"  # the model that the page opens on where it is served, else on the first one
 OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
-LEAST_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
+MIN_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
 MAX_OPENING_BYTES = 10_000  # of a declared opening
 MAX_LABEL = 24  # characters
 MAX_FIRST_SCREEN_BYTES = 2_000_000  # of the first screen that a checkpoint keeps
@@ -150,108 +150,6 @@ class Settings:
     engine_models: tuple[str, ...] = ()  # the engines' names for the models: NAME, or MODEL=NAME
     engine_key: str | None = None
     limits: Limits = Limits()
-
-
-def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
-    """Settings from the command line, then ``HEADSCOPE_*``, then Gradio's own variables, then the defaults.
-
-    An invalid value is reported on stderr, and the process exits with status 2.
-    """
-    description = "A GPT on a web page, with every attention head in view."
-    parser = argparse.ArgumentParser(prog="app.py", description=description)
-
-    def flag(
-        name: str, parse_value: Callable[[str], Any], default: Any, text: str, group: Any = parser, **options: Any
-    ) -> None:
-        variable = PREFIX + name.replace("-", "_").upper()
-        if environ.get(variable):
-            try:
-                default = parse_value(environ[variable])
-            except (argparse.ArgumentTypeError, ValueError) as error:
-                parser.error(f"{variable}: {error}")
-        group.add_argument(f"--{name}", default=default, help=f"{text} [{variable}]", **options)
-
-    # On ZeroGPU, a GPU is available only inside Gradio's events, whatever torch reports.
-    device = "cpu" if is_zero_gpu(environ) else "auto"
-    flag("device", str, device, "torch device, or auto: cuda if usable, otherwise cpu", type=str)
-    text = "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"
-    flag("dtype", parse_dtype, "auto", text, type=parse_dtype)
-    flag("host", str, default_host(environ), "address to listen on", type=str)
-    port = environ.get("GRADIO_SERVER_PORT") or "7860"
-    flag("port", parse_port, port, "port to listen on", type=parse_port)
-    flag("share", parse_bool, False, "also serve at a public gradio.live address", action="store_true")
-    n_proxies = partial(parse_count, 0)
-    text = "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a Space "
-    text += "and with --share"
-    flag("trusted-proxies", n_proxies, None, text, type=n_proxies)
-    flag("api-key", parse_key, None, "secret that everything except /health requires", type=parse_key)
-    flag("api-key-file", parse_path, None, "file with that secret, to hide it from process lists", type=parse_path)
-    text = "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
-    text += "localhost, this machine's name and names without a dot always work"
-    flag("allowed-hosts", parse_hosts, (), text, type=parse_hosts, metavar="HOST[,HOST]")
-    text = "origins whose web pages may call this server, such as https://example.org, or * for all"
-    flag("allowed-origins", parse_origins, (), text, type=parse_origins, metavar="ORIGIN[,ORIGIN]")
-    flag("access-log", parse_bool, False, "print a line for every request", action="store_true")
-    flag("log-level", parse_level, "warning", f"one of {', '.join(LOG_LEVELS)}", type=parse_level)
-    flag("no-train", parse_bool, is_zero_gpu(environ), "do not let visitors train GPTs", action="store_true")
-    flag("cache", parse_path, default_cache(environ), "folder that caches computed results", type=parse_path)
-    flag("no-kernels", parse_bool, False, "write with torch alone, which is slower on a CPU", action="store_true")
-    group = parser.add_argument_group(
-        "another engine",
-        "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
-    )
-    url_text, name_text = (
-        "address of the engine, for all models or for one",
-        "the engine's name for the model, if it cannot be found automatically",
-    )
-    flag("engine-url", parse_names, [], url_text, group, nargs="+", metavar="[MODEL=]http://HOST:PORT/v1")
-    flag("engine-model", parse_names, [], name_text, group, nargs="+", metavar="[MODEL=]NAME")
-    flag("engine-key", parse_key, None, "API key for the engine", group, type=parse_key)
-    group = parser.add_argument_group("limits")
-    for each in fields(Limits):
-        parse_limit = partial(parse_count, each.metadata["least"])
-        flag(each.name.replace("_", "-"), parse_limit, each.default, each.metadata["text"], group, type=parse_limit)
-    parser.add_argument(
-        "--checkpoint",
-        nargs="+",
-        action="extend",
-        metavar="NAME_OR_FOLDER_OR_HUB_ID",
-        help="names under checkpoints/, folders, weight files, or Hub ids; by default everything in checkpoints/ "
-        f"[{PREFIX}CHECKPOINT, separated by commas]",
-    )
-    found = parser.parse_args(arguments)
-    if found.api_key and found.api_key_file:
-        parser.error("--api-key and --api-key-file cannot be used together")
-    try:
-        api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
-    except argparse.ArgumentTypeError as error:
-        parser.error(f"--api-key-file: {error}")
-    checkpoints = found.checkpoint or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
-    trusted_proxies = found.trusted_proxies
-    if trusted_proxies is None:
-        trusted_proxies = 1 if environ.get("SPACE_ID") or found.share else 0
-    return Settings(
-        checkpoints=tuple(dict.fromkeys(checkpoints)),
-        device=found.device,
-        dtype=found.dtype,
-        host=found.host,
-        port=found.port,
-        share=found.share,
-        trusted_proxies=trusted_proxies,
-        api_key=api_key,
-        allowed_hosts=found.allowed_hosts,
-        allowed_origins=found.allowed_origins,
-        access_log=found.access_log,
-        log_level=found.log_level,
-        train=not found.no_train,
-        cache=found.cache,
-        kernels=not found.no_kernels,
-        zero_gpu=is_zero_gpu(environ),
-        engine_urls=tuple(found.engine_url),
-        engine_models=tuple(found.engine_model),
-        engine_key=found.engine_key,
-        limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
-    )
 
 
 # Readers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
@@ -336,6 +234,31 @@ def parse_level(text: str) -> str:
     return text.lower()
 
 
+class Flag(NamedTuple):
+    """A flag of the command line, which an environment variable may set as well."""
+
+    name: str
+    parse: Callable[[str], Any]  # raises ``ArgumentTypeError`` with the reason if the value is invalid
+    default: Any
+    help: str
+    metavar: str | None = None
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.replace("-", "_").upper()
+
+    def add_to(self, group: argparse._ActionsContainer, environ: Mapping[str, str]) -> None:
+        """Raises ``ArgumentTypeError`` or ``ValueError`` if the variable is invalid."""
+        text = environ.get(self.variable)
+        default = self.parse(text) if text else self.default
+        options: dict[str, Any] = {"type": self.parse, "metavar": self.metavar}
+        if self.parse is parse_bool:
+            options = {"action": "store_true"}
+        elif self.parse is parse_names:
+            options = {"nargs": "+", "metavar": self.metavar}
+        group.add_argument(f"--{self.name}", default=default, help=f"{self.help} [{self.variable}]", **options)
+
+
 def all_checkpoints() -> list[str]:
     """The names of the folders in ``checkpoints/``."""
     folders = CHECKPOINTS.iterdir() if CHECKPOINTS.is_dir() else ()
@@ -370,6 +293,137 @@ def default_cache(environ: Mapping[str, str]) -> Path | None:
     except RuntimeError:  # there is no home directory
         return None
     return base / "headscope"
+
+
+def general_flags(environ: Mapping[str, str]) -> list[Flag]:
+    # On ZeroGPU, a GPU is available only inside Gradio's events, whatever torch reports.
+    is_zero = is_zero_gpu(environ)
+    device, port = "cpu" if is_zero else "auto", environ.get("GRADIO_SERVER_PORT") or "7860"
+    return [
+        Flag("device", str, device, "torch device, or auto: cuda if usable, otherwise cpu"),
+        Flag("dtype", parse_dtype, "auto", "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"),
+        Flag("host", str, default_host(environ), "address to listen on"),
+        Flag("port", parse_port, port, "port to listen on"),
+        Flag("share", parse_bool, False, "also serve at a public gradio.live address"),
+        Flag(
+            "trusted-proxies",
+            partial(parse_count, 0),
+            None,
+            "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a "
+            "Space and with --share",
+        ),
+        Flag("api-key", parse_key, None, "secret that everything except /health requires"),
+        Flag("api-key-file", parse_path, None, "file with that secret, to hide it from process lists"),
+        Flag(
+            "allowed-hosts",
+            parse_hosts,
+            (),
+            "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
+            "localhost, this machine's name and names without a dot always work",
+            "HOST[,HOST]",
+        ),
+        Flag(
+            "allowed-origins",
+            parse_origins,
+            (),
+            "origins whose web pages may call this server, such as https://example.org, or * for all",
+            "ORIGIN[,ORIGIN]",
+        ),
+        Flag("access-log", parse_bool, False, "print a line for every request"),
+        Flag("log-level", parse_level, "warning", f"one of {', '.join(LOG_LEVELS)}"),
+        Flag("no-train", parse_bool, is_zero, "do not let visitors train GPTs"),
+        Flag("cache", parse_path, default_cache(environ), "folder that caches computed results"),
+        Flag("no-kernels", parse_bool, False, "write with torch alone, which is slower on a CPU"),
+    ]
+
+
+ENGINE_FLAGS = [
+    Flag(
+        "engine-url",
+        parse_names,
+        [],
+        "address of the engine, for all models or for one",
+        "[MODEL=]http://HOST:PORT/v1",
+    ),
+    Flag(
+        "engine-model",
+        parse_names,
+        [],
+        "the engine's name for the model, if it cannot be found automatically",
+        "[MODEL=]NAME",
+    ),
+    Flag("engine-key", parse_key, None, "API key for the engine"),
+]
+LIMIT_FLAGS = [
+    Flag(
+        each.name.replace("_", "-"),
+        partial(parse_count, each.metadata["least"]),
+        each.default,
+        each.metadata["text"],
+    )
+    for each in fields(Limits)
+]
+
+
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
+    """Settings from the command line, then ``HEADSCOPE_*``, then Gradio's own variables, then the defaults.
+
+    An invalid value is reported on stderr, and the process exits with status 2.
+    """
+    description = "A GPT on a web page, with every attention head in view."
+    parser = argparse.ArgumentParser(prog="app.py", description=description)
+    engine = parser.add_argument_group(
+        "another engine",
+        "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
+    )
+    limits = parser.add_argument_group("limits")
+    for group, flags in ((parser, general_flags(environ)), (engine, ENGINE_FLAGS), (limits, LIMIT_FLAGS)):
+        for flag in flags:
+            try:
+                flag.add_to(group, environ)
+            except (argparse.ArgumentTypeError, ValueError) as error:
+                parser.error(f"{flag.variable}: {error}")
+    parser.add_argument(
+        "--checkpoint",
+        nargs="+",
+        action="extend",
+        metavar="NAME_OR_FOLDER_OR_HUB_ID",
+        help="names under checkpoints/, folders, weight files, or Hub ids; by default everything in checkpoints/ "
+        f"[{PREFIX}CHECKPOINT, separated by commas]",
+    )
+    found = parser.parse_args(arguments)
+    if found.api_key and found.api_key_file:
+        parser.error("--api-key and --api-key-file cannot be used together")
+    try:
+        api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"--api-key-file: {error}")
+    checkpoints = found.checkpoint or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
+    trusted_proxies = found.trusted_proxies
+    if trusted_proxies is None:
+        trusted_proxies = 1 if environ.get("SPACE_ID") or found.share else 0
+    return Settings(
+        checkpoints=tuple(dict.fromkeys(checkpoints)),
+        device=found.device,
+        dtype=found.dtype,
+        host=found.host,
+        port=found.port,
+        share=found.share,
+        trusted_proxies=trusted_proxies,
+        api_key=api_key,
+        allowed_hosts=found.allowed_hosts,
+        allowed_origins=found.allowed_origins,
+        access_log=found.access_log,
+        log_level=found.log_level,
+        train=not found.no_train,
+        cache=found.cache,
+        kernels=not found.no_kernels,
+        zero_gpu=is_zero_gpu(environ),
+        engine_urls=tuple(found.engine_url),
+        engine_models=tuple(found.engine_model),
+        engine_key=found.engine_key,
+        limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
+    )
 
 
 def check_address(host: str, port: int) -> None:

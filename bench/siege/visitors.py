@@ -8,6 +8,9 @@ from typing import Any
 
 from .wire import GOOD, Answer, ask, opened, request
 
+LESSONS = ["tokens", "windows", "untrained-bigram", "averages", "self-attention", "trainable-weights"]
+LESSONS += ["causal-masking", "many-heads", "block", "whole-model"]
+
 PATIENCE = 20.0  # seconds after which a request is lost
 BATCH = 16  # texts written at the same time, the default of --max-batch
 PAUSE = 0.5  # between two requests of one visitor
@@ -28,10 +31,10 @@ LENSES: dict[str, dict[str, object]] = {  # with the request for every question 
     "/v1/lens/paths": WHOLE | HEAD,
     "/v1/lens/difference": {"prompt": "ROMEO: ab", "other": "ROMEO: ac"},
     "/v1/lens/passages": {"text": "ROMEO: " * 300},
-    **{f"/learn/{rung}": {"sentence": "To be or not to be"} for rung in range(1, 11)},
+    **{f"/learn/{key}": {"sentence": "To be or not to be"} for key in LESSONS},
 }
 ABOUT_MODEL = ("/v1/lens/roles", "/v1/lens/composition", "/v1/lens/role-paths?layer=1&head=0")
-LONGEST = 180.0  # seconds that a question may take on a busy machine
+MAX_SECONDS = 180.0  # seconds that a question may take on a busy machine
 
 
 @dataclass
@@ -75,9 +78,9 @@ async def warm_up(port: int) -> None:
     body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
     await asyncio.gather(*(first_line(port, body, b'"done"') for _ in range(BATCH)))
     for path, fields in LENSES.items():
-        check(path, await ask(port, "POST", path, fields, GOOD, timeout=LONGEST))
+        check(path, await ask(port, "POST", path, fields, GOOD, timeout=MAX_SECONDS))
     for path in ABOUT_MODEL:
-        check(path, await ask(port, "GET", path, source=GOOD, timeout=LONGEST))
+        check(path, await ask(port, "GET", path, source=GOOD, timeout=MAX_SECONDS))
 
 
 async def look_around(port: int) -> None:

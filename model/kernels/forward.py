@@ -118,9 +118,7 @@ def padded(count):
 
 @compiled(EXACT)
 def meet(control, n_threads, met):
-    """Wait until all threads arrive. ``met`` is the total number of arrivals at all barriers so far; returns the new
-    total.
-    """
+    """Wait until all threads arrive. ``met`` counts the arrivals at all barriers so far; returns the new count."""
     met += n_threads
     if n_threads > 1:
         atomic_add(control, MET, 1)

@@ -18,6 +18,7 @@ serve the pages that show the ladder.
 """
 
 from ..attention import MultiHeadAttention
+from ..tokenizer import END_OF_TEXT
 from .averages import (
     JOURNEY,
     SHINY,
@@ -34,7 +35,7 @@ from .averages import (
 )
 from .bigram import BigramModel, counted_bigram_loss, train_bigram
 from .block import block_by_ladder, gelu, layer_norm
-from .bpe import END_OF_TEXT, BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
+from .bpe import BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
 from .text import UNKNOWN, CharacterTokenizer, TokenAndPositionEmbedding, WordTokenizer, random_batch, sliding_windows
 from .trainable_attention import (
     CausalAttention,

@@ -128,9 +128,7 @@ class BigramTraining:
         )
 
     def begin(self) -> dict[str, object]:
-        """Before training: the text as data, the losses so far, the loss of a uniform guess, and the lowest possible
-        loss.
-        """
+        """Before training: the text as data, the losses, that of a uniform guess, and the lowest possible one."""
         characters = self.tokenizer.characters
         return {
             "stage": "before",

@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeVar
 import regex
 
 from ..config import MAX_VOCAB_SIZE, check_int
-
-END_OF_TEXT = "<|endoftext|>"
+from ..tokenizer import END_OF_TEXT, GPT2_PATTERN
 
 # GPT-2 first splits a text into words and never merges across them, so "dog" and "dog!" share a token. A word includes
 # the space before it; of several spaces, all but the last form a word of their own. `re` lacks `\p{L}` and `\p{N}`.
-GPT2_WORD = regex.compile(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
+GPT2_WORD = regex.compile(GPT2_PATTERN)
 
 Pair = tuple[bytes, bytes]
 Word = tuple[bytes, ...]  # a word as its current tokens
@@ -29,7 +28,8 @@ def gpt2_byte_alphabet() -> dict[int, str]:
     """A printable character for each of the 256 bytes, in the order of GPT-2's first 256 ids.
 
     Printable bytes represent themselves. The others (space, newline, control characters, parts of longer UTF-8
-    sequences) are represented by the characters from U+0100 on, which is why a space is "Ġ" in GPT-2's files.
+    sequences) are represented by the characters from U+0100 on, which is why a space is "Ġ" in GPT-2's files. Spelled
+    out here as well as in ``model.tokenizer``, because the rung teaches it; a test compares the two.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]

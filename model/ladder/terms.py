@@ -12,7 +12,7 @@ from .text import TokenAndPositionEmbedding, WordTokenizer
 from .trainable_attention import causal_by_minus_infinity, causal_by_renormalising
 
 Made = TypeVar("Made")
-_seeding = threading.Lock()
+seeding = threading.Lock()
 
 
 def seeded(seed: int, make: Callable[[], Made]) -> Made:
@@ -20,7 +20,7 @@ def seeded(seed: int, make: Callable[[], Made]) -> Made:
 
     All threads share that generator, so a lock serialises the calls. Its state is restored afterwards.
     """
-    with _seeding, torch.random.fork_rng(devices=[]):
+    with seeding, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return make()
 
@@ -122,9 +122,7 @@ class RandomQuery(NamedTuple):
 
 
 def weights_of_random_query(head_dim: int, n_keys: int, generator: torch.Generator) -> RandomQuery:
-    """The attention weights of a random query over ``n_keys`` random keys, each of ``head_dim`` standard normal
-    numbers.
-    """
+    """The attention weights of a random query over random keys, each of ``head_dim`` standard normal numbers."""
     query = torch.randn(head_dim, generator=generator)
     attn_scores = torch.randn(n_keys, head_dim, generator=generator) @ query
     return RandomQuery(attn_scores, stable_softmax(attn_scores), stable_softmax(attn_scores * head_dim**-0.5))

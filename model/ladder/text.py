@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ..config import MAX_CONTEXT_LENGTH, MAX_VOCAB_SIZE, check_int
-from .bpe import END_OF_TEXT, look_up
+from ..tokenizer import END_OF_TEXT
+from .bpe import look_up
 
 # ---- Rung 1: text to tokens (byte-pair encoding: bpe.py) -------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 RELATED = 0.5  # of the longer text: texts that share less are not versions of one text
-MOST_CELLS = 4_500_000  # of the table of subsequences: two stretches of over 2,048 tokens each count as different
+MAX_CELLS = 4_500_000  # of the table of subsequences: two stretches of over 2,048 tokens each count as different
 
 
 class Piece(NamedTuple):
@@ -118,7 +118,7 @@ def token_ends(texts: Sequence[str]) -> dict[int, int]:
 def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
     """Split two texts into equal and different stretches, by a longest common subsequence.
 
-    Takes O(n m) time and, in int16, at most ``2 * MOST_CELLS`` bytes.
+    Takes O(n m) time and, in int16, at most ``2 * MAX_CELLS`` bytes.
     """
     tail = n_shared(one[::-1], other[::-1])
     n, m = len(one) - tail, len(other) - tail
@@ -132,7 +132,7 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
             stretches.append(Stretch(same, in_one, in_other))
 
     i = j = 0
-    if (n + 1) * (m + 1) <= MOST_CELLS:
+    if (n + 1) * (m + 1) <= MAX_CELLS:
         lengths = subsequence_lengths(one[:n], other[:m])
         here, below = lengths[:2].tolist() if n else ([], [])
         while i < n and j < m:

@@ -35,7 +35,7 @@ class Composition:
     baseline: dict[Way, Baseline]
 
 
-class _Head(NamedTuple):
+class HeadFactors(NamedTuple):
     """The factors of all heads of a layer, each ``(n_head, C, head_dim)``, in float64.
 
     Token vectors are rows: the queries, keys and values of ``x`` are ``x @ query`` and so on, and the head adds
@@ -65,11 +65,11 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
         message = "This model normalises each query and key, so no matrix of its weights gives their product."
         raise InputError("model", message)
     check_int("distance", distance, gpt.config.context_length - 1, least=0)
-    layers = [_factors(cast(Block, block), centred, distance) for block in gpt.h]
+    layers = [factors_of(cast(Block, block), centred, distance) for block in gpt.h]
     scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
     for later, head in enumerate(layers):
         for way in WAYS:
-            rows = [_scores(earlier, head, way) for earlier in layers[:later]]
+            rows = [pair_scores(earlier, head, way) for earlier in layers[:later]]
             n_head = len(head.query)
             scores[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
     return Composition(scores, baseline(gpt.config.n_embd, gpt.config.head_dim))
@@ -82,34 +82,34 @@ def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline
     """
     generator = torch.Generator().manual_seed(seed)
 
-    def draw() -> _Head:
+    def draw() -> HeadFactors:
         parts = torch.randn(4, DRAWS, n_embd, head_dim, generator=generator, dtype=torch.float64)
-        return _Head(*parts)
+        return HeadFactors(*parts)
 
     earlier, later = draw(), draw()
-    found = {way: _scores(earlier, later, way) for way in WAYS}
+    found = {way: pair_scores(earlier, later, way) for way in WAYS}
     return {way: Baseline(float(scores.mean()), float(scores.std())) for way, scores in found.items()}
 
 
-def _factors(block: Block, centred: bool, distance: int) -> _Head:
+def factors_of(block: Block, centred: bool, distance: int) -> HeadFactors:
     W_Q, W_K, W_V, W_O = (matrix.detach().cpu().double() for matrix in block.attn.matrices(distance)[:4])
     query, key, value = (block.fold_norm(matrix.mT, centred=centred).mT for matrix in (W_Q, W_K, W_V))
-    return _Head(query, key, value, W_O.mT)
+    return HeadFactors(query, key, value, W_O.mT)
 
 
-def _scores(earlier: _Head, later: _Head, way: Way) -> Tensor:
+def pair_scores(earlier: HeadFactors, later: HeadFactors, way: Way) -> Tensor:
     """``(later heads, earlier heads)``: from triangular factors, as the matrices have a rank of only ``head_dim``."""
     read, rest = {"q": (later.query, later.key), "k": (later.key, later.query), "v": (later.value, later.output)}[way]
-    rest, value = _triangle(rest), _triangle(earlier.value)
+    rest, value = triangle(rest), triangle(earlier.value)
     # ||V O^T R S^T|| = ||tri(V) (O^T R) tri(S)^T|| for every pair of heads, and likewise the norms of the two factors.
     between = torch.einsum("ecd,lcf->ledf", earlier.output, read)
     both = torch.linalg.matrix_norm(value @ between @ rest.mT[:, None])
-    written = torch.linalg.matrix_norm(value @ _triangle(earlier.output).mT)
-    reading = torch.linalg.matrix_norm(_triangle(read) @ rest.mT)
+    written = torch.linalg.matrix_norm(value @ triangle(earlier.output).mT)
+    reading = torch.linalg.matrix_norm(triangle(read) @ rest.mT)
     scale = reading[:, None] * written
     return torch.where(scale > 0, both / scale, 0.0)
 
 
-def _triangle(matrices: Tensor) -> Tensor:
+def triangle(matrices: Tensor) -> Tensor:
     """R of the QR decomposition, ``(..., head_dim, head_dim)``: applied to any vector, it gives the same norm."""
     return torch.linalg.qr(matrices, mode="r")[1]

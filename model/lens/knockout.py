@@ -51,14 +51,14 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
     ``method`` is as in ``knockout``, and for one head the result is the same. The means are those of the unchanged
     text. Raises ``InputError`` for an unknown method, for a text of a single token, and for a head that does not exist.
     """
-    _check(text, method)
+    check(text, method)
     removed = heads_by_layer(text.config, heads)
 
     def remove(layer: int, context: Tensor) -> Tensor:
         if layer not in removed:
             return context
         changed, columns = context.clone(), removed[layer]
-        changed[:, :, columns] = _replacement(text.context(layer), method)[:, :, columns]
+        changed[:, :, columns] = replacement_for(text.context(layer), method)[:, :, columns]
         return changed
 
     plain = text.losses(text.stream[-1])[0]
@@ -76,7 +76,7 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
     stream of the plain pass. Raises ``InputError`` for an unknown method, and for a text of a single token.
     """
-    _check(text, method)
+    check(text, method)
     n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
     plain = text.losses(text.stream[-1])[0]
     token_delta = torch.empty(n_layer, n_head, T - 1)
@@ -84,7 +84,7 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     done = 0.0
     for layer in range(n_layer):
         context = text.context(layer)  # (1, T, n_head, head_dim)
-        replacement = _replacement(context, method)
+        replacement = replacement_for(context, method)
         for heads in torch.arange(n_head).split(text.batch_size):
             changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
             changed[torch.arange(len(heads)), :, heads] = replacement[0].transpose(0, 1)[heads]
@@ -95,7 +95,7 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     return Knockout(float(plain.mean()), plain.cpu(), token_delta.mean(-1), token_delta)
 
 
-def _check(text: TextPass, method: str) -> None:
+def check(text: TextPass, method: str) -> None:
     if method not in METHODS:
         raise InvalidValue("method", method, "'zero' or 'mean'")
     check_two_tokens(text.ids)
@@ -108,6 +108,6 @@ def check_two_tokens(ids: Sequence[int]) -> None:
         raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
 
 
-def _replacement(context: Tensor, method: Method) -> Tensor:
+def replacement_for(context: Tensor, method: Method) -> Tensor:
     """What replaces the context vectors ``(1, T, n_head, head_dim)`` of the heads that are removed."""
     return torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)

@@ -12,7 +12,7 @@ from .attribution import QueryAttention, attention_at, logits_at, read_logit
 from .progress import Progress, ignore
 from .text_pass import TextPass
 
-FEWEST_KEYS = 3  # for a meaningful rank correlation
+MIN_KEYS = 3  # for a meaningful rank correlation
 EDGES_AT_A_TIME = 64  # each needs a row of logits, and of attention scores in every later layer
 EDGES_PART = 0.5  # of the total work, roughly
 SIGNED = ("attribution", "loss_change")
@@ -107,7 +107,7 @@ def spearman(one: Tensor, other: Tensor) -> float | None:
 
     None for fewer than three values, or if all values of either are equal.
     """
-    if len(one) < FEWEST_KEYS:
+    if len(one) < MIN_KEYS:
         return None
     a, b = (ranks(values) - (len(values) - 1) / 2 for values in (one, other))
     spread = float((a @ a) * (b @ b)) ** 0.5

@@ -9,9 +9,9 @@ from torch import Tensor
 from .head_roles import CLEAR_COPYING, CLEAR_ROLE, text_scores
 from .metrics import most_selective_head
 
-LEAST_COPIED = 0.6  # weight on the token that is written next, in an opening about copying
-LEAST_REAL = 0.08  # minimum probability of a real alternative
-MOST_CERTAIN = 0.6
+MIN_COPIED = 0.6  # weight on the token that is written next, in an opening about copying
+MIN_REAL = 0.08  # minimum probability of a real alternative
+MAX_CERTAINTY = 0.6
 
 
 class FittingHead(NamedTuple):
@@ -44,7 +44,7 @@ class CopiedToken(NamedTuple):
 
 
 def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying: Tensor) -> list[CopiedToken]:
-    """Where a head looks at what comes next with at least ``LEAST_COPIED``, the clearest first.
+    """Where a head looks at what comes next with at least ``MIN_COPIED``, the clearest first.
 
     ``attention`` ``(n_layer, n_head, T, T)`` and ``logits`` ``(T, vocab_size)`` are those of the whole text ``ids``;
     ``copying`` ``(n_layer, n_head)`` are the ``copying_scores`` of the heads. The first token does not count as a key,
@@ -53,7 +53,7 @@ def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying
     tokens = torch.tensor(ids)
     probabilities = logits[:-1].softmax(-1).gather(1, tokens[1:, None])[:, 0]
     weights, keys = attention[:, :, :-1].max(-1)
-    is_copied = (tokens[keys] == tokens[1:]) & (keys > 0) & (weights >= LEAST_COPIED)
+    is_copied = (tokens[keys] == tokens[1:]) & (keys > 0) & (weights >= MIN_COPIED)
     found = []
     for layer, head, query in (is_copied & (copying >= CLEAR_COPYING)[:, :, None]).nonzero().tolist():
         key, weight = int(keys[layer, head, query]), float(weights[layer, head, query])
@@ -76,8 +76,8 @@ def cut_at_open_choice(logits: Tensor, first: int) -> int:
     if T <= first:
         return T
     probabilities = logits[first - 1 : T - 1].softmax(-1)  # for the tokens from ``first`` on
-    real = (probabilities >= LEAST_REAL).sum(-1)
+    real = (probabilities >= MIN_REAL).sum(-1)
     largest = probabilities.amax(-1)
-    open_choices = (((real == 3) | (real == 4)) & (largest <= MOST_CERTAIN)).nonzero().flatten()
+    open_choices = (((real == 3) | (real == 4)) & (largest <= MAX_CERTAINTY)).nonzero().flatten()
     # As late as possible, to show more of the text.
     return first + int(open_choices[-1]) + 1 if len(open_choices) else T

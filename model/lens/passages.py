@@ -19,7 +19,7 @@ OVERLAP = 4  # a quarter of each window repeats the one before, so that every qu
 APART = 32  # of this many consecutive queries, only the strongest becomes a passage
 N_PASSAGES = 12  # per head
 N_BINS = 24
-LEAST_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
+MIN_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
 
 QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight, curly, low, angular
 
@@ -173,15 +173,15 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
     """
     config = gpt.config
     n_layer, n_head, n_tokens = config.n_layer, config.n_head, len(marks.ids)
-    kept = {measure: _nothing(n_layer, n_head) for measure in FIRING_MEASURES}
+    kept = {measure: no_passages(n_layer, n_head) for measure in FIRING_MEASURES}
     everywhere = torch.zeros(n_layer, n_head, len(PATTERNS), dtype=torch.float64)
     metrics = torch.zeros(n_layer, n_head, len(METRICS), dtype=torch.float64)
-    squares = [_squares(cast(Block, block)) for block in gpt.h]
+    squares = [output_squares(cast(Block, block)) for block in gpt.h]
     n_measured = 0
     for window in windows(n_tokens, config.context_length):
         new = slice(window.first - window.start, None)
         weight, key, norm = [], [], []
-        for layer, (attention, context) in enumerate(_read(gpt, marks.ids[window.start : window.stop])):
+        for layer, (attention, context) in enumerate(read_window(gpt, marks.ids[window.start : window.stop])):
             rows, vectors = attention[:, new].cpu(), context[:, new]
             metrics[layer] += metric_sums(rows, window.first - window.start)
             largest, place = F.pad(rows[..., 1:], (0, 1)).max(-1)  # padded, as a text may be one token long
@@ -192,19 +192,19 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
         found = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
         everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
         for measure, value in zip(FIRING_MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
-            kept[measure] = _merge(kept[measure], value, found, window, bins(measure, value))
+            kept[measure] = merge(kept[measure], value, found, window, bins(measure, value))
         n_measured += len(query) - (window.first == window.start)
         progress(window.stop / n_tokens)
     return Firing(n_tokens, kept, (everywhere / n_tokens).float(), (metrics / max(n_measured, 1)).float())
 
 
-def _squares(block: Block) -> Tensor:
+def output_squares(block: Block) -> Tensor:
     """``W_O W_O^T`` of each head, ``(n_head, head_dim, head_dim)``: ``||z W_O||^2 = z (W_O W_O^T) z^T``."""
     W_O = block.attn.matrices().W_O
     return W_O @ W_O.mT
 
 
-def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+def read_window(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Each layer's attention weights ``(n_head, T, T)`` and context vectors ``(n_head, T, head_dim)``."""
     found: list[tuple[Tensor, Tensor]] = []
 
@@ -221,13 +221,11 @@ def _read(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def bins(measure: Measure, value: Tensor) -> Tensor:
-    """The bin of each value: equal steps from 0 to 1 for weights, half doublings for norms, with out-of-range values in
-    the end bins.
-    """
+    """The bin of each value: equal steps for weights, half doublings for norms; the end bins take the rest."""
     if measure == "weight":
         place = value * N_BINS
     else:
-        place = (value.clamp_min(1e-12).log2() - math.log2(LEAST_NORM)) * BINS_PER_DOUBLING
+        place = (value.clamp_min(1e-12).log2() - math.log2(MIN_NORM)) * BINS_PER_DOUBLING
     return place.floor().long().clamp(0, N_BINS - 1)
 
 
@@ -235,16 +233,16 @@ def edges(measure: Measure) -> list[float]:
     """The edges of the bins, ``N_BINS + 1`` numbers; the first and last bin of norms have no outer limit."""
     if measure == "weight":
         return [place / N_BINS for place in range(N_BINS + 1)]
-    return [LEAST_NORM * 2 ** (place / BINS_PER_DOUBLING) for place in range(N_BINS + 1)]
+    return [MIN_NORM * 2 ** (place / BINS_PER_DOUBLING) for place in range(N_BINS + 1)]
 
 
-def _nothing(n_layer: int, n_head: int) -> Strongest:
+def no_passages(n_layer: int, n_head: int) -> Strongest:
     query, key, window = torch.zeros(3, n_layer, n_head, N_PASSAGES, dtype=torch.long)
     counts = torch.zeros(n_layer, n_head, N_BINS, dtype=torch.long)
     return Strongest(torch.zeros(n_layer, n_head, N_PASSAGES), query, key, window, counts)
 
 
-def _merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
+def merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
     """``kept`` plus the new queries of a window, with values and keys ``(n_layer, n_head, queries)``."""
     n = value.shape[-1]
     padded = F.pad(value, (0, -n % APART), value=-1.0).unflatten(-1, (-1, APART))

@@ -11,7 +11,7 @@ from ..errors import InputError, InvalidValue
 from .progress import Progress, ignore
 from .text_pass import TextPass, heads_by_layer
 
-LEAST_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
+MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 
 # "denoise" puts activations of the clean prompt into a run of the corrupted one, to see which are sufficient to restore
 # its answer. "noise" puts activations of the corrupted prompt into a run of the clean one, to see which are necessary
@@ -48,7 +48,7 @@ class Patching:
         return (differences - self.corrupted) / (self.clean - self.corrupted)
 
 
-class _Run(NamedTuple):
+class PatchRun(NamedTuple):
     """The run into which activations are put, and the one from which they are taken."""
 
     into: TextPass
@@ -87,20 +87,20 @@ def patching(
         return clean.gpt.head_input(final[:, -1]) @ reading
 
     at_clean, at_corrupted = (float(measure(text.stream[-1])) for text in (clean, corrupted))
-    if not abs(at_clean - at_corrupted) > LEAST_DIFFERENCE:
+    if not abs(at_clean - at_corrupted) > MIN_DIFFERENCE:
         raise InputError(
             "corrupted",
             f"Both prompts give a logit difference of {at_clean:.4f}, so there is nothing to restore: they must "
             "differ in how much they favour answer over wrong.",
         )
-    run = _Run(corrupted, clean, measure) if direction == "denoise" else _Run(clean, corrupted, measure)
-    joint = _patch_together(run, together) if together else None
-    heads, residual = _patch_all(run, progress) if grid else (None, None)
+    run = PatchRun(corrupted, clean, measure) if direction == "denoise" else PatchRun(clean, corrupted, measure)
+    joint = patch_together(run, together) if together else None
+    heads, residual = patch_all(run, progress) if grid else (None, None)
     progress(1)
     return Patching(at_clean, at_corrupted, heads, residual, joint)
 
 
-def _patch_all(run: _Run, progress: Progress) -> tuple[Tensor, Tensor]:
+def patch_all(run: PatchRun, progress: Progress) -> tuple[Tensor, Tensor]:
     """The differences with every head, and with every position of the residual stream, from the other prompt."""
     into, source, measure = run
     T, n_layer, n_head = len(into.ids), into.config.n_layer, into.config.n_head
@@ -130,7 +130,7 @@ def _patch_all(run: _Run, progress: Progress) -> tuple[Tensor, Tensor]:
     return heads, residual
 
 
-def _patch_together(run: _Run, together: Sequence[tuple[int, int]]) -> float:
+def patch_together(run: PatchRun, together: Sequence[tuple[int, int]]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
     into, source, measure = run
     chosen = heads_by_layer(into.config, together)

@@ -56,19 +56,19 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
     there is no such head.
     """
     check_head(text, layer, head)
-    plain = _parts(text, layer, head, text.stream[layer])
-    weights = _attention(text, layer, plain["q"], plain["k"])
+    plain = parts_of(text, layer, head, text.stream[layer])
+    weights = attention_weights(text, layer, plain["q"], plain["k"])
     W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
     output = weights @ plain["v"] @ W_O
     n_queries = max(len(text.ids) - 1, 1)
     moved: dict[Route, dict[Way, Tensor]] = {}
     for index, route in enumerate(ROUTES):
         moved[route] = {way: torch.zeros(layer, text.config.n_head) for way in WAYS}
-        for earlier, heads, x in _without_each(text, layer, route):
-            cut = _parts(text, layer, head, x)
+        for earlier, heads, x in without_each(text, layer, route):
+            cut = parts_of(text, layer, head, x)
             pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
             for way, (query, key) in pairs.items():
-                change = (_attention(text, layer, query, key) - weights).abs().sum((-1, -2))
+                change = (attention_weights(text, layer, query, key) - weights).abs().sum((-1, -2))
                 moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
             change = (weights @ cut["v"] @ W_O - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
             moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
@@ -92,19 +92,19 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     queries = torch.arange(length, 2 * length)
 
     def scores(text: TextPass, query: Tensor, key: Tensor) -> dict[Role, Tensor]:
-        attention = _attention(text, layer, query, key).cpu()
+        attention = attention_weights(text, layer, query, key).cpu()
         return {role: attention[:, queries, queries - back(length)].mean(-1) for role, back in ROLES.items()}
 
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
     for n, text in enumerate(texts):
         check_head(text, layer, head)
-        own = _parts(text, layer, head, text.stream[layer])
+        own = parts_of(text, layer, head, text.stream[layer])
         for role, score in scores(text, own["q"], own["k"]).items():
             plain[role] += float(score) / len(texts)
         for route in ROUTES:
-            for earlier, heads, x in _without_each(text, layer, route):
-                parts = own | {way: _parts(text, layer, head, x)[way]}
+            for earlier, heads, x in without_each(text, layer, route):
+                parts = own | {way: parts_of(text, layer, head, x)[way]}
                 for role, score in scores(text, parts["q"], parts["k"]).items():
                     cut[route][role][earlier, heads] += score / len(texts)
         part(progress, n / len(texts), (n + 1) / len(texts))(1.0)
@@ -118,7 +118,7 @@ def check_head(text: TextPass, layer: int, head: int) -> None:
             raise InvalidValue(name, value, f"an integer from 0 to {count - 1}")
 
 
-def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[int, Tensor, Tensor]]:
+def without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[int, Tensor, Tensor]]:
     """The residual stream before ``layer`` with each earlier head's output replaced by its mean over the positions.
 
     Yields the earlier layer, some of its heads ``(B,)``, and the streams ``(B, T, C)``.
@@ -131,11 +131,11 @@ def _without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[in
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":
-                x = _rerun(text, earlier, layer, block.attn.output(context) - removed[heads])
+                x = rerun(text, earlier, layer, block.attn.output(context) - removed[heads])
             yield earlier, heads, x
 
 
-def _rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
+def rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
     """The stream before ``layer`` if the attention of ``earlier`` had added ``output`` ``(B, T, C)``."""
     after = text.attend()
 
@@ -148,13 +148,13 @@ def _rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
     return x
 
 
-def _parts(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
+def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
     """One head's queries, keys and values from the stream before its layer: ``(B, T, C) -> (B, T, head_dim)``."""
     block = text.block(layer)
     found = block.attn.queries_keys_values(block.attention_input(x), head=head)
     return {way: part[:, 0] for way, part in zip(WAYS, found, strict=True)}
 
 
-def _attention(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
+def attention_weights(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
     """One head's attention weights ``(B, T, T)`` from its queries and keys, each ``(B or 1, T, head_dim)``."""
     return text.block(layer).attn.attention_weights(query[:, None], key[:, None])[:, 0]

@@ -130,9 +130,7 @@ class Engine:
                 self.end(sequence, Cut("deadline", sequence.out.finish()))
 
     def admit(self) -> None:
-        """Give free slots to waiting texts, and move one slot from a client that has several to a client that has
-        fewer.
-        """
+        """Give free slots to waiting texts, and move slots from clients with several to clients with fewer."""
         while self.queue:
             counts = Counter(sequence.client for sequence in self.at_work)
             if None not in self.slots:

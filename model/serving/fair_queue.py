@@ -44,9 +44,7 @@ class FairQueue(Generic[T]):
         self.length += 1
 
     def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
-        """The client whose turn it is; ``at_work`` counts active texts by client. Raises ``ValueError`` if the queue is
-        empty.
-        """
+        """The client whose turn it is; ``at_work`` counts active texts by client. The queue must not be empty."""
         return min(self.clients, key=lambda client: at_work.get(client, 0))
 
     def take(self, at_work: Mapping[Hashable, int]) -> T:

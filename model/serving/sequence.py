@@ -122,15 +122,15 @@ class TextSequence(Continuation):
     @property
     def part(self) -> Part:
         """The part to read in the current step."""
-        asked = self.request
+        request = self.request
         ids = self.ids[self.n_read : self.n_read + self.n_planned]
-        return Part(self.slot, self.n_read, ids, self.wanted_logits, asked.record, asked.head_mask)
+        return Part(self.slot, self.n_read, ids, self.wanted_logits, request.record, request.head_mask)
 
     @property
     def reports_prompt(self) -> bool:
         """Whether the current step reads prompt tokens that must be reported and have not been."""
-        asked = self.request.record or self.request.prompt_logprobs
-        return asked and self.n_reported < min(self.n_read + self.n_planned, self.n_given)
+        is_wanted = self.request.record or self.request.prompt_logprobs
+        return is_wanted and self.n_reported < min(self.n_read + self.n_planned, self.n_given)
 
     @property
     def wanted_logits(self) -> list[bool]:
@@ -144,9 +144,7 @@ class TextSequence(Continuation):
         self.cancelled = True
 
     def stop_soon(self) -> None:
-        """End with the next token once all tokens before it are read, or at once if waiting. Can be called from any
-        thread.
-        """
+        """End with the next token, or at once if the text is waiting. Can be called from any thread."""
         if not self.is_at_work:
             self.cancel()
         else:
@@ -167,35 +165,37 @@ class TextSequence(Continuation):
 
     def report_prompt(self, logits: Tensor, attention: Tensor | None) -> None:
         """Report the prompt tokens of this step, from ``logits`` ``(n_planned, vocab_size)`` and their weights."""
-        start, asked = self.n_read, self.request
+        start, request = self.n_read, self.request
         first, end = max(start, self.n_reported), min(start + self.n_planned, self.n_given)
-        followers = self.ids[first + 1 : min(end + 1, self.n_given)] if asked.prompt_logprobs else []
+        followers = self.ids[first + 1 : min(end + 1, self.n_given)] if request.prompt_logprobs else []
         logits = logits[first - start :][: len(followers)]
         self.n_reported = end
         part = PromptPart(
             start=first,
             attention=None if attention is None else attention[:, :, first - start : end - start, :end],
             logprobs=token_logprobs(logits, followers),
-            top_logprobs=top_logprobs(logits, asked.n_top_logprobs) if asked.n_top_logprobs else [],
+            top_logprobs=top_logprobs(logits, request.n_top_logprobs) if request.n_top_logprobs else [],
         )
         self.report(part)
 
     def next_step(self, reading: Reading) -> Step:
         """Draw the next token from the logits after the last token read."""
-        asked = self.request
+        request = self.request
         recorded: dict[str, Any] = {}
-        if asked.n_top_logprobs:
-            recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], asked.n_top_logprobs)[0]
+        if request.n_top_logprobs:
+            recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
         if reading.attention is not None:
             recorded["logits"] = reading.last_logits()
             recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
         drawn = (
-            reading.choose(asked.sampling, self.generator, self.n_drawable) if self.is_plain and self.may_end else None
+            reading.choose(request.sampling, self.generator, self.n_drawable)
+            if self.is_plain and self.may_end
+            else None
         )
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` gets here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
             self.n_given = len(self.ids)
-            self.n_reported = 0 if asked.record else self.n_given  # the prompt's log-probabilities are reported once
+            self.n_reported = 0 if request.record else self.n_given  # the prompt's log-probabilities are reported once
         return step

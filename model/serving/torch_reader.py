@@ -29,8 +29,7 @@ WARM_UP = 3  # steps run before capturing one, in which libraries initialise the
 
 
 class BatchCache:
-    """Keys and values of up to ``n_slots`` requests: ``(n_layer, n_slots, n_kv_head, context_length, head_dim)``
-    each.
+    """Keys and values of ``n_slots`` requests, each ``(n_layer, n_slots, n_kv_head, context_length, head_dim)``.
 
     On a CPU they take up memory only once written to. Values left in a slot by an earlier request are masked.
     """

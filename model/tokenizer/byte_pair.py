@@ -107,9 +107,7 @@ def check_byte_level(spec: Spec) -> None:
 
 
 def byte_to_character() -> dict[int, str]:
-    """GPT-2's printable stand-in for each byte: the byte itself if it is printable, else the next code point from 256
-    on.
-    """
+    """GPT-2's printable stand-in for each byte: itself if printable, else the next code point from 256 on."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     table = {byte: chr(byte) for byte in printable}
     rest = (byte for byte in range(256) if byte not in table)

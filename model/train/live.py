@@ -157,9 +157,7 @@ class LiveTrainer(Trainer):
         )
 
     def evaluate(self, bar: "tqdm[NoReturn]") -> None:  # noqa: ARG002 - the bar is not shown
-        """Measure the final weights like the earlier ones, then evaluate the kept weights on all held-out tokens and
-        store them.
-        """
+        """Measure the final weights like the earlier ones; evaluate the best on all held-out tokens and store them."""
         self.trained_seconds = self.progress["seconds"]  # without measuring the loss on all held-out tokens
         if self.progress["recent_steps"]:  # otherwise they have just been measured
             self.report_loss(self.progress["step"], self.mean_loss())
@@ -191,9 +189,7 @@ class LiveTrainer(Trainer):
             self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
 
     def attention(self) -> bytes:
-        """The attention weights of every head on the sentence: one lower triangle each, row by row, coded like
-        thumbnails.
-        """
+        """Every head's attention weights on the sentence: lower triangles, row by row, coded like thumbnails."""
         self.averaged.eval()
         text_pass = TextPass(self.averaged, self.sentence_ids)
         weights = torch.cat([text_pass.attention(layer) for layer in range(self.config.n_layer)])
@@ -245,9 +241,7 @@ class Throttle:
 
 
 def watched_windows(ids: Tensor, context_length: int) -> tuple[Tensor, Tensor] | None:
-    """Inputs and targets ``(WINDOWS, T)`` of evenly spaced windows in ``ids``; None if ``ids`` has fewer tokens than
-    that, so that all of them can be measured.
-    """
+    """Inputs and targets ``(WINDOWS, T)`` of evenly spaced windows in ``ids``; None if all tokens can be measured."""
     if len(ids) - 1 <= WINDOWS * context_length:
         return None
     starts = torch.linspace(0, len(ids) - 1 - context_length, WINDOWS).long()
@@ -273,8 +267,8 @@ class Channel:
         self.trainer: LiveTrainer | None = None
         threading.Thread(target=self.listen, daemon=True).start()
 
-    def report(self, told: dict[str, Any]) -> None:
-        print(json.dumps(told), file=self.out, flush=True)
+    def report(self, event: dict[str, Any]) -> None:
+        print(json.dumps(event), file=self.out, flush=True)
 
     def listen(self) -> None:
         for line in sys.stdin:

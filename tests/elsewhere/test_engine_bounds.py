@@ -22,7 +22,7 @@ from web.serving.remote_engine import (
 N_TOKENS = 3
 PIECE = 65_536
 DEEP = b"[" * 100_000
-MOST = MAX_LINE_BYTES + MAX_TOKEN_BYTES * N_TOKENS
+MAX_BYTES = MAX_LINE_BYTES + MAX_TOKEN_BYTES * N_TOKENS
 CHUNK = b'data: {"choices": [{"text": "a", "finish_reason": null}]}\n'
 
 
@@ -57,8 +57,8 @@ class Sent:
         (500, itertools.repeat(b"x" * PIECE), {}, "it answered 500", MAX_ERROR_BYTES),
         (500, [DEEP], {}, "it answered 500", len(DEEP)),
         (200, itertools.repeat(b"x" * PIECE), {}, "a line of more than 262,144 bytes", MAX_LINE_BYTES),
-        (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MOST),
-        (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MOST),
+        (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MAX_BYTES),
+        (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MAX_BYTES),
         (200, [b"data: " + DEEP + b"\n"], {}, "its response is invalid", MAX_LINE_BYTES),
         (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed response", 0),
         (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed response", 0),

@@ -49,7 +49,7 @@ def test_health_without_its_body(server: Server) -> None:
         ("POST", "/metrics", "GET"),
         ("POST", "/look/landing", "GET"),
         ("GET", "/look/write", "POST"),
-        ("GET", "/learn/1", "POST"),
+        ("GET", "/learn/tokens", "POST"),
     ],
 )
 def test_which_methods_are_allowed_instead(server: Server, method: str, path: str, allowed: str) -> None:

@@ -15,6 +15,7 @@ from helpers.server import Server
 from model import ladder
 from web import settings
 from web.assets import FILES, FOLDER, URL
+from web.learn.source_code import COMPILED, SHOWN
 
 
 def post(server: Server, path: str, /, **body: Any) -> httpx.Response:
@@ -27,7 +28,7 @@ def train(server: Server, **body: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-@pytest.mark.parametrize("lesson", ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"])
+@pytest.mark.parametrize("lesson", SHOWN)
 def test_the_longest_sentence(server: Server, lesson: str) -> None:
     most = settings.MAX_SENTENCE_CHARACTERS
     assert post(server, lesson, sentence="a" * most).status_code == 200
@@ -36,7 +37,7 @@ def test_the_longest_sentence(server: Server, lesson: str) -> None:
     assert re.match(rf"The sentence has {most + 1:,} characters[,;] at most {most:,} ", refused.json()["detail"])
 
 
-@pytest.mark.parametrize("lesson", ["1", "bigram"])
+@pytest.mark.parametrize("lesson", ["tokens", "bigram"])
 def test_the_longest_text_to_learn_from(server: Server, lesson: str) -> None:
     most = settings.MAX_TRAINING_TEXT_CHARACTERS
     assert post(server, lesson, training_text="ab " * (most // 3), steps=1).status_code == 200
@@ -56,7 +57,7 @@ def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
 
 
 def test_the_training_text_under_its_former_name(server: Server) -> None:
-    assert post(server, "1", lesson="abc abd").json() == post(server, "1", training_text="abc abd").json()
+    assert post(server, "tokens", lesson="abc abd").json() == post(server, "tokens", training_text="abc abd").json()
     assert train(server, lesson="ab", steps=1)[0]["n"] == 2
 
 
@@ -95,12 +96,14 @@ def test_whoever_leaves_ends_the_training(server: Server) -> None:
 
 
 def test_settings_out_of_range(server: Server) -> None:
-    assert post(server, "6", head_dim=0).status_code == 422
-    assert post(server, "7", dropout=1).status_code == 422
+    assert post(server, "trainable-weights", head_dim=0).status_code == 422
+    assert post(server, "causal-masking", dropout=1).status_code == 422
     assert "n_head must divide 256" in post(server, "times", n_head=3).json()["detail"]
-    assert post(server, "10", layer=3, head=0).json() == {"detail": "layer must be an integer from 0 to 2, found 3"}
+    assert post(server, "whole-model", layer=3, head=0).json() == {
+        "detail": "layer must be an integer from 0 to 2, found 3"
+    }
     assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell for query 2 and key 3."}
-    assert post(server, "10", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
+    assert post(server, "whole-model", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
     assert post(server, "11").status_code == 404
 
 
@@ -113,7 +116,7 @@ def test_a_cell_is_the_model_s(server: Server) -> None:
     assert cell["scaled"] == pytest.approx(cell["score"] * 8**-0.5, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", [*map(str, range(1, 11)), "compiled"])
+@pytest.mark.parametrize("name", [*SHOWN, COMPILED])
 def test_sources_are_the_files_lines(server: Server, name: str) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{name}.json").json()["sources"]
     root = ROOT
@@ -136,7 +139,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
 
 def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", api_key="open-sesame")
-    assert post(server, "5").status_code == 401
+    assert post(server, "self-attention").status_code == 401
     headers = {"Authorization": "Bearer open-sesame"}
     answer = httpx.post(f"{server.url}/learn/5", json={"sentence": "a b"}, headers=headers)
     assert answer.status_code == 200
@@ -161,14 +164,14 @@ def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
 
 
 def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:
-    note = post(server, "5", sentence="one two, " * 8).json()["note"]
+    note = post(server, "self-attention", sentence="one two, " * 8).json()["note"]
     assert note.startswith("Your sentence has 24 tokens: 16 words and 8 punctuation marks; the pictures show the first")
 
 
 def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
     """The terms of each stage add up to the numbers that the rung shows."""
     place = {"model": "tiny", "layer": 1, "head": 2, "query": 5}
-    whole = post(server, "10", **place).json()
+    whole = post(server, "whole-model", **place).json()
     assert max(whole["errors"].values()) <= 1e-4 and whole["error"] <= 1e-4
     shown = whole["vectors"] | whole["of_head"] | {"last_x": whole["end"]["x"], "last_norm": whole["end"]["normed"]}
     shown |= {name: whole["embedding"][name] for name in ("token", "position")}
@@ -193,7 +196,7 @@ def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
 def test_the_end_of_the_model_is_its_own(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     trace = loaded.trace("To be or not")
-    end = post(server, "10", model="tiny", query=4).json()["end"]
+    end = post(server, "whole-model", model="tiny", query=4).json()["end"]
     probabilities = trace.logits[4].softmax(dim=-1)
     assert end["next"][0]["id"] == int(probabilities.argmax())
     for token in end["next"]:
@@ -203,7 +206,7 @@ def test_the_end_of_the_model_is_its_own(server: Server) -> None:
 
 
 def test_numbers_that_a_visitor_changed(server: Server) -> None:
-    assert post(server, "5", x=[[1, 2, 3]] * 3).json()["detail"] == "x must be 4 rows of 3 numbers"
-    assert post(server, "5", x=[[1, 2, 11]] * 4).status_code == 422
-    changed = post(server, "5", x=[[1, 2, 3]] * 4).json()
+    assert post(server, "self-attention", x=[[1, 2, 3]] * 3).json()["detail"] == "x must be 4 rows of 3 numbers"
+    assert post(server, "self-attention", x=[[1, 2, 11]] * 4).status_code == 422
+    changed = post(server, "self-attention", x=[[1, 2, 3]] * 4).json()
     assert changed["edited"] == 12 and changed["scores"] == [[14.0] * 4] * 4

@@ -167,7 +167,7 @@ def test_a_shift_goes_on_in_another_run_with_all_its_tokens(server: Server) -> N
         ({"top_k": -3}, "top_k", "top_k must be"),
         ({"seed": "x"}, "seed", "seed must be"),
         ({"context_shift": "yes"}, "context_shift", "true or false"),
-        ({"branch": []}, "branch", "a branch is an object"),
+        ({"branch": []}, "branch", "A branch must be an object"),
         ({"branch": {"sha256": "0" * 64}}, "sha256", "no longer served"),
     ],
 )

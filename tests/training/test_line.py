@@ -10,7 +10,7 @@ from helpers.server import Server
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import UPLOAD, Visitor, children, learn_nothing, quick_server
 
-LONGEST = 4_000
+MAX_TEXT_BYTES = 4_000
 TEXT = TRAINING_TEXT[:2_000]
 
 
@@ -24,7 +24,7 @@ def narrow(checkpoints: Path) -> Iterator[Server]:
     """A server that trains one GPT at a time, on short texts, and lets one more training wait."""
     from web.settings import Limits
 
-    limits = Limits(max_waiting_trainings=1, max_training_bytes=LONGEST, max_body_bytes=1_000)
+    limits = Limits(max_waiting_trainings=1, max_training_bytes=MAX_TEXT_BYTES, max_body_bytes=1_000)
     yield from quick_server(checkpoints, limits=limits)
 
 
@@ -109,7 +109,7 @@ def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest
     ("text", "size", "status", "words"),
     [
         (b"a" * 999, "small", 400, "999 characters; at least 1,000"),
-        (b"ab" * (LONGEST // 2 + 1), "small", 413, "more than 4,000 bytes"),
+        (b"ab" * (MAX_TEXT_BYTES // 2 + 1), "small", 413, "more than 4,000 bytes"),
         (b"\xff" * 2_000, "small", 400, "not a text in UTF-8: byte 0"),
         (b"ab" * 600, "huge", 400, "There is no size 'huge'. Available: small, large"),
     ],
@@ -124,7 +124,7 @@ def test_what_cannot_be_trained_on_is_refused(narrow: Server, text: bytes, size:
 
 def test_a_text_as_long_as_allowed_is_taken_and_other_bodies_keep_their_limit(narrow: Server) -> None:
     visitor = Visitor(narrow)
-    assert visitor.train("ab" * (LONGEST // 2)).status_code == 200
+    assert visitor.train("ab" * (MAX_TEXT_BYTES // 2)).status_code == 200
     visitor.post("/train/forget")
     assert visitor.post("/look/write", content=b"x" * 1_001).status_code == 413
     assert visitor.post("/train/written", content=b"x" * 1_001).status_code == 413

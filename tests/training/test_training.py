@@ -122,7 +122,7 @@ def test_it_writes_and_is_looked_into_as_any_other_model(
     assert visitor.get(f"/look/{pointers[-1]['run']}/rows").status_code == 200
     text = {"model": name, "step": 0, "ids": [1, 2, 3], "n_prompt": 1}
     assert visitor.post("/look/snapshot", json=text).json()["state"] == "snapshot"
-    assert visitor.post("/learn/9", json={"sentence": "the cat", "model": name}).status_code == 200
+    assert visitor.post("/learn/block", json={"sentence": "the cat", "model": name}).status_code == 200
 
 
 def test_nobody_else_finds_it_by_name_or_hash(

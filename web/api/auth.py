@@ -23,11 +23,11 @@ from ..client import client_in
 from ..request_path import path_of
 
 MAX_FORM_BYTES = 4_096
-LONGEST_WAIT = 30  # seconds by which the answer to a wrong key is delayed
-MOST_WAITING = 4  # wrong keys of one client whose answers are being delayed; further unknown keys are not checked
+MAX_WAIT = 30  # seconds by which the answer to a wrong key is delayed
+MAX_WAITING = 4  # wrong keys of one client whose answers are being delayed; further unknown keys are not checked
 FORGET_SECONDS = 3_600  # after which a client's wrong keys no longer count
 MAX_REMEMBERED = 10_000  # clients with wrong keys, keys known to be right, and cookies known to be foreign
-MOST_COOKIES = 16  # cookies of servers like this one; a request with more is guessing
+MAX_COOKIES = 16  # cookies of servers like this one; a request with more is guessing
 COOKIE = re.compile(r"(headscope_[0-9a-f]{8})=([^;\s]*)", re.ASCII)
 OPEN = "/health"
 ENTER = "/key"
@@ -49,7 +49,7 @@ input {{ width: 100%; box-sizing: border-box; margin: .3rem 0 .8rem; }}
 class WrongKeys:
     """Delays for the answers to wrong keys: one second for a client's first, doubling with each further one.
 
-    Only wrong keys are delayed. A client that does not wait for the answers gains nothing: while ``MOST_WAITING`` of
+    Only wrong keys are delayed. A client that does not wait for the answers gains nothing: while ``MAX_WAITING`` of
     them are being delayed, its unknown keys are not checked.
     """
 
@@ -63,7 +63,7 @@ class WrongKeys:
         count, newest = self.wrong.get(client, (0, 0.0))
         if self.now() - newest > FORGET_SECONDS:
             count = 0
-        return LONGEST_WAIT if count > 5 else min(1 << count, LONGEST_WAIT)
+        return MAX_WAIT if count > 5 else min(1 << count, MAX_WAIT)
 
     def add(self, client: str) -> int:
         """Count a wrong key and return the seconds by which its answer is delayed."""
@@ -144,7 +144,7 @@ class ApiKeyMiddleware:
         if scheme.lower() == "bearer" and (sent := sent.strip()):
             found.append(self.credential("key", sent.encode("latin-1"), self.key))
         cookies = COOKIE.findall(headers.get("cookie", ""))
-        if len(cookies) <= MOST_COOKIES:
+        if len(cookies) <= MAX_COOKIES:
             for name, value in cookies:
                 expected = self.token.encode() if name == self.cookie else b""
                 each = self.credential(name, value.encode("latin-1"), expected)
@@ -157,14 +157,12 @@ class ApiKeyMiddleware:
         return Credential(name, digest, bool(expected) and hmac.compare_digest(sent, expected))
 
     async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
-        """Check credentials. The verdict is delayed if none is right; with too many delayed already, nothing is
-        checked.
-        """
+        """Check credentials. A verdict is delayed if none is right; with too many delayed, nothing is checked."""
         if not given:
             return "none"
         if any((client, each.digest) in self.proven for each in given):
             return "right"
-        if self.waiting[client] >= MOST_WAITING:
+        if self.waiting[client] >= MAX_WAITING:
             return "unchecked"
         for each in given:
             if each.is_right:

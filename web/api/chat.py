@@ -47,9 +47,9 @@ class ChatCompletion(Completion):
 
     def token_logprobs(self, places: Mapping[str, Sequence[Any]]) -> list[dict[str, object]]:
         """The tokens of an answer in the chat API's form, each with its bytes and its most probable alternatives."""
-        told = zip(places["tokens"], places["token_logprobs"], places["top_logprobs"], strict=True)
+        shown = zip(places["tokens"], places["token_logprobs"], places["top_logprobs"], strict=True)
         answer = []
-        for token, logprob, tops in told:
+        for token, logprob, tops in shown:
             likeliest = sorted(tops.items(), key=lambda each: -each[1])[: self.n_top]
             answer.append(
                 token_entry(token, logprob) | {"top_logprobs": list(itertools.starmap(token_entry, likeliest))}

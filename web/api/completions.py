@@ -15,7 +15,7 @@ from model.tokenizer import TextStream
 
 from ..serving.generation import Generation
 from ..serving.inputs import check_length
-from ..serving.server_sent_events import server_sent_event
+from ..serving.server_sent_events import DONE, server_sent_event
 from ..settings import Limits
 from .errors import as_api_error
 from .schema import CompletionRequest
@@ -102,8 +102,8 @@ class Choice:
         shown = {name: values[:n] for name, values in self.places.items()}
         self.places = {name: values[n:] for name, values in self.places.items()}
         logprobs = shown if self.asked.logprobs is not None else None
-        told = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
-        return told if self.cut_off_by is None else told | {"cut_off_by": self.cut_off_by}
+        choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
+        return choice if self.cut_off_by is None else choice | {"cut_off_by": self.cut_off_by}
 
     @property
     def n_shown(self) -> int:
@@ -228,7 +228,7 @@ class Completion:
             if not has_begun:
                 raise
             yield server_sent_event(as_api_error(error).body)
-        yield b"data: [DONE]\n\n"
+        yield DONE
 
     def as_answer(self, part: dict[str, Any]) -> dict[str, object]:
         """A choice of a whole answer."""

@@ -49,13 +49,8 @@ class ApiError(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.param, self.code, self.headers = (
-            status,
-            message,
-            param,
-            code,
-            dict(headers or {}),
-        )
+        self.status, self.message, self.param, self.code = status, message, param, code
+        self.headers = dict(headers or {})
 
     @property
     def body(self) -> dict[str, object]:
@@ -123,16 +118,16 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
     place = ".".join(map(str, problem["loc"][1:]))
     message = f"{problem['msg']}, found {shorten(problem.get('input'))}."
     # Gradio's clients expect a list.
-    said: object = [{"type": problem["type"], "loc": problem["loc"][:3], "msg": message}]
+    detail: object = [{"type": problem["type"], "loc": problem["loc"][:3], "msg": message}]
     if not request.url.path.startswith("/gradio_api"):
-        said = f"{place}: {message}" if place else message
-    return JSONResponse({"detail": said}, 422)
+        detail = f"{place}: {message}" if place else message
+    return JSONResponse({"detail": detail}, 422)
 
 
 async def answer_busy(_request: Request, error: Exception) -> Response:
     """The response to a request of the page or Learn that the server has no capacity for."""
-    told = as_api_error(error)
-    return JSONResponse({"detail": told.message}, told.status, {"Retry-After": str(RETRY_SECONDS)})
+    api_error = as_api_error(error)
+    return JSONResponse({"detail": api_error.message}, api_error.status, {"Retry-After": str(RETRY_SECONDS)})
 
 
 def first_problem(error: ValidationError) -> tuple[str, str, str]:

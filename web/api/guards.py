@@ -56,10 +56,10 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
         services.engines.check_open()
         yield
     except (InputError, ValidationError, Busy, Closed, OutOfTime, EngineLost) as error:
-        told = as_api_error(error)
+        api_error = as_api_error(error)
         if route:
-            services.metrics.count(route, told.outcome)
-        raise gr.Error(told.message, print_exception=False) from None
+            services.metrics.count(route, api_error.outcome)
+        raise gr.Error(api_error.message, print_exception=False) from None
 
 
 def store_answer(services: Services, request: gr.Request, answer: bytes) -> Any:

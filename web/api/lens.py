@@ -21,22 +21,21 @@ from ..client import client_of
 from ..services import Services
 from ..serving.body_types import Also, HeadMask, TokenIds
 from ..serving.inputs import whole
-from ..serving.server_sent_events import event_of_json, server_sent_event
+from ..serving.server_sent_events import DONE, EVENT_STREAM, event_of_json, server_sent_event
 from . import openapi
 from .errors import as_api_error
 from .guards import count_refusal, model_to_read_with, refusals, store_answer
 from .schema import Body, one_of
 from .streaming import LEFT, Stream, unless_client_leaves
 
-JSON, EVENTS = "application/json", "text/event-stream"
-DONE = b"data: [DONE]\n\n"
-MOST_HEADS = 4096
+JSON = "application/json"
+MAX_HEADS = 4096
 
 # ---- Bodies ----------------------------------------------------------------------------------------------------------
 
 LayerAndHead = Annotated[list[int], Described(min_length=2, max_length=2)]
 HeadPairs = TypeAliasType(
-    "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MOST_HEADS)]
+    "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MAX_HEADS)]
 )
 # The types of a body's fields that check more than the declared Python type.
 CHECKED: dict[Any, Any] = {list[int]: TokenIds, list[list[int]]: HeadPairs, list[list[float]]: HeadMask}
@@ -128,7 +127,7 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
             if body.stream:  # the response outlives this function, so the computation must too
                 seconds = question.max_seconds(limits)
                 on_end = stack.pop_all().aclose
-                return Stream(events(pending), on_end, limits, media_type=EVENTS, max_seconds=seconds)
+                return Stream(events(pending), on_end, limits, media_type=EVENT_STREAM, max_seconds=seconds)
             return await unless_client_leaves(request, in_full(pending)) or LEFT
 
     answer.__doc__ = f"{question.summary} With `stream: true` the answer is server-sent events, the progress first."

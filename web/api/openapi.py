@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
 from ..ask.question import NamedToken
+from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import Limits
 from .completions import most_choices
 from .schema import (
@@ -161,7 +162,7 @@ REFUSALS: Responses = NOT_FOUND | {
     500: refusal("The server or the model failed."),
     503: refusal("The models are still loading, or the server is shutting down."),
 }
-TEXT = {"text/event-stream": {"schema": {"type": "string"}}}
+TEXT = {EVENT_STREAM: {"schema": {"type": "string"}}}
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **REFUSALS}
 CHAT: Responses = {200: {"model": ChatAnswer, "content": TEXT}, **REFUSALS}

@@ -21,6 +21,7 @@ from ..services import Services
 from ..serving.attention_answer import AttentionAnswer
 from ..serving.inputs import find_model, parse_ids
 from ..serving.remote_engine import EngineLost
+from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
@@ -49,7 +50,7 @@ EMBEDDINGS = "/v1/embeddings"
 ATTENTION = "/v1/attention"
 
 PIECE = 32_768  # bytes of an answer that are sent at a time, so that little waits unsent for a slow client
-JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
+JSON, BINARY = "application/json", "application/octet-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 
 
@@ -226,7 +227,7 @@ async def complete(
         if first is None:
             return LEFT
         on_end = stack.pop_all().aclose  # the response outlives this function, so the generation must too
-        return Stream(then(first, chunks), on_end, services.limits, media_type=EVENTS)
+        return Stream(then(first, chunks), on_end, services.limits, media_type=EVENT_STREAM)
 
 
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:

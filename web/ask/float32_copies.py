@@ -34,9 +34,7 @@ class Float32Copies:
         return sum(self.sizes.values())
 
     def get(self, key: Hashable, loaded: LoadedModel) -> GPT:
-        """``loaded.gpt``, or a copy if that is not in float32. Raises ``NoRoom`` if copies in use leave too little
-        memory.
-        """
+        """``loaded.gpt``, or a float32 copy of it. Raises ``NoRoom`` if copies in use leave too little memory."""
         n_bytes = float32_bytes(loaded.gpt)
         if not n_bytes:
             return loaded.gpt

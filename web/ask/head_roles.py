@@ -1,6 +1,5 @@
 """The question of what every head of a model does, measured once per checkpoint and stored on disk."""
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +11,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import LoadedModel
+from model.config import is_number
 from model.errors import Busy, InvalidValue
 from model.lens.head_roles import (
     CHANCE,
@@ -105,10 +105,6 @@ def is_grid(value: object, loaded: LoadedModel) -> bool:
     n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
     rows = value if isinstance(value, list) and len(value) == n_layer else [None]
     return all(isinstance(row, list) and len(row) == n_head and all(map(is_number, row)) for row in rows)
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, float | int) and math.isfinite(value)
 
 
 def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:

@@ -27,7 +27,7 @@ from .float32_copies import Float32Copies
 from .turns import Job, OutOfTime, Turns
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
-MOST_DIFFERENCES = 1_000  # cached numbers
+MAX_DIFFERENCES = 1_000  # cached numbers
 
 Answer = dict[str, object]  # JSON, with NumPy arrays in place of lists of numbers
 
@@ -95,7 +95,7 @@ class Ask:
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
         )
         self.answers: BoundedCache[Hashable, bytes] = BoundedCache(max_bytes=MAX_ANSWER_BYTES, size=len)
-        self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MOST_DIFFERENCES)
+        self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MAX_DIFFERENCES)
 
     def gpt(self, loaded: LoadedModel) -> GPT:
         """``loaded`` in float32; if it is served in another precision, a copy is made on demand."""

@@ -18,7 +18,7 @@ from ..settings import Limits
 
 LARGE_BODY_BYTES = 32_768
 BYTES_PER_SECOND = 1_000_000  # of one client's large bodies
-MOST_DELAY = 5.0  # seconds
+MAX_DELAY = 5.0  # seconds
 
 
 def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
@@ -42,7 +42,7 @@ class LargeBodyQueue:
             return 0.0
         self.free_at = {other: at for other, at in self.free_at.items() if at > now}
         delay = self.free_at.get(client, now) - now
-        if delay > MOST_DELAY:
+        if delay > MAX_DELAY:
             raise NoRoom
         self.free_at[client] = now + delay + n_bytes / BYTES_PER_SECOND
         return delay
@@ -66,8 +66,8 @@ class BodyLimitMiddleware:
             return
         limit = self.limits_by_path.get(path_of(scope), self.usual)
         too_large = RefusedBody(413, f"The body has more than {limit.max_bytes:,} bytes.", "body_too_large")
-        said = Headers(scope=scope).get("content-length", "")
-        if said.isdigit() and int(said) > limit.max_bytes:
+        content_length = Headers(scope=scope).get("content-length", "")
+        if content_length.isdigit() and int(content_length) > limit.max_bytes:
             await as_api_error(too_large).response()(scope, receive, send)
             return
         n_bytes = n_held = 0
@@ -105,5 +105,5 @@ class BodyLimitMiddleware:
 
 
 def refused(error: NoRoom) -> RefusedBody:
-    told = as_api_error(error)
-    return RefusedBody(told.status, told.message, told.code)
+    api_error = as_api_error(error)
+    return RefusedBody(api_error.status, api_error.message, api_error.code)

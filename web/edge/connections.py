@@ -17,13 +17,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..client import client_at, client_in, set_client_address
 from ..serving.budget import Budget
-from ..settings import LONGEST_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
+from ..settings import MAX_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
 from .bodies import DROP
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
-LEAST_CONNECTIONS = 16
+MIN_CONNECTIONS = 16
 WRITE_AHEAD = 16_384  # unread bytes at which writing to a client pauses
 
 
@@ -154,7 +154,7 @@ class Connection(H11Protocol):
         if self.is_idle:
             return now - self.idle_since > STALL_SECONDS and not n_unsent
         if self.cycle.more_body and not self.flow.read_paused:
-            return now - self.heard_at > STALL_SECONDS or now - self.asked_at > LONGEST_BODY_SECONDS
+            return now - self.heard_at > STALL_SECONDS or now - self.asked_at > MAX_BODY_SECONDS
         return False
 
     def drop(self) -> None:
@@ -170,4 +170,4 @@ def room_for_connections() -> int:
     import resource  # not available on Windows
 
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(LEAST_CONNECTIONS, limit - RESERVED_DESCRIPTORS) if limit != resource.RLIM_INFINITY else sys.maxsize
+    return max(MIN_CONNECTIONS, limit - RESERVED_DESCRIPTORS) if limit != resource.RLIM_INFINITY else sys.maxsize

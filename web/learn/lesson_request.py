@@ -12,11 +12,11 @@ from ..serving.inputs import check_length
 from ..settings import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
-MOST_VALUE = 10  # largest absolute value of a number that the visitor may change
+MAX_VALUE = 10  # largest absolute value of a number that the visitor may change
 
 # The text that a tokenizer or a bigram model learns from; older clients call it "lesson".
 TrainingText = Annotated[Unicode, Field(validation_alias=AliasChoices("training_text", "lesson"))]
-Value = Annotated[float, Field(ge=-MOST_VALUE, le=MOST_VALUE, allow_inf_nan=False)]
+Value = Annotated[float, Field(ge=-MAX_VALUE, le=MAX_VALUE, allow_inf_nan=False)]
 Row = Annotated[list[Value], FailFast(), Field(max_length=16)]
 Matrix = TypeAliasType("Matrix", Annotated[list[Row], FailFast(), Field(max_length=16)])
 Place = tuple[Annotated[int, Field(ge=0, le=10_000)], Annotated[int, Field(ge=0, le=10_000)]]

@@ -7,22 +7,22 @@ from . import bigram, block, multi_head, one_number, self_attention, tokens_and_
 from .lesson_request import LessonRequest
 
 LESSONS: dict[str, Callable[[LessonRequest], dict[str, object]]] = {
-    "1": tokens_and_windows.tokens,
-    "2": tokens_and_windows.windows,
+    "tokens": tokens_and_windows.tokens,
+    "windows": tokens_and_windows.windows,
     "scale": self_attention.scaled_scores,
     "times": multi_head.running_times,
 }
 # Lessons that have to wait until the models are loaded.
 LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, LessonRequest], dict[str, object]]] = {
-    "3": bigram.before_training,
-    "4": self_attention.averages_of_the_past,
-    "5": self_attention.without_weights,
-    "6": self_attention.with_trainable_weights,
+    "untrained-bigram": bigram.before_training,
+    "averages": self_attention.averages_of_the_past,
+    "self-attention": self_attention.without_weights,
+    "trainable-weights": self_attention.with_trainable_weights,
     "transfer": self_attention.transferred_weights,
-    "7": multi_head.causal,
-    "8": multi_head.multi_head,
-    "9": block.rest_of_a_block,
-    "10": whole_model.whole_model,
+    "causal-masking": multi_head.causal,
+    "many-heads": multi_head.multi_head,
+    "block": block.rest_of_a_block,
+    "whole-model": whole_model.whole_model,
     "cell": one_number.one_cell,
     "number": one_number.one_number,
 }

@@ -12,7 +12,7 @@ from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
 
 from ..serving.served_models import ServedModels
-from .lesson_request import MOST_VALUE, SHOWN_WORDS, LessonRequest, check_sentence
+from .lesson_request import MAX_VALUE, SHOWN_WORDS, LessonRequest, check_sentence
 
 SIZE = 3  # numbers of a word
 BOOKS = {"the book": JOURNEY, "the second example": SHINY}
@@ -114,6 +114,6 @@ def edit(x: Tensor, numbers: list[list[float]] | None) -> tuple[Tensor, int]:
     if len(numbers) != len(x) or any(len(row) != x.shape[1] for row in numbers):
         raise InputError("x", f"x must be {len(x)} rows of {x.shape[1]} numbers")
     edited = torch.tensor(numbers)
-    if not edited.isfinite().all() or edited.abs().max() > MOST_VALUE:
-        raise InputError("x", f"every number must be from {-MOST_VALUE} to {MOST_VALUE}")
+    if not edited.isfinite().all() or edited.abs().max() > MAX_VALUE:
+        raise InputError("x", f"every number must be from {-MAX_VALUE} to {MAX_VALUE}")
     return edited, int(((edited - x).abs() > 1e-6).sum())

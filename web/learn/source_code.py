@@ -15,32 +15,37 @@ ROOT = Path(__file__).parents[2]
 
 # The classes and functions that compute each rung, in reading order, by the name that the browser requests.
 SHOWN: dict[str, list[Callable[..., object]]] = {
-    "1": [
+    "tokens": [
         ladder.WordTokenizer,
         ladder.CharacterTokenizer,
         ladder.learn_merges,
         bpe.merge_pair,
         bpe.BytePairEncoding.merge_words,
     ],
-    "2": [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
-    "3": [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
-    "4": [ladder.average_by_loop, ladder.average_by_matrix, ladder.average_by_softmax, ladder.mask_future],
-    "5": [
+    "windows": [ladder.sliding_windows, ladder.TokenAndPositionEmbedding],
+    "untrained-bigram": [ladder.BigramModel, ladder.train_bigram, ladder.counted_bigram_loss],
+    "averages": [ladder.average_by_loop, ladder.average_by_matrix, ladder.average_by_softmax, ladder.mask_future],
+    "self-attention": [
         ladder.attention_without_weights,
         ladder.scores_by_loop,
         ladder.sum_normalise,
         ladder.naive_softmax,
         ladder.stable_softmax,
     ],
-    "6": [
+    "trainable-weights": [
         ladder.SelfAttention,
         ladder.SelfAttentionV1,
         ladder.SelfAttentionV2,
         ladder.transfer_weights,
         ladder.scale_demonstration,
     ],
-    "7": [ladder.causal_by_renormalising, ladder.causal_by_minus_infinity, ladder.drop_weights, ladder.CausalAttention],
-    "8": [
+    "causal-masking": [
+        ladder.causal_by_renormalising,
+        ladder.causal_by_minus_infinity,
+        ladder.drop_weights,
+        ladder.CausalAttention,
+    ],
+    "many-heads": [
         ladder.StackedHeads,
         ladder.WeightSplits,
         ladder.split_heads,
@@ -49,8 +54,8 @@ SHOWN: dict[str, list[Callable[..., object]]] = {
         ladder.product_batched,
         ladder.product_head_by_head,
     ],
-    "9": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
-    "10": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
+    "block": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    "whole-model": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
 COMPILED = "compiled"  # the loops that write on a CPU; rung 10 shows them
 LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}

@@ -47,9 +47,7 @@ class Link:
 
 @dataclass(frozen=True)
 class PageStart:
-    """What the page opens with: a pointer, the settings that are known, and perhaps a pointer to a second text to
-    compare.
-    """
+    """What the page opens with: a pointer, the known settings, and perhaps a pointer to a text to compare with."""
 
     pointer: dict[str, object]
     settings: dict[str, object]

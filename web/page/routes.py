@@ -14,7 +14,7 @@ from ..client import client_of
 from ..services import Services
 from ..serving.inputs import find_model
 from ..serving.served_models import VISITOR
-from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event
+from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
 from .link import resolve_address
 from .model_list import model_list
@@ -82,7 +82,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
         except InputError as error:
             return refuse(error.field, str(error))
         return StreamingResponse(
-            events(writer, text, client_of(request)), media_type="text/event-stream", headers=STREAM_HEADERS
+            events(writer, text, client_of(request)), media_type=EVENT_STREAM, headers=STREAM_HEADERS
         )
 
     @router.post("/{run_id}/stop")
@@ -96,8 +96,8 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
 async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncIterator[bytes]:
     async with aclosing(writer.write(text, client)) as pointers:
-        async for told in pointers:
-            yield server_sent_event(told)
+        async for pointer in pointers:
+            yield server_sent_event(pointer)
 
 
 def refuse(field: str, message: str) -> JSONResponse:

@@ -88,7 +88,7 @@ class PageWriter:
             more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
             return pointer(writer.run, state, settings) | {"written": n_written} | new | more
 
-        state, why, is_counted_elsewhere = "done", "", False
+        state, why, remote_reached_limit = "done", "", False
         self.generations[run.id] = generation
         try:
             with self.services.budget.hold(run.most_bytes, client):
@@ -97,7 +97,7 @@ class PageWriter:
                     async with aclosing(self.record(generation, writer)) as grown:
                         async for _ in grown:
                             yield point("writing")
-                    is_counted_elsewhere = writer.cut == "length"
+                    remote_reached_limit = writer.cut == "length"
                     state = "stopped" if generation.stopped.is_set() else "done"
                     if generation.outcome == "deadline":
                         why = "The text reached the server's time limit."
@@ -117,7 +117,7 @@ class PageWriter:
                 del self.generations[run_id]
         await ending
         yield point(state) | {
-            "why": why or (why_ended(asked, writer.run, is_counted_elsewhere) if state == "done" else "")
+            "why": why or (why_ended(asked, writer.run, remote_reached_limit) if state == "done" else "")
         }
 
     async def record(self, generation: Generation, writer: RunWriter) -> AsyncGenerator[None]:
@@ -166,13 +166,13 @@ class SentTokens:
         ]
 
 
-def why_ended(asked: GenerationRequest, run: Run, is_counted_elsewhere: bool = False) -> str:
+def why_ended(asked: GenerationRequest, run: Run, remote_reached_limit: bool = False) -> str:
     """A note for the visitor on why a text ended; "" if it is as long as asked for.
 
-    ``is_counted_elsewhere`` says that another engine wrote as many tokens as it was asked for, of its own.
+    With ``remote_reached_limit``, the remote engine wrote all the tokens requested, counted with its own tokenizer.
     """
     n_more = run.n_earlier + len(run.ids) - len(asked.prompt) - asked.max_new_tokens
-    if n_more == 0 or (n_more > 0 and not is_counted_elsewhere):
+    if n_more == 0 or (n_more > 0 and not remote_reached_limit):
         return ""
     most = run.loaded.config.context_length
     if len(run.ids) > most:
@@ -181,7 +181,7 @@ def why_ended(asked: GenerationRequest, run: Run, is_counted_elsewhere: bool = F
             f"The context of {most} tokens is full: {n_written} of the {asked.max_new_tokens} tokens asked for were "
             "written, and the last one has no attention row."
         )
-    if is_counted_elsewhere:
+    if remote_reached_limit:
         asked_for, here = counted(asked.max_new_tokens, "token"), asked.max_new_tokens + n_more
         return f"Another engine wrote {asked_for}, as asked for. Tokenized by this model, its text has {here}."
     return "The model ended its text here."
@@ -217,7 +217,7 @@ def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object
     those of ``parse_options``.
     """
     if not isinstance(sent, dict):
-        raise InputError("branch", f"a branch is an object, found {shorten(sent)}")
+        raise InputError("branch", f"A branch must be an object, found {shorten(sent)}.")
     loaded = served.with_weights(str(sent.get("sha256")), str(sent.get("model")))
     ids, most = sent.get("ids"), loaded.config.context_length
     if not isinstance(ids, list):

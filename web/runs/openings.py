@@ -25,9 +25,9 @@ from ..serving.inputs import settings_of
 from ..serving.served_models import ServedModels
 from ..settings import (
     KNOWN_PROMPT,
-    LEAST_OPENING_TOKENS,
     MAX_LABEL,
     MAX_OPENING_BYTES,
+    MIN_OPENING_TOKENS,
     OPENING_PROMPTS,
     OPENING_SEED,
     OPENING_TEMPERATURE,
@@ -167,7 +167,7 @@ def write_opening(loaded: LoadedModel) -> Opening:
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
     text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
     trace = loaded.trace(text)
-    end = cut_at_open_choice(trace.logits, first=len(ids) + LEAST_OPENING_TOKENS)
+    end = cut_at_open_choice(trace.logits, first=len(ids) + MIN_OPENING_TOKENS)
     attention = trace.attention[:, :, :end, :end]
     suggested = fitting_heads(attention, text[:end])
     return Opening(settings_of(request, prompt), text[:end], len(ids), head_to_open(attention, suggested), suggested)

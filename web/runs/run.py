@@ -15,7 +15,7 @@ from model.serving.sequence import PromptPart
 
 from ..settings import MAX_RECENT_LOGITS_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
 
-LEAST_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
+MIN_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
 
 
 class Run:
@@ -118,4 +118,4 @@ class Run:
         0 until it can be measured: several tokens arrive here at a time.
         """
         seconds = self.latest - self.began
-        return (len(self.ids) - self.n_given - 1) / seconds if seconds >= LEAST_SECONDS else 0.0
+        return (len(self.ids) - self.n_given - 1) / seconds if seconds >= MIN_SECONDS else 0.0

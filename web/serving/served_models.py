@@ -23,7 +23,7 @@ from model.errors import readable
 
 from ..settings import CHECKPOINTS, Settings
 
-LEAST_HASH = 16  # hex digits: enough to tell one checkpoint from another
+MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
 # The secret in the cookie of the visitor whose request is being answered.
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
 METRICS_NAME = "private"
@@ -45,6 +45,13 @@ class PrivateModels:
         # All names ever used, so that none of them becomes visible to everyone after its model is gone.
         self.names: set[str] = set()
         self.lock = threading.Lock()
+
+    def reserve_name(self, name: str) -> bool:
+        """Reserve ``name`` for a model to come; False if a model ever had it."""
+        with self.lock:
+            is_new = name not in self.names
+            self.names.add(name)
+        return is_new
 
     def add(self, visitor: str, loaded: model.LoadedModel, folder: Path) -> None:
         with self.lock:
@@ -137,7 +144,7 @@ class ServedModels:
 
     def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
         """The model whose weights have this hash, or a prefix of at least 16 digits; ``name`` breaks ties."""
-        if len(sha256) < LEAST_HASH:
+        if len(sha256) < MIN_HASH:
             return None
         same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
         return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))

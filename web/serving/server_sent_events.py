@@ -1,7 +1,9 @@
-"""Streams of server-sent events: the headers, and each event."""
+"""Streams of server-sent events: the media type, the headers, and each event."""
 
 import orjson
 
+EVENT_STREAM = "text/event-stream"
+DONE = b"data: [DONE]\n\n"  # the last event of OpenAI's streams
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not hold the stream back
 
 

@@ -26,7 +26,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 SECONDS = 20  # for starting, in addition to the time for the tokens
 TOKENS_PER_SECOND = 30  # the slowest that a GPU is expected to write
-MOST_SECONDS = 120
+MAX_SECONDS = 120
 GATHER_SECONDS = 0.05  # between batches of events, which are sent through a pipe
 MODELS: dict[str, LoadedModel] = {}  # on the CPU; the forked process has them as well
 ON_GPU: dict[str, LoadedModel] = {}  # filled only in the forked process
@@ -34,7 +34,7 @@ ON_GPU: dict[str, LoadedModel] = {}  # filled only in the forked process
 
 def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
     """The most seconds for which the GPU may be needed; they are charged to the visitor's quota in advance."""
-    return min(MOST_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
+    return min(MAX_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
 
 
 def on_gpu(function: T) -> T:

@@ -20,7 +20,7 @@ from model import InputError
 from model.errors import Busy, Closed
 
 from ..serving.served_models import VISITOR
-from ..serving.server_sent_events import STREAM_HEADERS, server_sent_event
+from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
 from .training_request import (
     TrainingRequest,
@@ -34,7 +34,7 @@ from .trainings import AlreadyTraining, Training, Trainings
 from .visitor_cookie import COOKIE, give_cookie, new_visitor
 
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
-NOTHING = "You are training nothing here, or what you trained was forgotten."
+NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 
@@ -63,7 +63,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         try:
             training = trainings.start(visitor, wanted)
         except AlreadyTraining:
-            raise HTTPException(409, "You already train a GPT here: stop it before you start another.") from None
+            raise HTTPException(409, "You are already training a GPT here; stop it before starting another.") from None
         except Busy:
             raise HTTPException(429, "Too many visitors are waiting to train. Try again in a few minutes.") from None
         except Closed:
@@ -84,7 +84,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
             "max_bytes": limits.max_training_bytes,
             "minutes": limits.max_trained_minutes,
             "at_work": len(trainings.at_work),
-            "waiting": len(trainings.line),
+            "waiting": len(trainings.queue),
             "mine": training and {"name": training.name, "state": training.state, "size": training.request.size.name},
         }
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
@@ -120,7 +120,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.get("/events")
     async def get_events() -> Response:
         """Server-sent events: all past and future events of this visitor's training."""
-        return StreamingResponse(events(mine()), media_type="text/event-stream", headers=STREAM_HEADERS)
+        return StreamingResponse(events(mine()), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
     @router.post("/stop")
     async def stop() -> Response:

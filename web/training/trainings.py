@@ -1,4 +1,4 @@
-"""Visitors' trainings: those waiting in line, those running, and finished ones that are kept for a while."""
+"""Visitors' trainings: those in the queue, those running, and finished ones that are kept for a while."""
 
 import asyncio
 import contextlib
@@ -66,7 +66,7 @@ class Training:
         return self.state in ENDED
 
     def tell(self, event: dict[str, Any]) -> None:
-        """Add an event and wake all followers. Every state is kept, but only the newest place in line."""
+        """Add an event and wake all followers. Every state is kept, but only the newest place in the queue."""
         kind = "waiting" if event.get("state") == "waiting" else event["kind"]
         if kind in REPLACED and kind in self.newest:
             self.events[self.newest[kind]] = None
@@ -76,7 +76,7 @@ class Training:
             news.set()
 
     def enter(self, state: State, **more: Any) -> None:
-        """Change the state and report it; ``more`` is the place in line, or why it failed."""
+        """Change the state and report it; ``more`` is the place in the queue, or why it failed."""
         self.state = state
         if self.ended:
             self.ended_at = time.monotonic()
@@ -132,21 +132,21 @@ class Trainings:
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.line: list[Training] = []  # waiting
+        self.queue: list[Training] = []  # waiting
         self.at_work: set[Training] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: Path | None = None
         self.closed = False
         self.lock = threading.Lock()
         services.closers.append(self.close)
-        services.metrics.registry.register(TrainingGauges(self.at_work, self.line))
+        services.metrics.registry.register(TrainingGauges(self.at_work, self.queue))
 
     def get(self, visitor: str) -> Training | None:
         """The training of a visitor, running or ended."""
         return self.by_visitor.get(visitor)
 
     def start(self, visitor: str, request: TrainingRequest) -> Training:
-        """Put a training at the end of the line. It replaces an ended one of this visitor.
+        """Put a training at the end of the queue. It replaces an ended one of this visitor.
 
         Raises ``Closed``, ``AlreadyTraining``, or ``Busy`` if too many wait.
         """
@@ -155,7 +155,7 @@ class Trainings:
         before = self.by_visitor.get(visitor)
         if before and not before.ended:
             raise AlreadyTraining
-        if len(self.at_work) >= self.limits.max_trainings and len(self.line) >= self.limits.max_waiting_trainings:
+        if len(self.at_work) >= self.limits.max_trainings and len(self.queue) >= self.limits.max_waiting_trainings:
             raise Busy
         self.forget(visitor)
         name = self.new_name()
@@ -164,7 +164,7 @@ class Trainings:
         if request.text is not None:
             training.text_file.write_text(request.text, encoding="utf-8", newline="")
         self.by_visitor[visitor] = training
-        self.line.append(training)
+        self.queue.append(training)
         self.advance()
         if not any(task.get_name() == "expire" for task in self.tasks):
             self.run_task(self.expire(), "expire")
@@ -174,8 +174,7 @@ class Trainings:
         """A name that no model has yet."""
         while True:
             name = "your-gpt-" + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(4))
-            if name not in self.services.served.shared and name not in self.services.served.private.names:
-                self.services.served.private.names.add(name)
+            if name not in self.services.served.shared and self.services.served.private.reserve_name(name):
                 return name
 
     def make_root(self) -> Path:
@@ -190,9 +189,9 @@ class Trainings:
         task.add_done_callback(self.tasks.discard)
 
     def advance(self) -> None:
-        """Start those at the front of the line, and report their place to the others."""
-        while self.line and len(self.at_work) < self.limits.max_trainings:
-            training = self.line.pop(0)
+        """Start those at the front of the queue, and report their place to the others."""
+        while self.queue and len(self.at_work) < self.limits.max_trainings:
+            training = self.queue.pop(0)
             self.at_work.add(training)
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
@@ -200,7 +199,7 @@ class Trainings:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
-        for place, training in enumerate(self.line, 1):
+        for place, training in enumerate(self.queue, 1):
             training.enter("waiting", place=place)
 
     async def train_and_serve(self, training: Training) -> None:
@@ -265,7 +264,7 @@ class Trainings:
         if training is None:
             return
         with contextlib.suppress(ValueError):
-            self.line.remove(training)
+            self.queue.remove(training)
         self.services.forget(visitor)
         training.discard()
         self.advance()

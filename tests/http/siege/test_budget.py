@@ -47,7 +47,7 @@ def full(small: Server) -> Iterator[Server]:
         ("/v1/attention", {"prompt": "ab"}),
         ("/v1/lens/knockout", {"prompt": "ab"}),
         ("/gradio_api/call/tokenize", {"data": ["ab", None]}),
-        ("/learn/1", {}),
+        ("/learn/tokens", {}),
     ],
 )
 def test_bodies_are_refused(full: Server, path: str, body: Any) -> None:

@@ -28,7 +28,7 @@ CASES: dict[str, tuple[Which, int, str]] = {
     "logits": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/logits/3"),
     "a lost run": (lambda services: services.page_workers, PAGE_WORKERS, "/look/again/rows"),
     "another reading": (lambda services: services.page_workers, PAGE_WORKERS, "/look/read"),
-    "a lesson": (lambda services: services.learn_workers, LEARN_WORKERS, "/learn/3"),
+    "a lesson": (lambda services: services.learn_workers, LEARN_WORKERS, "/learn/untrained-bigram"),
     "attention": (lambda services: services.trace_workers, 2, "/v1/attention"),
     "embeddings": (lambda services: services.trace_workers, 2, "/v1/embeddings"),
 }

@@ -12,14 +12,14 @@ import model
 from helpers.serve_once import ROOT
 from model import LoadedModel
 from model.lens.head_roles import copying_scores, sampled_tokens
-from model.lens.opening import LEAST_COPIED, copied_tokens
+from model.lens.opening import MIN_COPIED, copied_tokens
 from web.runs.openings import read_declared, write_declared
 
 CHECKPOINTS = ROOT / "checkpoints"
 FOLDERS = sorted(path.parent for path in CHECKPOINTS.glob("*/config.json"))
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text())
-MOST_WEIGHTS = {"shakespeare-char": 4_900_000, "stories-bpe": 8_000_000, "two-layer-steps": 1_000_000}
-MOST_BYTES = 60_000_000  # of all of them together
+MAX_WEIGHTS = {"shakespeare-char": 4_900_000, "stories-bpe": 8_000_000, "two-layer-steps": 1_000_000}
+MAX_BYTES = 60_000_000  # of all of them together
 CLOSEST = 0.01  # logits: nearer rivals than this would make a golden text a matter of rounding
 
 
@@ -57,7 +57,7 @@ def test_the_card_and_the_weights_are_as_promised(folder: Path, loaded: LoadedMo
     for line in ("license: ", "language: ", "datasets: ", "tags: ", "library_name: ", "## Limits", "loss.svg"):
         assert line in text
     assert "Not described" not in text
-    assert loaded.config.n_parameters <= MOST_WEIGHTS[folder.name]
+    assert loaded.config.n_parameters <= MAX_WEIGHTS[folder.name]
     assert (folder / "model.safetensors").stat().st_size < 2.1 * loaded.config.n_parameters  # half precision
     assert all(
         weights.isfinite().all() and weights.dtype == torch.float32 for weights in loaded.gpt.state_dict().values()
@@ -78,7 +78,7 @@ def test_the_opening_shows_a_copied_token(folder: Path, loaded: LoadedModel) -> 
         copying = torch.ones_like(copying)  # no head copies every letter: this one fetches those of a name
     last = [each for each in copied_tokens(trace.attention, trace.logits, opening.ids, copying)
             if each.head == opening.head and each.query == len(opening.ids) - 2]  # fmt: skip
-    assert len(last) == 1 and last[0].weight >= LEAST_COPIED and last[0].probability >= 0.9
+    assert len(last) == 1 and last[0].weight >= MIN_COPIED and last[0].probability >= 0.9
     texts = [token.text for token in trace.tokens]
     assert texts[last[0].key] == texts[-1]
     assert all(texts[place].strip().isalpha() for place in (last[0].key, last[0].query, -1))
@@ -95,8 +95,8 @@ def test_snapshots_open_and_differ(folder: Path, card: Any) -> None:
 
 
 def test_all_of_them_are_small() -> None:
-    assert set(MOST_WEIGHTS) >= {folder.name for folder in FOLDERS} >= {"shakespeare-char"}
-    assert sum(path.stat().st_size for path in CHECKPOINTS.rglob("*") if path.is_file()) < MOST_BYTES
+    assert set(MAX_WEIGHTS) >= {folder.name for folder in FOLDERS} >= {"shakespeare-char"}
+    assert sum(path.stat().st_size for path in CHECKPOINTS.rglob("*") if path.is_file()) < MAX_BYTES
 
 
 def test_stories_end() -> None:

@@ -7,7 +7,8 @@ import tiktoken
 import torch
 
 from model import ladder
-from model.ladder.bpe import GPT2_WORD
+from model.ladder.bpe import GPT2_WORD, gpt2_byte_alphabet
+from model.tokenizer.byte_pair import byte_to_character
 
 RHYME = "the cat in the hat, the rat in the vat"
 ODD_TEXT = "Zoë's  naïve café —\n\n\t it's 1,024 🦊🦊!!   don't<|endoftext|>  "
@@ -144,3 +145,7 @@ def test_bigram_of_bad_input() -> None:
         model(torch.tensor([[1, 3]]))
     with pytest.raises(ValueError, match="token ids must be from 0 to 2, found -1 to 1"):
         ladder.counted_bigram_loss(torch.tensor([1, -1]), 3)
+
+
+def test_the_rung_spells_bytes_as_the_tokenizer_does() -> None:
+    assert gpt2_byte_alphabet() == byte_to_character()

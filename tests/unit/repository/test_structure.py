@@ -9,10 +9,10 @@ import pytest
 
 from helpers.files import ROOT
 
-MOST_LINES = 500
-MOST_LINES_OF_THE_FORWARD_PASS = 380  # attention.py and gpt.py together: what one reads first
-MOST_LINES_OF_THE_WAY_IN = 100  # app.py
-MOST_ENTRIES = 20
+MAX_LINES = 500
+MAX_LINES_OF_FORWARD_PASS = 380  # attention.py and gpt.py together: what one reads first
+MAX_LINES_OF_APP = 100  # app.py
+MAX_ENTRIES = 20
 SOURCES = {".py", ".js", ".mjs", ".css"}
 
 # What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
@@ -132,10 +132,10 @@ def is_inside(name: str, package: str) -> bool:
 
 
 def test_files_can_be_read_in_one_sitting() -> None:
-    assert not {str(path.relative_to(ROOT)): n_lines(path) for path in sources() if n_lines(path) > MOST_LINES}
+    assert not {str(path.relative_to(ROOT)): n_lines(path) for path in sources() if n_lines(path) > MAX_LINES}
     forward = n_lines(ROOT / "model" / "attention.py") + n_lines(ROOT / "model" / "gpt.py")
-    assert forward <= MOST_LINES_OF_THE_FORWARD_PASS
-    assert n_lines(ROOT / "app.py") <= MOST_LINES_OF_THE_WAY_IN
+    assert forward <= MAX_LINES_OF_FORWARD_PASS
+    assert n_lines(ROOT / "app.py") <= MAX_LINES_OF_APP
 
 
 @pytest.mark.parametrize("top", ["model", "web", "tests"])
@@ -143,7 +143,7 @@ def test_folders_can_be_read_at_a_glance(top: str) -> None:
     folders = [path for path in (ROOT / top).rglob("*") if path.is_dir() and not is_hidden(path)]
     for folder in [ROOT / top, *folders]:
         entries = [path.name for path in folder.iterdir() if not is_hidden(path) and path.name != "__init__.py"]
-        assert len(entries) <= MOST_ENTRIES, (folder, sorted(entries))
+        assert len(entries) <= MAX_ENTRIES, (folder, sorted(entries))
 
 
 def is_hidden(path: Path) -> bool:

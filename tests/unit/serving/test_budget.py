@@ -7,7 +7,7 @@ import pytest
 
 from model.errors import Busy
 from web import process_memory
-from web.edge.body_limit import BYTES_PER_SECOND, MOST_DELAY, LargeBodyQueue
+from web.edge.body_limit import BYTES_PER_SECOND, MAX_DELAY, LargeBodyQueue
 from web.process_memory import share_heaps, trim_heap
 from web.serving.budget import Budget, NoRoom
 from web.serving.uncollected_answers import UncollectedAnswers
@@ -114,7 +114,7 @@ def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest
     with pytest.raises(NoRoom):
         for _ in range(100):
             pace.delay("a", 300_000)
-    assert max(pace.free_at.values()) - now[0] <= MOST_DELAY + seconds
+    assert max(pace.free_at.values()) - now[0] <= MAX_DELAY + seconds
     now[0] += 100
     assert pace.delay("c", 300_000) == 0
     assert set(pace.free_at) == {"c"}

@@ -10,7 +10,7 @@ import httpx
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from web.api.auth import LONGEST_WAIT, MAX_REMEMBERED, MOST_COOKIES, MOST_WAITING, ApiKeyMiddleware, WrongKeys
+from web.api.auth import MAX_COOKIES, MAX_REMEMBERED, MAX_WAIT, MAX_WAITING, ApiKeyMiddleware, WrongKeys
 
 KEY = "open-sesame"
 
@@ -61,7 +61,7 @@ def test_each_wrong_key_waits_twice_as_long() -> None:
             for i in range(7):
                 answer = await (send(f"wrong {i}") if i % 2 else send(form=f"wrong {i}"))
                 assert answer.status_code == 401
-            assert clock.waits == [1, 2, 4, 8, 16, LONGEST_WAIT, LONGEST_WAIT]
+            assert clock.waits == [1, 2, 4, 8, 16, MAX_WAIT, MAX_WAIT]
             assert (await send("wrong", "192.0.2.2")).status_code == 401
             assert clock.waits[-1] == 1  # another client
             assert (await send(KEY)).status_code == 200 and len(clock.waits) == 8  # the right key never waits
@@ -82,8 +82,8 @@ def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
             assert entered.status_code == 303
             assert (await send(KEY, "192.0.2.3")).status_code == 200
             clock.held.clear()
-            wrong = [asyncio.create_task(send(f"wrong {i}")) for i in range(MOST_WAITING)]
-            while len(clock.waits) < MOST_WAITING:
+            wrong = [asyncio.create_task(send(f"wrong {i}")) for i in range(MAX_WAITING)]
+            while len(clock.waits) < MAX_WAITING:
                 await asyncio.sleep(0)
             for answer in (
                 await send("another"),
@@ -96,8 +96,8 @@ def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
             assert [answer.status_code for answer in right_but_new] == [200, 200]  # the form has proven this key
             assert (await send(cookie=cookie)).status_code == 200  # a client that was in is not locked out
             assert (await send(KEY, "192.0.2.3")).status_code == 200
-            wrong += [asyncio.create_task(send(f"wrong {i}", "192.0.2.3")) for i in range(MOST_WAITING)]
-            while len(clock.waits) < 2 * MOST_WAITING:
+            wrong += [asyncio.create_task(send(f"wrong {i}", "192.0.2.3")) for i in range(MAX_WAITING)]
+            while len(clock.waits) < 2 * MAX_WAITING:
                 await asyncio.sleep(0)
             assert (
                 await send(cookie=cookie, address="192.0.2.3")
@@ -121,9 +121,9 @@ def test_the_cookie_of_another_server_is_counted_once() -> None:
             assert clock.waits == [1]
             cookie = (await send(form=KEY)).headers["set-cookie"].partition(";")[0]
             assert (await send(cookie=f"{other}; a=b; {cookie}")).status_code == 200
-            guesses = [f"headscope_{i:08x}={i}" for i in range(MOST_COOKIES)]
+            guesses = [f"headscope_{i:08x}={i}" for i in range(MAX_COOKIES)]
             assert (await send(cookie="; ".join(guesses))).status_code == 401
-            assert clock.waits == [1, LONGEST_WAIT]
+            assert clock.waits == [1, MAX_WAIT]
             assert (await send(cookie="; ".join([*guesses, cookie]))).status_code == 401  # not looked at
 
     asyncio.run(run())

@@ -54,7 +54,7 @@ def test_what_an_event_may_not_ask_for(services: Services, change: dict[str, Any
 
 def test_an_event_without_data(services: Services) -> None:
     for data in (None, [], "branch"):
-        with pytest.raises(InputError, match="a branch is an object"):
+        with pytest.raises(InputError, match="A branch must be an object"):
             parse_branch(services.served, data, FIELDS)
     with pytest.raises(InputError, match="temperature"):
         parse_branch(services.served, sent(services), FIELDS | {"temperature": float("nan")})

@@ -18,7 +18,7 @@ from web.services import Services, make_services
 from web.settings import Settings
 
 SHIPPED = sorted(path.parent for path in (ROOT / "checkpoints").glob(f"*/{FIRST_SCREEN}"))
-MOST_OFF = 1e-4  # of a weight or a logit, on another machine
+MAX_OFF = 1e-4  # of a weight or a logit, on another machine
 
 
 def serve(folder: Path, **changes: Any) -> Services:
@@ -45,7 +45,7 @@ def test_a_shipped_first_screen_is_what_the_model_computes(folder: Path) -> None
             assert header_a["ids"] == header_b["ids"] and header_a["rows"] == header_b["rows"]
             assert len(rest_a) == len(rest_b)
         else:
-            assert np.allclose(np.frombuffer(a, "f4"), np.frombuffer(b, "f4"), atol=MOST_OFF)
+            assert np.allclose(np.frombuffer(a, "f4"), np.frombuffer(b, "f4"), atol=MAX_OFF)
 
 
 def test_it_belongs_to_its_weights(checkpoints: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def serve_tiny(name: str) -> ServedModels:
 
 def test_a_model_that_is_no_longer_served_is_freed() -> None:
     served = serve_tiny("forgotten")
-    for lesson in ("5", "6", "8", "10", "cell", "number"):
+    for lesson in ("self-attention", "trainable-weights", "many-heads", "whole-model", "cell", "number"):
         assert answer(served, lesson, LessonRequest(sentence="To be", model="forgotten", stage="x"))
     of_model = weakref.ref(served.shared["forgotten"])
     weights = weakref.ref(served.shared["forgotten"].gpt)

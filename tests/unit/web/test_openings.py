@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from helpers.models import scripted_model, tiny_bpe
-from model.lens.opening import LEAST_REAL, MOST_CERTAIN, copied_tokens, cut_at_open_choice
+from model.lens.opening import MAX_CERTAINTY, MIN_REAL, copied_tokens, cut_at_open_choice
 from web.runs.openings import DECLARED, Openings, opening_prompt, read_declared, write_declared
 from web.services import Services
 from web.settings import OPENING_PROMPTS, OPENING_TOKENS, OPENS_ON
@@ -36,7 +36,7 @@ def logits(*rows: tuple[float, ...]) -> torch.Tensor:
 
 def test_a_text_ends_where_the_last_token_had_alternatives() -> None:
     sure, three, four, five = (0.97,), (0.5, 0.3, 0.1), (0.3, 0.3, 0.2, 0.1), (0.2,) * 5
-    certain = (MOST_CERTAIN + 0.05, LEAST_REAL + 0.01, LEAST_REAL + 0.01)
+    certain = (MAX_CERTAINTY + 0.05, MIN_REAL + 0.01, MIN_REAL + 0.01)
     # Row i is what token i + 1 was drawn from; the last row is what would come next.
     assert cut_at_open_choice(logits(sure, three, sure, sure), first=1) == 3
     assert cut_at_open_choice(logits(three, four, sure, five), first=1) == 3
@@ -50,9 +50,9 @@ def test_openings_end_where_something_was_open(services: Services) -> None:
     for name, opening in services.openings.written.entries.items():
         loaded = services.served.models[name]
         probabilities = loaded.trace(opening.ids).logits[-2].softmax(-1)
-        real = int((probabilities >= LEAST_REAL).sum())
+        real = int((probabilities >= MIN_REAL).sum())
         whole = len(opening.ids) == loaded.config.context_length
-        assert whole or (real in (3, 4) and float(probabilities.max()) <= MOST_CERTAIN)
+        assert whole or (real in (3, 4) and float(probabilities.max()) <= MAX_CERTAINTY)
 
 
 GOOD = {"prompt": "ROMEO:", "tokens": 3, "head": [1, 2], "label": "a play"}

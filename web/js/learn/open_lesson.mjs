@@ -44,7 +44,7 @@ export class OpenLesson {
       lessons.note,
       this.picture,
       exercises(content.exercises, `${rung}`, progress),
-      sourceLines(rung),
+      sourceLines(content.key),
       make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
     ];
   }
@@ -94,7 +94,7 @@ export class OpenLesson {
     lessons.article.setAttribute("aria-busy", "true");
     try {
       const { body } = this;
-      const data = await lessons.request.send((signal) => ask(String(this.rung), body, signal), pause);
+      const data = await lessons.request.send((signal) => ask(this.content.key, body, signal), pause);
       if (!data || !lessons.isOpen(this)) return;
       lessons.problem.textContent = "";
       lessons.note.textContent = data.note ?? "";

@@ -65,6 +65,8 @@ export interface BuiltRung {
 }
 
 export interface Rung {
+  /** Names its numbers and its source code on the server. */
+  key: string;
   name: string;
   /** The lesson of the rung, in one sentence. */
   learned: string;

@@ -76,7 +76,7 @@ export class Setup {
     });
     this.missing = make("p", { class: "hs-hint", id: "ht-missing" });
     this.button.setAttribute("aria-describedby", "ht-missing");
-    this.line = make("p", { class: "hs-hint" });
+    this.queue = make("p", { class: "hs-hint" });
     this.promise = make("p", { class: "hs-hint" });
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
     this.choose("paste");
@@ -120,7 +120,7 @@ export class Setup {
     const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
     source.append(...Object.values(this.fields), this.note, this.warning);
     const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
-    size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.line));
+    size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.queue));
     return [intro, source, size];
   }
 
@@ -139,7 +139,7 @@ export class Setup {
       `${duration(60 * state.minutes)} after the training at the latest.`;
     const ahead = state.at_work + state.waiting;
     const who = ahead === 1 ? "Another visitor is" : `${ahead} other visitors are`;
-    this.line.textContent = ahead ? `${who} training or waiting: you will wait in line.` : "";
+    this.queue.textContent = ahead ? `${who} training or waiting: yours will wait in the queue.` : "";
     if (!state.writers.length && this.#source === "model") this.choose("paste");
     this.describe();
   }
@@ -224,7 +224,7 @@ export class Setup {
     );
   }
 
-  /** Send what was chosen; the server answers once the training is in line. */
+  /** Send what was chosen; the server answers once the training is in the queue. */
   async send() {
     const isModel = this.#source === "model";
     const url = address(isModel ? "train/written" : `train/text?size=${encodeURIComponent(this.#size)}`);

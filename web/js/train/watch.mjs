@@ -9,7 +9,7 @@ import { clock, percent, thousands, weights } from "./words.mjs";
 /** @import { EndEvent, StateEvent, TrainEvent } from "./types.js" */
 
 const TITLES = {
-  waiting: "Waiting in line",
+  waiting: "Waiting in the queue",
   starting: "Starting",
   writing: "Writing the text",
   training: "Learning",
@@ -163,7 +163,7 @@ export class Watch {
     this.title.textContent = state === "done" ? `Trained: ${name}` : TITLES[state];
     this.element.dataset.state = state;
     if (state === "waiting") {
-      this.detail.textContent = `number ${place} in line`;
+      this.detail.textContent = `You are number ${place} in the queue.`;
       this.says.textContent = "Other visitors are training. Yours starts when its turn comes: keep this page open.";
     }
     if (state === "starting") this.detail.textContent = "in a separate process, with the lowest priority";

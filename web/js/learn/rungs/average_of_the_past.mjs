@@ -12,6 +12,7 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @type {Rung} */
 export const averageOfThePast = {
+  key: "averages",
   name: "The average of the past",
   learned:
     "A weighted average of the past is a product with a triangle of weights, and a masked softmax can make them.",

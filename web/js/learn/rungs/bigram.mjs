@@ -30,6 +30,7 @@ const EXAMPLE =
 
 /** @type {Rung} */
 export const bigram = {
+  key: "untrained-bigram",
   name: "The bigram model",
   learned:
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",

@@ -21,6 +21,7 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @type {Rung} */
 export const causalMasking = {
+  key: "causal-masking",
   name: "Causal masking and dropout",
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
   options: () => ({ dropout: 0.5, seed: 1, dropped: "weights" }),

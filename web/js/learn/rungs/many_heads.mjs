@@ -25,6 +25,7 @@ const HEADS = [0, 1];
 
 /** @type {Rung} */
 export const manyHeads = {
+  key: "many-heads",
   name: "Many heads",
   learned:
     "Several heads look for different things; one wide projection, split, computes them all, and another mixes them.",

@@ -26,6 +26,7 @@ const SCALES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 100];
 
 /** @type {Rung} */
 export const restOfABlock = {
+  key: "block",
   name: "The rest of a block",
   learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
   options: () => ({ scale: 1 }),

@@ -42,6 +42,7 @@ const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : 
 
 /** @type {Rung} */
 export const selfAttention = {
+  key: "self-attention",
   name: "Self-attention without weights",
   learned:
     "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",

@@ -31,6 +31,7 @@ const LONGEST = 10; // tokens of a window
 
 /** @type {Rung} */
 export const slidingWindow = {
+  key: "windows",
   name: "The sliding window",
   learned:
     "Windows and the same windows shifted by one token are the training data: the target is always what comes next.",

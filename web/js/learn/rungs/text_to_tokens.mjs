@@ -16,6 +16,7 @@ const SHOWN_MERGES = 12;
 
 /** @type {Rung} */
 export const textToTokens = {
+  key: "tokens",
   name: "Text to tokens",
   learned:
     "A text becomes a sequence of ids. Bigger pieces make shorter sequences and longer lists; a tokenizer that can " +

@@ -53,6 +53,7 @@ const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
 /** @type {Rung} */
 export const trainableWeights = {
+  key: "trainable-weights",
   name: "Trainable weights",
   learned:
     "With three matrices, training decides what a word looks for, what it is found by and what it contributes; " +

@@ -22,6 +22,7 @@ const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 
 /** @type {Rung} */
 export const wholeModel = {
+  key: "whole-model",
   name: "The whole model",
   learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),

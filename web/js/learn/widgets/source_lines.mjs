@@ -3,11 +3,11 @@
 import { make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 
-/** @param {number} rung */
-export function sourceLines(rung) {
+/** @param {string} key of a rung */
+export function sourceLines(key) {
   const box = make("div", { class: "hl-sources" });
   const element = make("details", { class: "hl-source" }, make("summary", {}, "The lines that compute this"), box);
-  element.addEventListener("toggle", () => element.open && fill(box, String(rung)));
+  element.addEventListener("toggle", () => element.open && fill(box, key));
   return element;
 }
 
