@@ -75,8 +75,9 @@ def write_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: i
 
 
 def gpu_rows(case: str, folder: Path, n_streams: int, n_tokens: int, rounds: int) -> list[Row]:
-    """The same on a GPU in bfloat16, and the share of the memory limit, the rate at which the weights alone could be
-    read.
+    """The same on a GPU in bfloat16, and how close it comes to the memory limit.
+
+    That is the rate at which the weights alone could be read.
     """
     writer = Writer(folder, "bfloat16", n_streams, "cuda")
     candidates: dict[str, Callable[[], None]] = {"ours": partial(writer.write, n_tokens)}

@@ -31,7 +31,7 @@ class Tokenizer(ABC):
         """The token ids of ``text``. A character vocabulary may raise ``UnknownCharacters``."""
 
     def encode_prompt(self, text: str) -> list[int]:
-        """The token ids of ``text`` after those that come before every prompt, unless it begins with them."""
+        """The ids of ``text``, preceded by those that start every prompt unless it already begins with them."""
         ids = self.encode(text)
         begins = tuple(ids[: len(self.begins_with)]) == self.begins_with
         return ids if begins else [*self.begins_with, *ids]

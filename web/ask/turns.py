@@ -143,7 +143,7 @@ class Turns:
             job.done.set_result(result)
 
     def progress(self, job: Job, fraction: float) -> None:
-        """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` and ``OutOfTime``."""
+        """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` or ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
         with self.changed:
             turn = time.monotonic() - job.turn_began

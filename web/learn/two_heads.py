@@ -50,7 +50,7 @@ def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object]
 
 
 def one_head(block: Block, text_pass: TextPass, layer: int, head: int) -> dict[str, object]:
-    """The weights of a head, recomputed from its queries and keys, and what they mostly rest on."""
+    """The weights of a head, recomputed from its queries and keys, and what most of that weight falls on."""
     stages = block_by_ladder(block, text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
     used = text_pass.attention(layer)[head]
