@@ -73,8 +73,21 @@ def show_summaries(part: Any) -> None:
     part.get_by_label("means and rollout").check()
 
 
+def open_menu(page: Any) -> None:
+    """Open the menu that narrow screens have in the bar."""
+    menu = page.get_by_role("button", name="Menu", exact=True)
+    if menu.is_visible() and menu.get_attribute("aria-expanded") == "false":
+        menu.click()
+
+
+def open_introduction(page: Any) -> None:
+    open_menu(page)
+    page.get_by_role("banner").get_by_role("button", name="Introduction").click()
+
+
 def show_page(page: Any, title: str) -> None:
     """Go to Look, Learn or Use."""
+    open_menu(page)
     page.get_by_role("navigation", name="Pages").get_by_role("button", name=title).click()
 
 

@@ -163,10 +163,11 @@ test("locking a cell again unlocks it, and shift locks several", async () => {
   assert.deepEqual(store.locked, [{ query: 3, key: 1 }]);
 });
 
-test("a step stays between the first written token and the newest", async () => {
+test("a step stays between the second token and the newest", async () => {
   const store = await follow(pointer("first", "done", 6));
+  assert.equal(store.firstReplayed, 1); // only few were written
   store.goto(0);
-  assert.equal(store.step, 2);
+  assert.equal(store.step, 1);
   store.goto(99);
   assert.equal(store.step, null);
 });

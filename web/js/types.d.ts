@@ -273,7 +273,7 @@ export interface ScrubSource {
   readonly isGrowing: boolean;
   readonly length: number;
   readonly step: number | null;
-  readonly firstStep: number;
+  readonly firstReplayed: number;
   readonly chosen: number | null;
   readonly leading: Cell | null;
   goto(step: number | null): void;

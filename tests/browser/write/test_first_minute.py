@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import change_settings, expect_drawn, open_head, text, write
+from helpers.page import change_settings, expect_drawn, open_head, open_introduction, text, write
 from helpers.server import Server
 
 PHONE = {"width": 390, "height": 844}
@@ -25,10 +25,16 @@ def opened(browser: Any, server: Server, viewport: dict[str, int], more: str = "
     return page
 
 
+def introduced(page: Any) -> Any:
+    """The introduction, opened from the bar."""
+    open_introduction(page)
+    return page.get_by_role("complementary", name="Introduction")
+
+
 @pytest.mark.parametrize("viewport", [PHONE, *also_slow({"width": 1440, "height": 900})])
 def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server: Server, viewport: Any) -> None:
     page = opened(browser, server, viewport)
-    intro = page.get_by_role("complementary", name="Introduction")
+    intro = introduced(page)
     expect(intro).to_contain_text("This is a small GPT")
     scrolled = "document.documentElement.scrollTop"
     intro.get_by_role("button", name="Show me").click()
@@ -56,7 +62,7 @@ def test_one_tap_shows_what_a_head_does_on_the_same_screen(browser: Any, server:
 
 def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_text(browser: Any, server: Server) -> None:
     page = opened(browser, server, {"width": 1440, "height": 900})
-    intro = page.get_by_role("complementary", name="Introduction")
+    intro = introduced(page)
     expect(intro).to_contain_text("writing one letter (a token) at a time")
     intro.get_by_role("button", name="Show me").click()
     seen = []
@@ -88,6 +94,7 @@ def test_the_introduction_leads_through_heads_and_speaks_of_the_visitors_own_tex
     # Opening another head ends it, too.
     page.reload()
     expect_drawn(page)
+    open_introduction(page)
     intro.get_by_role("button", name="Show me").click()
     expect(following).to_contain_text("1 of ")
     page.get_by_role("button", name=f"L{layer} H{(head + 1) % 4},").click()
@@ -125,7 +132,7 @@ def test_the_first_example_waits_for_what_the_heads_do(browser: Any, server: Ser
     page.reload()
     expect_drawn(page)
     page.clock.install()
-    intro = page.get_by_role("complementary", name="Introduction")
+    intro = introduced(page)
     intro.get_by_role("button", name="Show me").click()
     expect(intro).to_contain_text("Measuring what each head does")
     page.clock.fast_forward(3_000)  # but only briefly
@@ -172,9 +179,10 @@ def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
     prompt = page.get_by_label("Prompt")
     before = prompt.bounding_box()["height"]
     prompt.fill("one line\nand another\nand a third")
-    prompt.blur()
     assert prompt.bounding_box()["height"] > before + 20
     assert prompt.evaluate("e => e.scrollHeight <= e.clientHeight + 2")
+    prompt.blur()
+    assert prompt.bounding_box()["height"] == before
 
 
 def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:

@@ -124,18 +124,38 @@ def test_a_text_appears_at_its_pace_in_all_panels_and_can_be_skipped(paced: Any)
         expect(paced.locator(panel)).to_have_attribute(attribute, "52")
 
 
-def test_a_stopped_text_is_shown_whole(paced: Any, server: Server, slow: Any) -> None:
+def test_a_stopped_text_keeps_what_was_shown(paced: Any, server: Server, slow: Any) -> None:
+    """Stop is there until all is shown; then, or when it is pressed, the text ends where it is."""
     choose_model(paced, "slow")
     expect(text(paced)).to_have_text(re.compile("^ROMEO"))
     write(paced, "ab")
     slow.gate.release(30)
     paced.wait_for_function("arrived === 32")
+    stop_clock(paced)
+    shown = text(paced).text_content()
+    assert re.fullmatch("ab.{0,29}", shown, re.DOTALL)
     (generation,) = server.services.engines.running
-    stop_button(paced).click()
+    stop_button(paced).dispatch_event("click")
     assert generation.stopped.wait(10)
     slow.gate.release()
     expect(write_button(paced)).to_be_visible()
-    expect(text(paced)).to_have_text(re.compile(r"^ab.{30}$", re.DOTALL))
+    n_written = len(shown) - 2
+    status = f"stopped after {n_written} token{'' if n_written == 1 else 's'}"
+    expect(paced.locator(".hs-written .hs-status")).to_have_text(status)
+    tick(paced, 500)
+    expect(text(paced)).to_have_text(shown)
+
+
+def test_stop_is_there_until_all_is_shown(paced: Any) -> None:
+    change_settings(paced, length=12)
+    stop_clock(paced)
+    write_whole(paced, "ab")
+    status = paced.locator(".hs-written .hs-status")
+    expect(status).to_have_text(re.compile(r"^writing \d+ of 12$"))
+    expect(stop_button(paced)).to_be_visible()
+    tick(paced, 1000)
+    expect(status).to_have_text("12 tokens written")
+    expect(write_button(paced)).to_be_visible()
 
 
 def test_the_choice_of_a_speed_is_kept(browser: Any, server: Server) -> None:

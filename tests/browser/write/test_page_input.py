@@ -44,11 +44,15 @@ def test_text_of_a_model_is_not_run_either(page: Any, server: Server, slow: Any)
     assert page.locator(".headscope b b, .hs-text b").count() == 0
 
 
-SIGNS = """(span) => [...span.childNodes].map((node) => {
-  if (node.nodeType === Node.TEXT_NODE) return node.data;
-  const sign = getComputedStyle(node, "::before").content.replaceAll('"', "");
-  return getComputedStyle(node).backgroundImage === "none" ? sign : "·";
-}).join("")"""
+SIGNS = """(span) => {
+  const read = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return node.data;
+    if (node.className === "hs-word") return [...node.childNodes].map(read).join("");
+    const sign = getComputedStyle(node, "::before").content.replaceAll('"', "");
+    return getComputedStyle(node).backgroundImage === "none" ? sign : "·";
+  };
+  return [...span.childNodes].map(read).join("");
+}"""
 
 
 def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:

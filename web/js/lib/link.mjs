@@ -130,11 +130,11 @@ export function makeLink(state, controls, page) {
 /**
  * The browser's part of a link.
  * @param {string} search the query of the page's address
- * @param {Pick<Pointer, "n_layer" | "n_head" | "n_prompt" | "tokens">} the text that the link led to
+ * @param {Pick<Pointer, "n_layer" | "n_head" | "tokens">} the text that the link led to
  * @param {Pick<Pointer, "n_layer" | "n_head"> | null} [second] the text it is compared with
  * @returns {LinkedView}
  */
-export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second = null) {
+export function readLink(search, { n_layer, n_head, tokens }, second = null) {
   const query = new URLSearchParams(search);
   /** @type {LinkedView} */
   const view = { options: {}, open: null, openSecond: null, locked: [], step: null, unreadable: [] };
@@ -173,7 +173,7 @@ export function readLink(search, { n_layer, n_head, n_prompt, tokens }, second =
   });
   take("step", (text) => {
     const [step] = wholeNumbers(text, 1) ?? [];
-    return step >= Math.max(n_prompt, 1) && step < tokens ? (view.step = step) : undefined;
+    return step >= 1 && step < tokens ? (view.step = step) : undefined;
   });
   return view;
 }

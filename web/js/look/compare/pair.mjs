@@ -126,6 +126,10 @@ export class Pair extends Emitter {
     return Math.min(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].firstStep)));
   }
 
+  get firstReplayed() {
+    return this.firstStep;
+  }
+
   /** The step that the clock was set to; null while it follows the writing. */
   get step() {
     return this.#clock;

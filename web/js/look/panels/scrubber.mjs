@@ -75,7 +75,7 @@ export class Scrubber {
     const { store } = this;
     const { run } = store.pointer;
     clearInterval(this.#timer);
-    if (store.step === null) this.goto(store.firstStep);
+    if (store.step === null) this.goto(store.firstReplayed);
     const period = 1000 / (Number(this.speed.value) || 60);
     this.#timer = setInterval(() => {
       if (store.pointer.run !== run || store.step === null) this.pause();
@@ -111,18 +111,18 @@ export class Scrubber {
     const at = chosen ?? (store.leading ? length - 1 : null); // nothing follows the newest row
     this.element.classList.toggle("hs-idle", at === null);
     this.skip.hidden = !store.playback.isBehind;
-    range.disabled = at === null || length - 1 <= store.firstStep;
+    range.disabled = at === null || length - 1 <= store.firstReplayed;
     this.button.disabled = range.disabled && !store.isGrowing;
     if (at === null) {
       this.status.textContent = "";
       return;
     }
-    range.min = String(store.firstStep);
+    range.min = String(store.firstReplayed);
     range.max = String(length - 1);
     range.value = String(at);
     range.style.setProperty(
       "--part",
-      String(clamp((at - store.firstStep) / Math.max(length - 1 - store.firstStep, 1), 0, 1)),
+      String(clamp((at - store.firstReplayed) / Math.max(length - 1 - store.firstReplayed, 1), 0, 1)),
     );
     const { text, numbers } = chosen === null ? { text: "", numbers: "" } : this.describe(chosen);
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);

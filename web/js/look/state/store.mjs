@@ -13,6 +13,7 @@ import { TextSource } from "./text_source.mjs";
 /** @import { View } from "./view.mjs" */
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, leads: boolean }} Selected */
 
+const FEW = 8; // written tokens
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
 
@@ -363,6 +364,11 @@ export class Store extends Emitter {
     return Math.max(this.pointer.n_prompt, 1);
   }
 
+  /** Where a replay begins: with the first written token or, where only few were written, with the text. */
+  get firstReplayed() {
+    return this.isGrowing || this.length - this.firstStep >= FEW ? this.firstStep : 1;
+  }
+
   /** The token that all panels name: the one after the locked row, else that of the step; null before there is one. */
   get chosen() {
     const newest = this.tokens.length - 1;
@@ -423,7 +429,7 @@ export class Store extends Emitter {
 
   /** Show the step of one token; null for the newest. @param {number | null} step */
   goto(step) {
-    this.#selection.goto(step === null || step >= this.tokens.length ? null : Math.max(step, this.firstStep));
+    this.#selection.goto(step === null || step >= this.tokens.length ? null : Math.max(step, 1));
     this.emit("step", "focus", "thumbnails");
   }
 
