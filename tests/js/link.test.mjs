@@ -122,7 +122,7 @@ test("what cannot be read is named and left out", () => {
   const bad = {
     open: ["", "0", "0.6", "2.0", "2.3", "x", "-1.0", "0.0.0"],
     locked: ["", "10", "3.4", "1_", "a", "0".repeat(9), Array(33).fill("1").join("_")],
-    step: ["", "2", "10", "1.5", "1e1"],
+    step: ["", "0", "10", "1.5", "1e1"],
     scale: ["", "toString", "SQRT"],
     hide_first: ["0", "true", ""],
     ask: ["", "a b", "<b>", "é"],
