@@ -73,14 +73,15 @@ export class Workspace {
     const messages = messagesOf(store);
     const joined = messages.join("\n");
     // At the end of the text, where they take room without moving anything else; on their own if there is no text.
-    const box = store.pointer.run ? this.panels.querySelector(".hs-text-box") : null;
-    const text = box?.querySelector(".hs-text");
-    const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
-    if (joined !== this.#messages) this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
-    this.#messages = joined;
-    const place = box ?? this.element;
-    if (this.notices.parentElement !== place) place.append(this.notices);
-    if (text && isAtEnd) text.scrollTop = text.scrollHeight;
+    const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
+    if (joined !== this.#messages || this.notices.parentElement !== place) {
+      const text = place.querySelector(".hs-text");
+      const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+      this.#messages = joined;
+      this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
+      place.append(this.notices);
+      if (text && isAtEnd) text.scrollTop = text.scrollHeight;
+    }
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // only messages to see
   }

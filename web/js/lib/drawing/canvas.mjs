@@ -35,7 +35,7 @@ export const packedPixels = (image) => new Uint32Array(image.data.buffer);
 
 /** @param {number} size in CSS pixels */
 export const monospace = (size, weight = 400) =>
-  `${weight === 400 ? "" : `${weight} `}${size}px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace`;
+  `${weight === 400 ? "" : `${weight} `}${size}px "IBM Plex Mono", monospace`;
 
 /** @param {number} size in CSS pixels */
-export const sansSerif = (size, weight = 400) => `${weight} ${size}px system-ui, -apple-system, Segoe UI, sans-serif`;
+export const sansSerif = (size, weight = 400) => `${weight} ${size}px "IBM Plex Sans", sans-serif`;

@@ -4,8 +4,8 @@ import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full } from "../numbers.mjs";
 import { sentence, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
-import { sharpContext } from "./canvas.mjs";
-import { palette } from "./palette.mjs";
+import { offscreenContext, sharpContext } from "./canvas.mjs";
+import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { paintTriangle } from "./images.mjs";
 
@@ -16,6 +16,10 @@ export class Matrix {
   /** @type {Layout | null} */
   #layout = null;
   #width = 0;
+  #isResized = true; // since the width and the colours were read
+  /** @type {OffscreenCanvasRenderingContext2D | null} */
+  #axes = null;
+  #colours = { ink: "", mark: "" };
 
   /** @param {MatrixSource} store */
   constructor(store) {
@@ -49,18 +53,51 @@ export class Matrix {
     );
     store.on("open weights tokens view", () => this.draw());
     store.on("focus step", () => this.mark());
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    onThemeChange(() => (this.#isResized = true));
     // The board may be narrower than its container.
-    new ResizeObserver(() => Math.floor(this.board.clientWidth) !== this.#width && this.draw()).observe(this.board);
+    new ResizeObserver(() => {
+      this.#isResized = true;
+      this.draw();
+    }).observe(this.element);
+    new ResizeObserver(() => {
+      if (Math.floor(this.board.clientWidth) === this.#width) return;
+      this.#isResized = true;
+      this.draw();
+    }).observe(this.board);
+  }
+
+  /**
+   * Text on a canvas of the page has the browser lay out the page first; on another canvas it does not.
+   * @param {CanvasRenderingContext2D} context
+   * @param {number} n
+   * @param {Layout} layout
+   */
+  #drawAxes(context, n, layout) {
+    const { width, height } = context.canvas;
+    if (this.#axes?.canvas.width !== width) this.#axes = offscreenContext(width, height);
+    const ratio = width / this.#width;
+    this.#axes.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.#axes.clearRect(0, 0, this.#width, this.#width);
+    drawAxes(this.#axes, this.store.tokens, n, layout, this.#colours.ink);
+    context.drawImage(this.#axes.canvas, 0, 0, this.#width, this.#width);
+  }
+
+  /** Read the layout and the colours, which is too slow to be done whenever a text grows. */
+  #measure() {
+    const width = Math.floor(this.board.clientWidth);
+    this.board.style.height = `${width}px`;
+    const colours = getComputedStyle(this.element);
+    this.#colours = { ink: colours.color, mark: colours.getPropertyValue("--hs-mark") };
+    this.#isResized = !width; // hidden for now
+    this.#width = width;
   }
 
   draw() {
     const hint = "Arrow keys move over the cells, Enter locks one, Escape unlocks.";
     this.board.setAttribute("aria-label", `Matrix of ${this.store.openName}. ${hint}`);
-    const width = Math.floor(this.board.clientWidth);
-    this.board.style.height = `${width}px`;
+    if (this.#isResized) this.#measure();
+    const width = this.#width;
     if (!width) return;
-    this.#width = width;
     const n = this.store.count;
     this.board.dataset.count = String(n);
     const context = sharpContext(this.picture, width, width);
@@ -71,7 +108,7 @@ export class Matrix {
       this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
-      drawAxes(context, this.store.tokens, n, this.#layout, getComputedStyle(this.element).color);
+      this.#drawAxes(context, n, this.#layout);
     }
     this.mark();
   }
@@ -126,8 +163,7 @@ export class Matrix {
 
     const { margin, cell } = this.#layout;
     const [x, y] = [margin + key * cell, margin + query * cell];
-    const colours = getComputedStyle(this.element);
-    context.strokeStyle = context.fillStyle = colours.getPropertyValue("--hs-mark");
+    context.strokeStyle = context.fillStyle = this.#colours.mark;
     for (const other of store.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
     context.globalAlpha = 0.35;
     context.strokeRect(margin, y, (query + 1) * cell, cell);

@@ -53,6 +53,8 @@ export class Grid {
   #cards = [];
   #shape = "";
   #layout = "";
+  #isResized = true; // since the room for a tile was measured
+  #room = 48; // CSS pixels
   /** @type {(place: PictureId | null) => void} */
   #hovered = () => {};
 
@@ -72,8 +74,19 @@ export class Grid {
     store.on("state", () => this.build());
     store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.open());
-    this.resized = new ResizeObserver(() => this.draw());
+    this.resized = new ResizeObserver(() => {
+      this.#isResized = true;
+      this.draw();
+    });
     this.resized.observe(this.element);
+  }
+
+  /** Read the layout, which is too slow to be done whenever a text grows. */
+  #measureRoom() {
+    this.#isResized = false;
+    const width = (this.element.clientWidth - LAYER_NAMES) / this.tableColumns;
+    this.element.classList.toggle("hs-narrow", width < NARROW);
+    this.#room = this.#cards[0].canvas.clientWidth || 48;
   }
 
   /** @param {(place: PictureId | null) => void} callback gets the picture under the pointer */
@@ -158,6 +171,7 @@ export class Grid {
     const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
     if (layout === this.#layout) return;
     this.#layout = layout;
+    this.#isResized = true;
     this.shown = shown;
     this.element.classList.toggle("hs-sorted", sorted !== "");
     const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
@@ -211,9 +225,8 @@ export class Grid {
     paintOverlay(this.element, this.#cards, store.shownOverlay);
     this.arrange();
     paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
-    const width = (this.element.clientWidth - LAYER_NAMES) / this.tableColumns;
-    this.element.classList.toggle("hs-narrow", width < NARROW);
-    const room = (this.#cards[0].canvas.clientWidth || 48) * (window.devicePixelRatio || 1);
+    if (this.#isResized) this.#measureRoom();
+    const room = this.#room * (window.devicePixelRatio || 1);
     const rows = store.step ?? store.readable;
     this.element.dataset.rows = String(rows);
     const scale = new Scale(store.view.options);

@@ -236,6 +236,7 @@ export class Lines {
   showFocus() {
     const { store, board, frame } = this;
     const { focus } = store;
+    if (store.view.options.mode !== "lines") return;
     if (!board.clientHeight) this.#followed = "";
     // A token under the pointer is in view, and must not move away from the pointer.
     if (!focus || !board.clientHeight || frame.matches(":hover")) return;

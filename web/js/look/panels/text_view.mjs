@@ -37,6 +37,8 @@ export class TextView {
   /** @type {string[]} of each span, so that only spans that change are touched */
   #looks = [];
   #run = ""; // whose tokens the spans hold
+  #follows = true; // whether the end of the text stays in view; its reader may scroll away from it
+  #lastLine = 0; // where the last line is that was scrolled into view
 
   /**
    * @param {Store} store
@@ -62,6 +64,7 @@ export class TextView {
         if (event.pointerType === "touch") store.point(this.#cellNear(event));
       });
     }
+    this.element.addEventListener("scroll", () => (this.#follows = this.isAtEnd));
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
     // With Shift, the browser would select the text up to there.
@@ -72,7 +75,10 @@ export class TextView {
     });
     this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("blur", () => store.point(null));
-    store.on("state", () => this.fit());
+    store.on("state", () => {
+      this.fit();
+      this.#nameTokens();
+    });
     store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
@@ -89,7 +95,7 @@ export class TextView {
 
   /** Drop the spans of a run that is no longer shown. */
   fit() {
-    const { element, store, isAtEnd } = this;
+    const { element, store } = this;
     const earlier = this.canSurprise ? store.pointer.earlier : ""; // of no use for an open head
     if (this.earlier.textContent !== earlier) {
       this.earlier.textContent = earlier;
@@ -103,7 +109,9 @@ export class TextView {
     this.#spans = [];
     this.#words = [];
     this.#looks = [];
-    if (earlier && isAtEnd) element.scrollTop = element.scrollHeight;
+    this.#lastLine = 0;
+    if (earlier && this.#follows) element.scrollTop = element.scrollHeight;
+    else this.#follows = true;
   }
 
   get isAtEnd() {
@@ -112,7 +120,7 @@ export class TextView {
   }
 
   fill() {
-    const { element, store, isAtEnd } = this;
+    const { element, store } = this;
     element.classList.toggle("hs-growing", store.isGrowing);
     const first = this.#spans.length;
     for (let i = first; i < store.tokens.length; i++) {
@@ -127,14 +135,23 @@ export class TextView {
       span.append(...(text.length > 1 ? withVisibleSpaces(start) : [text]));
       if (word) span.append(make("span", { class: "hs-word" }, ...withVisibleSpaces(word)));
       span.classList.toggle("hs-spaced", word !== "");
+      if (this.canSurprise) span.title = describe(store.tokens[i]);
       this.#spans.push(span);
       this.#words.push(/** @type {HTMLElement} */ (word ? span.lastChild : span));
       element.append(span);
     }
-    if (first < this.#spans.length) this.places.forget(this.#startOfWord(first));
-    // The log-probabilities of the prompt are known once it has been read.
-    if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(store.tokens[i])));
-    if (isAtEnd) element.scrollTop = element.scrollHeight;
+    if (first === this.#spans.length) return;
+    this.places.forget(this.#startOfWord(first));
+    if (!this.#follows || element.closest("[hidden]")) return;
+    const last = this.arcs ? this.places.measured(this.#words).at(-1) : undefined;
+    if (last && last.top === this.#lastLine) return;
+    this.#lastLine = last?.top ?? 0;
+    element.scrollTop = element.scrollHeight;
+  }
+
+  /** The log-probabilities of the prompt are known once it has been read. */
+  #nameTokens() {
+    if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(this.store.tokens[i])));
   }
 
   /** Where the word begins that a token goes on: it may move to the next line with it. @param {number} position */
