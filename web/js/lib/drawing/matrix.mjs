@@ -10,7 +10,7 @@ import { Scale } from "./scale.mjs";
 import { paintTriangle } from "./images.mjs";
 
 /** @import { Cell, MatrixSource } from "../../types.js" */
-/** @import { Layout } from "./axes.mjs" */
+/** @import { Context, Layout } from "./axes.mjs" */
 
 export class Matrix {
   /** @type {Layout | null} */
@@ -54,6 +54,7 @@ export class Matrix {
     store.on("open weights tokens view", () => this.draw());
     store.on("focus step", () => this.mark());
     onThemeChange(() => (this.#isResized = true));
+    document.fonts.addEventListener("loadingdone", () => this.draw());
     // The board may be narrower than its container.
     new ResizeObserver(() => {
       this.#isResized = true;
@@ -67,19 +68,15 @@ export class Matrix {
   }
 
   /**
-   * Text on a canvas of the page has the browser lay out the page first; on another canvas it does not.
+   * For the axes: text on a canvas of the page has the browser lay out the page first.
    * @param {CanvasRenderingContext2D} context
-   * @param {number} n
-   * @param {Layout} layout
    */
-  #drawAxes(context, n, layout) {
-    const { width, height } = context.canvas;
+  #axesFor({ canvas: { width, height } }) {
     if (this.#axes?.canvas.width !== width) this.#axes = offscreenContext(width, height);
     const ratio = width / this.#width;
     this.#axes.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.#axes.clearRect(0, 0, this.#width, this.#width);
-    drawAxes(this.#axes, this.store.tokens, n, layout, this.#colours.ink);
-    context.drawImage(this.#axes.canvas, 0, 0, this.#width, this.#width);
+    return this.#axes;
   }
 
   /** Read the layout and the colours, which is too slow to be done whenever a text grows. */
@@ -102,20 +99,22 @@ export class Matrix {
     this.board.dataset.count = String(n);
     const context = sharpContext(this.picture, width, width);
     if (n) {
-      this.#layout = this.place(context, n, width);
+      const axes = this.#axesFor(context);
+      this.#layout = this.place(axes, n, width);
       const { margin, cell } = this.#layout;
       this.board.dataset.margin = String(margin);
       this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
-      this.#drawAxes(context, n, this.#layout);
+      drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
+      context.drawImage(axes.canvas, 0, 0, width, width);
     }
     this.mark();
   }
 
   /**
    * Where n tokens lie in a square of `width` CSS pixels.
-   * @param {CanvasRenderingContext2D} context
+   * @param {Context} context
    * @param {number} n
    * @param {number} width
    * @returns {Layout}

@@ -17,6 +17,7 @@ import { badge, LETTERS, rowTable } from "./pair_text.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
 /** @import { Cell, MatrixSource, PictureId, Pointer, Token } from "../../types.js" */
+/** @import { Context } from "../../lib/drawing/axes.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
@@ -174,7 +175,7 @@ export const LEAST_LIMIT = 0.001; // the smallest difference that gets the stron
  * The layout of the cells of both sides: cells in the same places if the texts correspond token by token; otherwise
  * each side has its own cells, in squares of the same size.
  * @param {Pair} pair
- * @param {CanvasRenderingContext2D} context
+ * @param {Context} context
  * @param {Token[]} tokens of the picture
  * @param {number} n
  * @param {number} width
@@ -200,7 +201,7 @@ export class SideMatrix extends Matrix {
     pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} n @param {number} width */
+  /** @param {Context} context @param {number} n @param {number} width */
   place(context, n, width) {
     return pairLayout(this.compared, context, this.store.tokens, n, width);
   }
@@ -274,7 +275,7 @@ export class DifferenceMatrix extends Matrix {
     this.element.classList.add("hs-difference");
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} n @param {number} width */
+  /** @param {Context} context @param {number} n @param {number} width */
   place(context, n, width) {
     return pairLayout(this.compared, context, this.store.tokens, n, width);
   }

@@ -99,8 +99,9 @@ export class Lines {
     const { store, board } = this;
     const hint = "Left: this token (query), right: that token (key). Arrow keys move, Enter locks, Escape unlocks.";
     board.setAttribute("aria-label", `Lines of ${store.openName}. ${hint}`);
+    if (board.closest("[hidden]")) return;
     const [width, height] = [board.clientWidth, board.clientHeight];
-    if (!width || board.closest("[hidden]")) return;
+    if (!width) return;
     // Only the visible part is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
     const context = sharpContext(this.canvas, width, height);
     this.canvas.style.top = `${board.scrollTop}px`;
