@@ -82,7 +82,7 @@ def open_menu(page: Any) -> None:
 
 def open_introduction(page: Any) -> None:
     open_menu(page)
-    page.get_by_role("banner").get_by_role("button", name="Introduction").click()
+    page.locator(".hs-topbar").get_by_role("button", name="Introduction").click()
 
 
 def show_page(page: Any, title: str) -> None:
