@@ -1,6 +1,8 @@
 """The openings of models."""
 
 import json
+import shutil
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +11,10 @@ import pytest
 import torch
 
 from helpers.models import scripted_model, tiny_bpe
+from helpers.serve_once import ROOT
+from model import load
 from model.lens.opening import MAX_CERTAINTY, MIN_REAL, copied_tokens, cut_at_open_choice
+from web.page.find_opening import main
 from web.runs.openings import DECLARED, Openings, opening_prompt, read_declared, write_declared
 from web.services import Services
 from web.settings import OPENING_PROMPTS, OPENING_TOKENS, OPENS_ON
@@ -101,8 +106,10 @@ def test_a_declared_opening_that_cannot_be_used(
 
 
 def test_the_page_opens_on_stories_where_they_are_served(services: Services) -> None:
-    served: Any = SimpleNamespace(models={})
+    served: Any = SimpleNamespace(models={}, sources={"loading": 1}, ready=Future())
     openings = Openings(served, services.runs)
+    assert openings.first == "loading"
+    served.ready.set_result(None)
     assert openings.first is None
     served.models = {"mine": 1, "other": 2}
     assert openings.first == "mine"
@@ -123,3 +130,19 @@ def test_copied_tokens() -> None:
     assert copied.weight == pytest.approx(0.8) and copied.probability > 0.99
     attention[0, :, 3] = torch.tensor([0.45, 0.55, 0, 0, 0])
     assert copied_tokens(attention, logits, ids, torch.ones(1, 2)) == []
+
+
+def test_an_opening_is_found_and_declared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shipped model of the induction head is one for which such texts are found."""
+    folder = tmp_path / "mine"
+    shutil.copytree(ROOT / "checkpoints" / "two-layer-steps", folder, ignore=shutil.ignore_patterns("steps"))
+    assert main([str(folder), "--seeds", "3", "--tokens", "60", "--write", "1", "--label", "mine"]) == 0
+    assert " 1  weight 0." in capsys.readouterr().out
+    read_declared.cache_clear()
+    declared = read_declared(folder)
+    assert declared and declared.label == "mine" and declared.prompt == "Once upon a time"
+    loaded = load(folder)
+    opening = write_declared(loaded, declared)
+    assert opening
+    weights = loaded.trace(opening.ids).attention[opening.head][-2]
+    assert weights.max() >= 0.6 and opening.ids[int(weights.argmax())] == opening.ids[-1]
