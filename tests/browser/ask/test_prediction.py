@@ -136,7 +136,7 @@ def test_one_head_and_the_arithmetic_of_a_cell(written: Any, passed: TextPass) -
 
 
 def test_what_each_layer_thought(written: Any, passed: TextPass, server: Server) -> None:
-    box = ask(written, "What did each layer think?")
+    box = ask(written, "What would each layer have predicted?")
     expected = logit_lens(passed, k=8)
     tokenizer = server.served.models["tiny"].tokenizer
     rows = box.locator("tr[data-position]")

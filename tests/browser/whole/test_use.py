@@ -1,4 +1,4 @@
-"""Every example of the Use tab runs as it stands, against the page's own address."""
+"""The examples of the Use tab name the page's own address and fit a phone. (tests/http/test_use.py runs them.)"""
 
 from typing import Any
 

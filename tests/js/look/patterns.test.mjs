@@ -88,8 +88,8 @@ test("the metrics of all heads say the same as the exact weights of one", () => 
   const clear = clearestPattern(measuredPatterns(store, [0, 0]));
   assert.equal(patternName(clear), "3 tokens back");
   assert.equal(patternDoes(clear), "looks 3 tokens back");
-  const told = `3 tokens back ${clear.mean.toFixed(2)}`;
-  const label = { tag: "3 back", word: "3 back", told, where: "in this text" };
+  const text = `3 tokens back ${clear.mean.toFixed(2)}`;
+  const label = { tag: "3 back", word: "3 back", text, where: "in this text" };
   assert.deepEqual(labelOf({ ...store, roles: null }, [0, 0]), label);
 });
 

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -21,6 +22,7 @@ from model.lens.passages import (
     bins,
     edges,
     firing,
+    head_map,
     mark_tokens,
     patterns,
     shared,
@@ -198,3 +200,25 @@ def test_words_of_a_byte_level_vocabulary() -> None:
     for token_id, word in zip(ids, marks.word.tolist(), strict=True):
         words[word] = words.get(word, "") + tokenizer.decode([token_id])
     assert [word.strip() for word in words.values()] == TEXT.split()
+
+
+def test_a_map_is_the_principal_components() -> None:
+    features = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0)) * torch.tensor([1, 9, 0.1, 3, 1, 0])
+    found = head_map(features)
+    rows = features.double().reshape(12, 6).numpy()
+    rows = (rows - rows.mean(0)) / np.where(rows.std(0) > 0, rows.std(0), 1)
+    values, vectors = np.linalg.eigh(np.cov(rows.T))
+    assert found.explained.tolist() == pytest.approx((values[::-1] / values.sum())[:2].tolist(), abs=1e-5)
+    for axis, (points, loadings) in enumerate(zip(found.points.reshape(12, 2).T, found.axes, strict=True)):
+        expected = vectors[:, -1 - axis] * np.sign(np.dot(vectors[:, -1 - axis], loadings.double().numpy()))
+        assert loadings.tolist() == pytest.approx(expected.tolist(), abs=1e-5)
+        assert points.tolist() == pytest.approx((rows @ expected).tolist(), abs=1e-4)
+        assert loadings[loadings.abs().argmax()] > 0
+
+
+def test_heads_that_are_all_alike_are_one_point() -> None:
+    assert head_map(torch.ones(2, 3, 4)).points.abs().max() == 0
+    assert head_map(torch.rand(1, 1, 4)).points.abs().max() == 0
+    alike = torch.rand(2, 3, 1, generator=torch.Generator().manual_seed(1))
+    assert head_map(alike).points[..., 1].abs().max() == 0  # one feature makes a line
+    assert head_map(alike).explained.tolist() == [1, 0]

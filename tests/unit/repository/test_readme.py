@@ -16,20 +16,20 @@ from web import settings
 
 README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^    ((?:pip|python) .*)$", README, re.MULTILINE)
-PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-NOT_OF_THE_APP = {"--quick"}  # a flag of bench
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+FLAGS_OF_BENCH = {"--quick"}
 MAX_LINES = 180  # of README: for someone who has five minutes
 
 
-def commands_in(paper: Path) -> list[str]:
+def commands_in(document: Path) -> list[str]:
     """The commands in a document that are on lines of their own, split at ``&&``."""
-    lines = re.findall(r"^    ((?:pip|python|docker|serve|transformers|vllm) .*)$", paper.read_text(), re.MULTILINE)
+    lines = re.findall(r"^    ((?:pip|python|docker|serve|transformers|vllm) .*)$", document.read_text(), re.MULTILINE)
     return [command.strip() for line in lines for command in line.split("&&")]
 
 
-def examples_in(paper: Path) -> list[str]:
-    """The Python examples of a paper, one after the other, without their indentation."""
-    blocks = re.findall(r"(?:^    .*\n|^\n)+", paper.read_text(), re.MULTILINE)
+def examples_in(document: Path) -> list[str]:
+    """The Python examples of a document, one after the other, without their indentation."""
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", document.read_text(), re.MULTILINE)
     sources = ["\n".join(line[4:] for line in block.splitlines()) for block in blocks]
     return [
         source for source in sources if re.search(r"^(?:import |\w+ = |for |\w+\.\w+\()", source.lstrip(), re.MULTILINE)
@@ -48,7 +48,7 @@ def front_matter() -> dict[str, str]:
     return {key: value.strip() for key, _, value in (line.partition(":") for line in block.splitlines())}
 
 
-def test_the_two_commands_stand_in_readme() -> None:
+def test_readme_contains_the_two_commands() -> None:
     assert "pip install -r requirements.txt && python app.py" in COMMANDS
     assert "pip install -r requirements-dev.txt && python -m pytest" in COMMANDS
 
@@ -57,23 +57,23 @@ def test_readme_is_short() -> None:
     assert len(README.splitlines()) <= MAX_LINES
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_links_lead_to_files_that_exist(paper: Path) -> None:
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)\"", paper.read_text())
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_lead_to_files_that_exist(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|(?:src|srcset)=\"([^\"]+)\"", document.read_text())
     local = [path or picture for path, picture in targets if not (path or picture).startswith("http")]
-    assert not [path for path in local if not (paper.parent / path).exists()]
+    assert not [path for path in local if not (document.parent / path).exists()]
 
 
 def test_the_python_examples_run(tmp_path: Path) -> None:
     """In one process, since each would import torch, but with separate globals."""
     shown = "print('\\n', trace.attention.shape, trace.logits.shape, trace.tokens[0])"
-    papers = ("README.md", "docs/python.md")
-    sources = ["\n".join([*examples_in(ROOT / paper), shown]) for paper in papers]
+    documents = ("README.md", "docs/python.md")
+    sources = ["\n".join([*examples_in(ROOT / document), shown]) for document in documents]
     KERNELS.mkdir(exist_ok=True)
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "headscope").symlink_to(KERNELS)  # where the examples cache compiled code
     printed = run("-c", f"for source in {sources!r}: exec(source, {{}})", home=tmp_path)
-    assert printed.count("torch.Size([6, 8, 6, 6]) torch.Size([6, 65]) Token(id=30, text='R')") == len(papers)
+    assert printed.count("torch.Size([6, 8, 6, 6]) torch.Size([6, 65]) Token(id=30, text='R')") == len(documents)
 
 
 def test_the_training_command_runs(tmp_path: Path) -> None:
@@ -86,18 +86,19 @@ def test_the_training_command_runs(tmp_path: Path) -> None:
 
 
 def test_the_flags_in_readme_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    called = [command for paper in PAPERS for command in commands_in(paper) if command.startswith("python app.py")]
-    text = " ".join([*called, *(paper.read_text() for paper in PAPERS if paper.stem in ("limits", "http", "SECURITY"))])
-    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) - NOT_OF_THE_APP
+    commands = [command for document in DOCUMENTS for command in commands_in(document)]
+    about_flags = [document.read_text() for document in DOCUMENTS if document.stem in ("limits", "http", "SECURITY")]
+    text = " ".join([*(command for command in commands if command.startswith("python app.py")), *about_flags])
+    flags = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text)) - FLAGS_OF_BENCH
     with pytest.raises(SystemExit):
         settings.parse(["--help"], {})
     usage = capsys.readouterr().out
     assert flags and not {flag for flag in flags if flag not in usage}
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
-def test_modules_that_are_run_exist(paper: Path) -> None:
-    for name in re.findall(r"python -m ((?:model|web|bench)[\w.]*)", paper.read_text()):
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_modules_that_are_run_exist(document: Path) -> None:
+    for name in re.findall(r"python -m ((?:model|web|bench)[\w.]*)", document.read_text()):
         folder = ROOT.joinpath(*name.split("."))
         assert folder.with_suffix(".py").is_file() or (folder / "__main__.py").is_file(), name
 

@@ -1,4 +1,4 @@
-"""Files and folders stay small enough to read, and imports run downward only."""
+"""Files and folders stay small enough to read, and imports point downward only."""
 
 import ast
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ MAX_LINES_OF_APP = 100  # app.py
 MAX_ENTRIES = 20
 SOURCES = {".py", ".js", ".mjs", ".css"}
 
-# What stands on a floor may import what stands on a floor after it, and its neighbours on its own.
-WEB_FLOORS = [
+# A layer may import itself and the layers after it.
+WEB_LAYERS = [
     {"web.page", "web.replicas", "web.edge"},
     {"web.learn", "web.training"},
     {"web.api", "web.publish"},
@@ -34,7 +34,7 @@ WEB_FLOORS = [
         "web.process_memory",
     },
 ]
-MODEL_FLOORS = [
+MODEL_LAYERS = [
     {"model.train"},
     {"model.serving", "model.lens", "model.ladder"},
     {"model.loaded"},
@@ -46,7 +46,7 @@ MODEL_FLOORS = [
     {"model.config"},
     {"model.errors"},
 ]
-# Packages that whole parts of the house do without.
+# What a package may not import.
 FORBIDDEN = {
     "model": {"web", "app", "bench", "gradio", "fastapi", "starlette", "uvicorn", "prometheus_client"},
     "web": {"app", "bench"},
@@ -89,7 +89,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def nearest(name: str, known: set[str]) -> str | None:
-    """The module of the house that an imported name is in."""
+    """The module of ``model`` or ``web`` that an imported name is in."""
     while name and name not in known:
         name = name.rpartition(".")[0]
     return name or None
@@ -106,15 +106,15 @@ def graph() -> dict[str, set[str]]:
 GRAPH = graph()
 
 
-def room(name: str) -> str:
-    """``model.lens`` for ``model.lens.pictures``; a file directly in ``model`` is a room of its own."""
+def package_of(name: str) -> str:
+    """``model.lens`` for ``model.lens.pictures``; a file directly in ``model`` counts as a package."""
     return ".".join(name.split(".")[:2])
 
 
-def rooms() -> dict[str, set[str]]:
+def packages() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name, targets in GRAPH.items():
-        found.setdefault(room(name), set()).update(room(target) for target in targets)
+        found.setdefault(package_of(name), set()).update(package_of(target) for target in targets)
     return {name: targets - {name} for name, targets in found.items()}
 
 
@@ -150,29 +150,29 @@ def is_hidden(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(ROOT).parts)
 
 
-def test_no_file_needs_itself_in_the_end() -> None:
+def test_no_import_cycles() -> None:
     assert cycle_in(GRAPH) == []
 
 
-def test_no_folder_needs_itself_in_the_end() -> None:
-    # ``model`` itself gathers the public names of its rooms, which do not import it.
-    assert cycle_in({name: targets - {"model", "web"} for name, targets in rooms().items()}) == []
+def test_no_import_cycles_between_packages() -> None:
+    # ``model`` itself gathers the public names of its packages, which do not import it.
+    assert cycle_in({name: targets - {"model", "web"} for name, targets in packages().items()}) == []
 
 
 @pytest.mark.parametrize("part", FORBIDDEN)
-def test_what_a_part_does_without(part: str) -> None:
+def test_forbidden_imports(part: str) -> None:
     for path in sources():
         if path.suffix == ".py" and is_inside(dotted(path), part):
             wrong = {name for name in imported(path) if any(is_inside(name, other) for other in FORBIDDEN[part])}
             assert not wrong, path
 
 
-@pytest.mark.parametrize("floors", [WEB_FLOORS, MODEL_FLOORS], ids=["web", "model"])
-def test_imports_run_downward(floors: list[set[str]]) -> None:
-    level = {name: i for i, names in enumerate(floors) for name in names}
-    top = floors[0].copy().pop().split(".")[0]
-    here = {name: targets for name, targets in rooms().items() if name.startswith(f"{top}.")}
-    assert set(level) == set(here), "every folder and file has its floor"
+@pytest.mark.parametrize("layers", [WEB_LAYERS, MODEL_LAYERS], ids=["web", "model"])
+def test_imports_point_downward(layers: list[set[str]]) -> None:
+    level = {name: i for i, names in enumerate(layers) for name in names}
+    top = layers[0].copy().pop().split(".")[0]
+    here = {name: targets for name, targets in packages().items() if name.startswith(f"{top}.")}
+    assert set(level) == set(here), "every package is in one layer"
     for name, targets in here.items():
         upward = {target for target in targets if target in level and level[target] < level[name]}
         assert not upward, f"{name} imports {upward}"

@@ -122,12 +122,12 @@ function progressOf(lessons, rungs) {
     `You have seen ${seen} of ${rungs.length} rungs, predicted ${predicted} of ${rungs.length} results and solved ` +
     `${done} of ${all.length} exercises. This is stored in your browser only.`;
   const rows = results.map(({ rung, number, isSeen, predicted: right, tasks }) => {
-    const said = right === null ? "–" : right ? "✓ right" : "wrong";
+    const verdict = right === null ? "–" : right ? "✓ right" : "wrong";
     const solved = tasks.filter((task) => task === "solved").length;
     const marks = tasks.map((task) => make("i", { class: `hl-task hl-${task}` }));
     const cells = [
       make("td", {}, make("b", {}, lessons.link(number, `${number}. ${rung.name}`)), make("p", {}, rung.learned)),
-      make("td", { title: "Your prediction" }, isSeen ? said : "not seen yet"),
+      make("td", { title: "Your prediction" }, isSeen ? verdict : "not seen yet"),
       make("td", { title: `${solved} of ${tasks.length} exercises solved` }, ...marks, ` ${solved} of ${tasks.length}`),
     ];
     return make("tr", { class: isSeen ? "hl-seen" : "" }, ...cells);

@@ -16,17 +16,18 @@ export class HttpError extends Error {
 export const address = (path) => new URL(path, document.baseURI);
 
 /**
- * GET, or POST if there is a body to send as JSON. Throws `HttpError`.
+ * GET, or POST if there is a body: text as a string or a file, anything else as JSON. Throws `HttpError`.
  * @param {string} path
- * @param {{ body?: object, signal?: AbortSignal }} [options]
+ * @param {{ body?: string | Blob | object, signal?: AbortSignal }} [options]
  */
 export async function request(path, { body, signal } = {}) {
   /** @type {RequestInit} */
   const options = { signal };
   if (body !== undefined) {
     options.method = "POST";
-    options.headers = { "Content-Type": "application/json" };
-    options.body = JSON.stringify(body);
+    const isText = typeof body === "string" || body instanceof Blob;
+    options.headers = { "Content-Type": isText ? "text/plain" : "application/json" };
+    options.body = isText ? body : JSON.stringify(body);
   }
   const response = await fetch(address(path), options);
   if (!response.ok) throw new HttpError(response.status, await reason(response));

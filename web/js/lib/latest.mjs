@@ -4,7 +4,7 @@
 // aborted (or none would ever be answered), and answers are cached. `LatestRequest` is for a control that a visitor
 // moves: each new request aborts the previous one.
 
-const KEPT = 24; // answers cached per run, unless a loader says otherwise
+const MAX_CACHED = 24; // answers cached per run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -33,7 +33,7 @@ export class LatestLoader {
    * @param {(error: Error) => void} options.report gets what went wrong
    * @param {number} [options.kept] how many values are cached
    */
-  constructor({ load, show, report, kept = KEPT }) {
+  constructor({ load, show, report, kept = MAX_CACHED }) {
     this.load = load;
     this.show = show;
     this.report = report;

@@ -4,8 +4,8 @@
 
 /** How many tokens back a fixed-distance head may look; the previous token has a metric of its own. */
 export const DISTANCES = [2, 3, 4, 5, 6];
-const NAMED = ["entropy", "distance", "first", "previous", "uniform"];
-export const METRIC_ORDER = [...NAMED, ...DISTANCES.map((n) => `${n} back`)];
+const NAMED_METRICS = ["entropy", "distance", "first", "previous", "uniform"];
+export const METRIC_ORDER = [...NAMED_METRICS, ...DISTANCES.map((n) => `${n} back`)];
 export const N_METRICS = METRIC_ORDER.length;
 
 /** The index of the mean weight `n` tokens back. @param {number} n */

@@ -17,7 +17,7 @@ export const DEFAULTS = Object.freeze({
   sorted: "", // or a key of ORDERS; "" is by layer
   least: 0, // a head is shown if its metric is at least this fraction of the largest ...
   most: 1, // ... and at most this one
-  ask: "", // the open question of Ask (look/ask/questions.mjs); "list" shows them all, "" none
+  ask: "", // the open question of Ask (look/ask/question_list.mjs); "list" shows them all, "" none
   askWith: "", // the choices made for it (look/ask/choices.mjs)
   summaries: false, // whether means and rollout have tiles
   details: false, // whether everything for researchers is shown (look/details.mjs)

@@ -6,12 +6,12 @@ export const cells = (n) => (n * (n + 1)) / 2;
 /** The number of rows that hold this many cells. @param {number} count */
 export const rowsOf = (count) => Math.round((Math.sqrt(8 * count + 1) - 1) / 2);
 
-const MOST_DECADES = 12; // powers of ten below 1 that are counted separately
+const MAX_DECADES = 12; // powers of ten below 1 that are counted separately
 const LOST = 0.02; // the fraction of the weights that may lie below the floor
 
 /** The exact weights of one picture; rows are added while the text is written. */
 export class HeadWeights {
-  #decades = new Float64Array(MOST_DECADES + 1); // how many weights there are per power of ten
+  #decades = new Float64Array(MAX_DECADES + 1); // how many weights there are per power of ten
 
   constructor() {
     this.rows = 0;
@@ -28,7 +28,7 @@ export class HeadWeights {
     }
     this.values.set(floats, used);
     for (const weight of floats) {
-      if (weight > 0) this.#decades[Math.min(MOST_DECADES, Math.floor(-Math.log10(weight)))]++;
+      if (weight > 0) this.#decades[Math.min(MAX_DECADES, Math.floor(-Math.log10(weight)))]++;
     }
     this.rows = rowsOf(used + floats.length);
   }
@@ -51,7 +51,7 @@ export class HeadWeights {
     const total = this.#decades.reduce((sum, count) => sum + count, 0);
     let below = total;
     let decade = 0;
-    while (decade < MOST_DECADES && below > LOST * total) below -= this.#decades[decade++];
+    while (decade < MAX_DECADES && below > LOST * total) below -= this.#decades[decade++];
     return 10 ** -Math.max(decade, 2);
   }
 

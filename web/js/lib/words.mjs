@@ -10,10 +10,10 @@ export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
 /** @type {Record<string, string>} */
-const NAMED = { " ": "a space", "\n": "a line break", "\t": "a tab", "": "nothing" };
+const TOKEN_NAMES = { " ": "a space", "\n": "a line break", "\t": "a tab", "": "nothing" };
 
 /** A token as one would say it: without the space before it. @param {string} text */
-export const plainly = (text) => NAMED[text] ?? (text.trim() || visible(text));
+export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(text));
 
 /** What to call a token of a text for somebody new to the word. @param {{ tokens: Pick<Token, "text">[] }} text */
 export const unitOf = ({ tokens }) =>

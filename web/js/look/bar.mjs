@@ -16,7 +16,7 @@ const PAGES = { look: "Look", learn: "Learn", train: "Train", use: "Use" };
 /** What to try, by the model that shows it; those that are served are offered. @type {Record<string, string>} */
 const EXAMPLES = { "stories-bpe": "a story", "shakespeare-char": "Shakespeare", "two-layer-steps": "induction" };
 
-const MOST_HEIGHT = 140; // CSS pixels of the prompt
+const MAX_HEIGHT = 140; // CSS pixels of the prompt
 
 export class Bar {
   #typed = false; // whether the visitor typed the prompt
@@ -158,7 +158,7 @@ export class Bar {
     prompt.classList.toggle("hs-grown", isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     // Folded, it shows only its first line, without half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
-    if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MOST_HEIGHT)}px`;
+    if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MAX_HEIGHT)}px`;
   }
 }
 

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.mjs";
 
 /** @import { Control } from "../types.js" */
 
-const MOST_SEED = 2 ** 32 - 1;
+const MAX_SEED = 2 ** 32 - 1;
 
 export class Settings {
   /** @type {Map<string, Slider>} */
@@ -24,7 +24,7 @@ export class Settings {
       this.#sliders.set(control.name, slider);
       rows.push(slider.element);
     }
-    this.seed = make("input", { type: "number", min: 0, max: MOST_SEED, step: 1, "aria-label": "seed" });
+    this.seed = make("input", { type: "number", min: 0, max: MAX_SEED, step: 1, "aria-label": "seed" });
     this.pinned = make("input", { type: "checkbox", "aria-label": "Reuse this seed" });
     this.shift = make("input", { type: "checkbox" });
     this.shift.addEventListener("change", () => this.fit());

@@ -176,7 +176,7 @@ export class HeadsPanel {
 // The roles of heads over the training: for each role the score of the head that fits it best, at each snapshot.
 
 const ROLES = /** @type {const} */ ({
-  previous_token: { name: "previous token", css: "ht-role-1", help: "looks at the character before" },
+  previous_token: { name: "previous token", css: "ht-role-1", help: "looks at the previous character" },
   duplicate_token: { name: "duplicate token", css: "ht-role-2", help: "looks at the same character, further back" },
   induction: { name: "induction", css: "ht-role-3", help: "looks at what followed the same character, further back" },
 });

@@ -7,7 +7,7 @@ import { clock, thousands } from "./words.mjs";
 /** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
 
 const HELD_OUT = { name: "held-out text", css: "ht-held-out" };
-const RISEN = 0.05; // nats above its lowest value from which the held-out loss is said to rise
+const MIN_RISE = 0.05; // nats above its lowest value from which the held-out loss is said to rise
 const TRAINING = { name: "training text", css: "ht-training" };
 
 export class LossPanel {
@@ -100,7 +100,7 @@ export class LossPanel {
     const last = this.#losses.at(-1);
     if (!last) return null;
     const lowest = this.#losses.reduce((best, row) => (row.validation_loss < best.validation_loss ? row : best), last);
-    return last.validation_loss > lowest.validation_loss + RISEN ? lowest : null;
+    return last.validation_loss > lowest.validation_loss + MIN_RISE ? lowest : null;
   }
 
   /** Explain a rising held-out loss. */

@@ -1,8 +1,9 @@
 // What to train: a text, and the size of the model.
 
 import { make, setFlag, tabs } from "../lib/dom.mjs";
-import { address, HttpError } from "../lib/http.mjs";
+import { request } from "../lib/http.mjs";
 import { countCharacters } from "../lib/words.mjs";
+import { sampleText } from "./sample_text.mjs";
 import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 
 /** @import { Size, TrainState } from "./types.js" */
@@ -10,7 +11,7 @@ import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 const SOURCES = { paste: "Paste a text", file: "Pick a file", model: "Let a model write it" };
 /** @typedef {keyof typeof SOURCES} Source */
 
-const LEAST_CHARACTERS = 1_000; // the server's limit
+const MIN_CHARACTERS = 1_000; // the server's limit
 
 export class Setup {
   /** @type {Source} */
@@ -33,7 +34,7 @@ export class Setup {
     });
     this.text.addEventListener("input", () => this.describe());
     const sample = make("button", { type: "button", class: "hs-small" }, "Use a sample text");
-    sample.title = "Little stories assembled from parts, the same for everybody";
+    sample.title = "Short stories assembled from parts, the same for everyone";
     sample.addEventListener("click", () => {
       this.text.value = sampleText();
       this.describe();
@@ -196,8 +197,8 @@ export class Setup {
     const most = this.#state.max_bytes;
     if (this.#source === "paste") {
       const length = countCharacters(this.text.value);
-      const least = thousands(LEAST_CHARACTERS);
-      if (length < LEAST_CHARACTERS)
+      const least = thousands(MIN_CHARACTERS);
+      if (length < MIN_CHARACTERS)
         return `At least ${least} characters are needed, and more is better: ${thousands(length)} so far.`;
       const size = new Blob([this.text.value]).size;
       return size > most ? `${megabytes(size)} of text; at most ${megabytes(most)} are accepted.` : "";
@@ -226,75 +227,9 @@ export class Setup {
 
   /** Send what was chosen; the server answers once the training is in the queue. */
   async send() {
-    const isModel = this.#source === "model";
-    const url = address(isModel ? "train/written" : `train/text?size=${encodeURIComponent(this.#size)}`);
-    const body = isModel
-      ? JSON.stringify({ size: this.#size, model: this.writer.value })
-      : this.#source === "file"
-        ? await /** @type {File} */ (this.#file).arrayBuffer()
-        : this.text.value;
-    const type = isModel ? "application/json" : "text/plain";
-    const response = await fetch(url, { method: "POST", body, headers: { "Content-Type": type } });
-    if (response.ok) return response;
-    const { detail, error } = await response.json().catch(() => ({}));
-    const reason = typeof detail === "string" ? detail : error?.message;
-    throw new HttpError(response.status, reason ?? `The server answered ${response.status}.`);
+    if (this.#source === "model")
+      return request("train/written", { body: { size: this.#size, model: this.writer.value } });
+    const body = this.#source === "file" ? /** @type {File} */ (this.#file) : this.text.value;
+    return request(`train/text?size=${encodeURIComponent(this.#size)}`, { body });
   }
-}
-
-// A sample text: little stories assembled from parts, the same for everybody. Names recur within a story, so that heads
-// have something to look back at.
-
-const STORIES = 640;
-
-const PARTS = {
-  animal: ["fox", "hare", "owl", "mouse", "bear", "otter", "crow", "goat"],
-  name: ["Mina", "Tobin", "Ada", "Pell", "Juno", "Rufus", "Wren", "Oskar", "Lotte", "Bram"],
-  kind: ["small", "curious", "sleepy", "brave", "hungry", "quiet", "clever"],
-  place: ["by the old mill", "under a birch", "at the edge of the wood", "in a house of stones", "near the river"],
-  thing: ["a silver key", "a red kite", "a letter", "a round pebble", "an empty jar", "a lantern", "a bell"],
-  where: ["in the grass", "under the bridge", "behind the barn", "on the path", "in the snow"],
-  feeling: ["glad", "puzzled", "proud", "worried", "surprised"],
-  end: ["they shared bread and honey", "they walked home in the dark", "they told it to the whole valley"],
-};
-
-const SENTENCES = [
-  "Once there was a {kind} {animal} whose name was {name}. {name} lived {place}.",
-  "One morning {name} found {thing} {where}. “Whose is this?” said {name}.",
-  "{other} the {animal2} came by and said, “{name}, that is mine.” {name} was {feeling}.",
-  "“Then take it, {other},” said {name}. But {other} was {feeling2}, and did not take it.",
-  "“Keep it, {name},” said {other}, “and come with me.” In the evening {end}.",
-];
-
-/** A generator of reproducible numbers from 0 to 1 (mulberry32). @param {number} seed */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
-/** About 250,000 characters. */
-function sampleText() {
-  const next = random(1);
-  /** @param {keyof typeof PARTS} part @param {string} [not] */
-  const pick = (part, not) => {
-    const choices = PARTS[part].filter((choice) => choice !== not);
-    return choices[Math.floor(next() * choices.length)];
-  };
-  const stories = Array.from({ length: STORIES }, () => {
-    const name = pick("name");
-    const animal = pick("animal");
-    /** @type {Record<string, string>} */
-    const words = { name, animal, other: pick("name", name), animal2: pick("animal", animal) };
-    for (const part of /** @type {const} */ (["kind", "place", "thing", "where", "feeling", "end"])) {
-      words[part] = pick(part);
-    }
-    words.feeling2 = pick("feeling", words.feeling);
-    return SENTENCES.map((sentence) => sentence.replace(/\{(\w+)\}/g, (_, word) => words[word])).join(" ");
-  });
-  return `${stories.join("\n\n")}\n`;
 }

@@ -8,11 +8,11 @@ import { shorten } from "../lib/words.mjs";
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
 
-const STRONGEST = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
-const LONGEST = 12; // characters of a title
+const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
+const MAX_TITLE = 12; // characters of a title
 
 /** A word, shortened for a title or a chip. @param {string} text */
-export const shortWord = (text) => shorten(text, LONGEST);
+export const shortWord = (text) => shorten(text, MAX_TITLE);
 
 export class HeatTable {
   /** @type {HTMLTableCellElement[][]} */
@@ -183,7 +183,7 @@ export class HeatTable {
           return;
         }
         const ramp = value < 0 ? ramps.seen : ramps.looks;
-        const step = Math.round((STRONGEST * Math.abs(value)) / most);
+        const step = Math.round((MAX_RAMP_STEP * Math.abs(value)) / most);
         cell.style.backgroundColor = ramp.css[step];
         cell.style.color = ramp.ink[step];
       }),
@@ -253,14 +253,14 @@ const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWor
 /** @param {string} text */
 const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));
 
-const MOST = 10; // largest magnitude; the server accepts no larger numbers
-const REACH = 2; // largest magnitude on the slider
+const MAX_NUMBER = 10; // largest magnitude; the server accepts no larger numbers
+const MAX_ON_SLIDER = 2; // largest magnitude on the slider
 const PER_PIXEL = 0.01;
-const DEAD = 4; // pixels that the pointer may move during a click
+const CLICK_TOLERANCE = 4; // pixels that the pointer may move during a click
 
 /** @typedef {(row: number, column: number, value: number) => void} Edit */
 
-const hundredths = (/** @type {number} */ value) => Math.round(100 * clamp(value, -MOST, MOST)) / 100;
+const hundredths = (/** @type {number} */ value) => Math.round(100 * clamp(value, -MAX_NUMBER, MAX_NUMBER)) / 100;
 
 /** A field and a slider for one number, which stay while the number changes. */
 export class CellEditor {
@@ -268,8 +268,14 @@ export class CellEditor {
   #change = null;
 
   constructor() {
-    const range = { type: "range", step: 0.01, min: -REACH, max: REACH, "aria-label": "Change this number" };
-    this.field = make("input", { type: "number", step: 0.01, min: -MOST, max: MOST });
+    const range = {
+      type: "range",
+      step: 0.01,
+      min: -MAX_ON_SLIDER,
+      max: MAX_ON_SLIDER,
+      "aria-label": "Change this number",
+    };
+    this.field = make("input", { type: "number", step: 0.01, min: -MAX_NUMBER, max: MAX_NUMBER });
     this.slider = make("input", range);
     for (const input of [this.field, this.slider]) {
       input.addEventListener("input", () => {
@@ -306,7 +312,7 @@ export function dragToChange(cell, read, change) {
   });
   cell.addEventListener("pointermove", (event) => {
     const moved = event.clientX - from;
-    if (!isDown || (!isDragged && Math.abs(moved) < DEAD)) return;
+    if (!isDown || (!isDragged && Math.abs(moved) < CLICK_TOLERANCE)) return;
     if (!isDragged) cell.setPointerCapture(event.pointerId);
     isDragged = true;
     change(hundredths(start + PER_PIXEL * moved));

@@ -41,7 +41,7 @@ export const tableHead = (...titles) => {
   return make("thead", {}, make("tr", {}, ...cells));
 };
 
-const SHOWN = 32; // tokens at a time: a table of thousands of cells is unreadable
+const MAX_SHOWN_TOKENS = 32; // tokens at a time: a table of thousands of cells is unreadable
 
 /** A range of tokens that starts at the position in a field. */
 export class TokenRange {
@@ -52,7 +52,7 @@ export class TokenRange {
    * @param {() => void} changed
    */
   constructor(label, changed) {
-    this.input = make("input", { type: "number", min: 0, step: SHOWN, value: 0 });
+    this.input = make("input", { type: "number", min: 0, step: MAX_SHOWN_TOKENS, value: 0 });
     this.input.addEventListener("change", () => {
       this.#from = Math.max(0, Math.trunc(Number(this.input.value)) || 0);
       changed();
@@ -62,10 +62,10 @@ export class TokenRange {
 
   /** The positions shown, out of n. @param {number} n */
   positions(n) {
-    this.element.hidden = n <= SHOWN;
+    this.element.hidden = n <= MAX_SHOWN_TOKENS;
     this.#from = Math.min(this.#from, Math.max(n - 1, 0));
     this.input.value = String(this.#from);
-    return Array.from({ length: Math.min(SHOWN, n - this.#from) }, (_, i) => this.#from + i);
+    return Array.from({ length: Math.min(MAX_SHOWN_TOKENS, n - this.#from) }, (_, i) => this.#from + i);
   }
 }
 

@@ -93,8 +93,8 @@ export const averageOfThePast = {
       text: [
         paragraph(
           "The bigram model sees one token. The simplest way to use all earlier tokens as well is to take the ",
-          "average. A loop computes it slowly, a product with a triangle of weights in one step. The softmax of equal ",
-          "scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros by ",
+          "average. A loop computes it slowly; one product with a triangular matrix does the same. The softmax of ",
+          "equal scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros by ",
           "scores that depend on the tokens, and it becomes attention.",
         ),
       ],

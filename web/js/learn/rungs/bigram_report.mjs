@@ -58,12 +58,12 @@ export class Report {
   /**
    * @param {Lesson} lesson
    * @param {HTMLTextAreaElement} text
-   * @param {{ before: (event: any) => void, after: (event: any) => void }} told
+   * @param {{ before: (event: any) => void, after: (event: any) => void }} listeners
    */
-  constructor(lesson, text, told) {
+  constructor(lesson, text, listeners) {
     this.lesson = lesson;
     this.text = text;
-    this.told = told;
+    this.listeners = listeners;
     this.bar = make("progress", { max: 1, value: 0, "aria-label": "Training" });
     this.status = make("p", { class: "hl-count", role: "status" }, "Not trained yet.");
     this.curve = make("div");
@@ -147,10 +147,10 @@ export class Report {
 
   /** Show a training that is not the visitor's. @param {any[]} events @param {string} status */
   showExample(events, status) {
-    const { told } = this;
-    this.told = { before() {}, after() {} };
+    const { listeners } = this;
+    this.listeners = { before() {}, after() {} };
     this.#showAll(events);
-    this.told = told;
+    this.listeners = listeners;
     this.status.textContent = status;
   }
 
@@ -179,7 +179,7 @@ export class Report {
     this.sentence.element.hidden = true;
     this.after.textContent = "…";
     this.#look(0);
-    this.told.before(event);
+    this.listeners.before(event);
   }
 
   /**
@@ -221,7 +221,7 @@ export class Report {
     this.#look(this.#training.snapshots.length - 1);
     this.#showSentence(sentence, n_sentence);
     this.sentence.element.hidden = false;
-    this.told.after(event);
+    this.listeners.after(event);
   }
 
   /** Show the table of snapshot `i`. @param {number} i */
@@ -315,7 +315,7 @@ function ratedSentence(tokens, arithmetic) {
 const MEMORISED =
   "The training loss falls while the held-out loss rises: the text is too short. The table memorises its pairs of " +
   "characters, but the held-out tenth has other pairs.";
-const CLEARLY = 0.05; // nats
+const CLEAR_DIFFERENCE = 0.05; // nats
 
 /**
  * Whether the model still gets better on its training text and worse on the held-out text.
@@ -327,5 +327,5 @@ export function isMemorising(training, held) {
   if (last === undefined || heldLast === undefined) return false;
   const best = held.reduce((a, b) => Math.min(a, b));
   const then = training[held.indexOf(best)];
-  return heldLast > best + CLEARLY && last < then;
+  return heldLast > best + CLEAR_DIFFERENCE && last < then;
 }

@@ -348,7 +348,7 @@ function outputProjection(arithmetic, lesson) {
         [
           "PyTorch has all of this as ",
           code("torch.nn.MultiheadAttention"),
-          ", which the comparison above uses. It takes the mask as an argument and is harder to look into.",
+          ", which the comparison above uses. It takes the mask as an argument and is harder to inspect.",
         ],
       ),
     ],

@@ -27,7 +27,7 @@ const VERDICT = [
   12036, 11, 6405, 257, 5527, 27075, 11,
 ];
 
-const LONGEST = 10; // tokens of a window
+const MAX_WINDOW = 10; // tokens of a window
 
 /** @type {Rung} */
 export const slidingWindow = {
@@ -86,7 +86,7 @@ export const slidingWindow = {
       slider({
         label: name,
         min: 1,
-        max: LONGEST,
+        max: MAX_WINDOW,
         value: lesson.options[name],
         change: (value) => lesson.set({ [name]: value }),
       });
@@ -155,7 +155,7 @@ export const slidingWindow = {
         list.clear();
         return;
       }
-      length.update(data.context_length, Math.min(LONGEST, data.n_words - 1));
+      length.update(data.context_length, Math.min(MAX_WINDOW, data.n_words - 1));
       status.textContent = `${counted(data.n_windows, "window")} of ${data.context_length} from ${data.n_words} tokens`;
       list.update(data);
     }
@@ -296,9 +296,9 @@ class WindowList {
       change: (i) => this.#choose(i),
     });
     this.sentence = make("p", { class: "hl-slide", "aria-label": "The sentence" });
-    this.said = make("p", { class: "hl-count", role: "status" });
+    this.status = make("p", { class: "hl-count", role: "status" });
     this.list = make("ol", { class: "hl-windows" });
-    this.elements = [controls(this.slider.element), this.sentence, this.said, this.list];
+    this.elements = [controls(this.slider.element), this.sentence, this.status, this.list];
   }
 
   /** @param {number} i */
@@ -309,12 +309,12 @@ class WindowList {
   /** Hide everything: there is no window. */
   clear() {
     this.#data = null;
-    for (const element of [this.slider.element, this.sentence, this.said, this.list]) element.hidden = true;
+    for (const element of [this.slider.element, this.sentence, this.status, this.list]) element.hidden = true;
   }
 
   /** @param {any} data */
   update(data) {
-    for (const element of [this.slider.element, this.sentence, this.said, this.list]) element.hidden = false;
+    for (const element of [this.slider.element, this.sentence, this.status, this.list]) element.hidden = false;
     const { windows, n_windows: n, context_length: length, sentence } = data;
     this.#data = data;
     this.#chips = sentence.map((/** @type {string} */ word) => make("span", {}, shortWord(word)));
@@ -371,7 +371,7 @@ class WindowList {
     const given = inputs.slice(0, place + 1).map(({ text }) => text);
     const text = given.join(" ");
     const shown = text.length > SHOWN_CHARACTERS ? `… ${text.slice(-SHOWN_CHARACTERS)}` : text;
-    this.said.textContent =
+    this.status.textContent =
       `Window ${window}, target ${place}: from “${shown}” (${counted(place + 1, "token")}) the model has to predict ` +
       `“${targets[place].text}”.`;
   }

@@ -333,7 +333,7 @@ export const trainableWeights = {
 // Exercise 1 of the chapter, on rung 6: copy weights of linear layers into parameters until both outputs agree.
 
 const ROLE_NAMES = ["query", "key", "value"];
-const CLOSE = 1e-6;
+const TOLERANCE = 1e-6;
 
 /** @param {Lesson} lesson */
 function transferWeights(lesson) {
@@ -365,9 +365,12 @@ function transferWeights(lesson) {
         stored.show({ rows: ["0", "1"], columns: ["0", "1", "2"], values: data.stored[role] });
         own.show({ rows: ["0", "1", "2"], columns: ["0", "1"], values: data.matrices[role] });
       }
-      const isSolved = data.error < CLOSE;
-      const said = isSolved ? "Solved: both outputs are the same" : "The two outputs differ";
-      verdict.replaceChildren(make("b", {}, said), `, by ${data.error.toExponential(2).replace("-", "−")} at most`);
+      const isSolved = data.error < TOLERANCE;
+      const conclusion = isSolved ? "Solved: both outputs are the same" : "The two outputs differ";
+      verdict.replaceChildren(
+        make("b", {}, conclusion),
+        `, by ${data.error.toExponential(2).replace("-", "−")} at most`,
+      );
     } catch (error) {
       verdict.textContent = /** @type {Error} */ (error).message;
     }

@@ -321,7 +321,7 @@ function nextTokens(explain) {
   const titles = ["token", "logit", "probability", ""].map((name) => make("th", { scope: "col" }, name));
   const table = make("table", { class: "hl-next", "aria-label": "The likeliest next tokens" });
   table.append(make("thead", {}, make("tr", {}, ...titles)), body);
-  const said = make("p", { class: "hl-count", role: "status" });
+  const status = make("p", { class: "hl-count", role: "status" });
 
   /** @param {{ next: Next[], follower: number | null, surprise: number | null }} end */
   function update({ next, follower, surprise }) {
@@ -341,13 +341,13 @@ function nextTokens(explain) {
     body.replaceChildren(...rows);
     const likeliest = `Most likely: “${visible(next[0].text)}” with ${exact(next[0].p)}.`;
     const found = next.find(({ id }) => id === follower);
-    said.textContent = found
+    status.textContent = found
       ? `${likeliest} In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ` +
         `${fixed(surprise ?? 0)} nats.`
       : `${likeliest} The sentence ends here, so the model would sample one of these.`;
   }
 
-  return { elements: [make("div", { class: "hl-scroll" }, table), said], update };
+  return { elements: [make("div", { class: "hl-scroll" }, table), status], update };
 }
 
 /**
@@ -359,17 +359,17 @@ function layerPicker(choose) {
   /** @param {{ text: string, p: number, length: number }[]} guesses @param {number} chosen */
   function update(guesses, chosen) {
     const steps = guesses.map(({ text, p, length }, i) => {
-      const said = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
+      const guess = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
       const isEnd = i === guesses.length - 1;
       const where = isEnd ? "after the last layer" : `that goes into layer ${i}`;
       const title = `The residual stream ${where} has length ${fixed(length, 2)} and would predict “${text}”`;
-      if (isEnd) return make("span", { class: "hl-end", title }, "end", said);
+      if (isEnd) return make("span", { class: "hl-end", title }, "end", guess);
       const onclick = () => choose(i);
       return make(
         "button",
         { type: "button", title, "aria-pressed": String(i === chosen), onclick },
         `layer ${i}`,
-        said,
+        guess,
       );
     });
     element.replaceChildren(...steps);

@@ -6,7 +6,7 @@ import { number } from "../../lib/numbers.mjs";
 /** @import { Question, Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
 
-const PHONE = 640; // pixels; on narrower screens the question is folded, so that the picture is nearer
+const PHONE_WIDTH = 640; // pixels; on narrower screens the question is folded, so that the picture is nearer
 
 /**
  * @param {Question} question
@@ -39,14 +39,14 @@ export function question({ ask, options, right, why }, chosen, answer) {
   show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
   const title = make("summary", {}, "Before you go on: make a prediction");
   const list = make("div", { class: "hl-options" }, ...buttons);
-  const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE };
+  const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE_WIDTH };
   return make("details", attributes, title, make("p", {}, ask), list, verdict);
 }
 
 // Exercises after the picture: choose, give a number, or put steps in order. A wrong answer is followed by a hint;
 // after a second one the visitor can ask for the worked answer.
 
-const ENOUGH = 2; // wrong answers before the worked answer is offered
+const MIN_WRONG_ANSWERS = 2; // wrong answers before the worked answer is offered
 
 /**
  * @typedef {object} Task how one kind of exercise is answered
@@ -97,9 +97,9 @@ function oneExercise(exercise, earlier, keep) {
     task.lock(isOver);
     check.hidden = isOver;
     again.hidden = !isOver;
-    solve.hidden = isOver || (answered?.wrong ?? 0) < ENOUGH;
-    const said = answered?.isRight ? "Yes. " : `The answer: ${rightAnswer(exercise)}. `;
-    if (isOver) verdict.replaceChildren(make("b", {}, said), exercise.why);
+    solve.hidden = isOver || (answered?.wrong ?? 0) < MIN_WRONG_ANSWERS;
+    const opening = answered?.isRight ? "Yes. " : `The answer: ${rightAnswer(exercise)}. `;
+    if (isOver) verdict.replaceChildren(make("b", {}, opening), exercise.why);
     else verdict.replaceChildren(...(answered ? [make("b", {}, "Not yet. Hint: "), exercise.hint] : []));
   };
   /** @param {Answered | null} answered */

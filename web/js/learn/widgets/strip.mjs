@@ -6,10 +6,10 @@ import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 
 const [COLUMNS, FEW] = [128, 64]; // the most cells in a line, and on a phone
-const PHONE = 640; // pixels
+const PHONE_WIDTH = 640; // pixels
 const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
-const STRONGEST = 225; // of the 256 steps of a ramp, as in the tables
+const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp, as in the tables
 
 /** @typedef {(strip: Strip, index: number) => void} Choose */
 
@@ -31,12 +31,22 @@ export class Strip {
     this.name = name;
     this.choose = choose;
     this.canvas = make("canvas", { class: "hl-strip", tabindex: 0, role: "slider", "aria-label": name });
-    this.said = make("span", { class: "hl-strip-value" });
+    this.status = make("span", { class: "hl-strip-value" });
     this.size = make("span", { class: "hl-axes" });
     this.rows = make("tbody", {});
     const table = make("table", {}, make("caption", { class: "hs-hidden" }, name), this.rows);
     this.table = new TableView(`Show ${name} as table`, () => this.#drawTable(), table);
-    const caption = make("figcaption", {}, make("b", {}, name), " ", this.size, " ", this.table.toggle, " ", this.said);
+    const caption = make(
+      "figcaption",
+      {},
+      make("b", {}, name),
+      " ",
+      this.size,
+      " ",
+      this.table.toggle,
+      " ",
+      this.status,
+    );
     this.element = make("figure", { class: "hl-figure" }, caption, this.canvas, this.table.element);
     this.canvas.addEventListener(
       "pointermove",
@@ -68,7 +78,7 @@ export class Strip {
   }
 
   get columns() {
-    return Math.min(innerWidth > PHONE ? COLUMNS : FEW, this.values.length);
+    return Math.min(innerWidth > PHONE_WIDTH ? COLUMNS : FEW, this.values.length);
   }
 
   /** @param {MouseEvent} event */
@@ -97,11 +107,11 @@ export class Strip {
 
   #say() {
     const value = fixed(this.values[this.index] ?? 0);
-    this.said.textContent = `number ${this.index}: ${value}`;
+    this.status.textContent = `number ${this.index}: ${value}`;
     this.canvas.setAttribute("aria-valuenow", String(this.index));
     this.canvas.setAttribute("aria-valuemin", "0");
     this.canvas.setAttribute("aria-valuemax", String(this.values.length - 1));
-    this.canvas.setAttribute("aria-valuetext", this.said.textContent);
+    this.canvas.setAttribute("aria-valuetext", this.status.textContent);
   }
 
   /** Mark the chosen number, or the numbers `lit` behind it. @param {boolean} isChosen @param {number[]} lit */
@@ -125,7 +135,7 @@ export class Strip {
     values.forEach((value, i) => {
       const [x, y] = [(i % columns) * CELL, Math.floor(i / columns) * LINE];
       const ramp = value < 0 ? ramps.seen : ramps.looks;
-      context.fillStyle = ramp.css[Math.round((STRONGEST * Math.abs(value)) / most)];
+      context.fillStyle = ramp.css[Math.round((MAX_RAMP_STEP * Math.abs(value)) / most)];
       context.fillRect(x, y, CELL - 1, LINE - 1);
       const isHere = this.#isChosen && i === this.index;
       if (!isHere && !this.#lit.has(i)) return;

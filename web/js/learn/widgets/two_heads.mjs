@@ -13,7 +13,7 @@ import { controls, paragraph, rowOf } from "./elements.mjs";
 /** @import { Lesson } from "../rung.js" */
 
 const SIDES = [0, 1];
-const FEW = 8; // terms of a dot product that are shown before the rest is unfolded
+const MAX_SHOWN_TERMS = 8; // terms of a dot product that are shown before the rest is unfolded
 const SIDE_NAMES = ["left head", "right head"];
 
 /**
@@ -45,12 +45,12 @@ export function twoHeads(lesson, arithmetic, random) {
       explain: (r, c) => explain(data.heads[side], r, c),
     }),
   );
-  const said = SIDES.map(() => make("p", { class: "hl-count" }));
+  const captions = SIDES.map(() => make("p", { class: "hl-count" }));
   const pickers = make("div", { class: "hl-controls" });
   const trained = make("div", {});
   trained.append(
     pickers,
-    rowOf(...SIDES.map((side) => make("div", {}, tables[side].element, said[side]))),
+    rowOf(...SIDES.map((side) => make("div", {}, tables[side].element, captions[side]))),
     stamp.element,
   );
   const randomRow = make("div", {}, rowOf(...random.tables));
@@ -63,7 +63,7 @@ export function twoHeads(lesson, arithmetic, random) {
     const products = left.map((/** @type {number} */ value, /** @type {number} */ i) => value * right[i]);
     const total = products.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0);
     const title = [`Score in ${headName([layer, head])}: `, ...looks(query, key)];
-    const score = dotProduct({ title, left, right, products, total, few: FEW });
+    const score = dotProduct({ title, left, right, products, total, few: MAX_SHOWN_TERMS });
     const words = `The score × ${number(scale)} (1 / √${left.length}) goes into the softmax:`;
     return [...score, ...softmaxCell({ terms, r, c, total: weights[r][c], title: [words] })];
   }
@@ -119,7 +119,7 @@ export function twoHeads(lesson, arithmetic, random) {
     data.heads.forEach((/** @type {any} */ head, /** @type {number} */ side) => {
       tables[side].rename(`${headName([head.layer, head.head])} of ${data.model}`);
       tables[side].show({ rows: tokens, columns: tokens, values: head.weights });
-      said[side].textContent = habitsOf(head);
+      captions[side].textContent = habitsOf(head);
     });
     stamp.show(Math.max(...data.heads.map((/** @type {any} */ { error }) => error)), 1e-4);
   }

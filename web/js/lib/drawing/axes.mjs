@@ -21,13 +21,13 @@ import { monospace } from "./canvas.mjs";
  */
 
 const SIZE = 12;
-const LABEL_CELL = 12; // CSS pixels that a cell needs for its token to label it
+const LABEL_CELL = 12; // CSS pixels: cells of at least this size are labelled with their tokens
 const POSITIONS = 30; // CSS pixels that positions need
-const LONGEST = 12; // characters of a token on an axis
+const MAX_LABEL = 12; // characters of a token on an axis
 const STEPS = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 
 /** A token, shortened for an axis. @param {string} text */
-export const label = (text) => shorten(visible(text), LONGEST);
+export const label = (text) => shorten(visible(text), MAX_LABEL);
 
 /**
  * How much room the labels of the first n tokens need next to a matrix.

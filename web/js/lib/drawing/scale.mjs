@@ -12,7 +12,7 @@ export const SCALES = {
   row: { name: "row maximum", ticks: [0, 0.25, 0.5, 0.75, 1] },
 };
 const FLOOR = 1e-4; // of the logarithmic scale, for thumbnails: their bytes cannot distinguish smaller weights
-const MOST_TICKS = 6;
+const MAX_TICKS = 6;
 
 /** @type {Record<ScaleName, (weight: number, floor: number) => number>} */
 const CURVES = {
@@ -39,7 +39,7 @@ export const position = (scale, weight, floor = FLOOR) => clamp(CURVES[scale](we
 export function ticksOf(scale, floor = FLOOR) {
   if (scale !== "log") return SCALES[scale].ticks.map((weight) => [position(scale, weight), String(weight)]);
   const decades = Math.round(-Math.log10(floor));
-  const step = Math.ceil(decades / (MOST_TICKS - 1));
+  const step = Math.ceil(decades / (MAX_TICKS - 1));
   const powers = Array.from({ length: Math.ceil(decades / step) }, (_, i) => -i * step);
   return [...powers, -decades].reverse().map((power) => {
     const text = power < -3 ? `1e${power}` : String(10 ** power);

@@ -12,9 +12,9 @@ import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 /** @import { BuiltQuestion, Question } from "./question.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 
-const LONG = 3; // seconds after which an estimate of the remaining time is shown
-const QUICK = 4; // seconds; a question that takes longer is not asked again automatically when the text changes
-const MOST_KEPT = 12; // answers
+const MIN_ESTIMATED_SECONDS = 3; // after which an estimate of the remaining time is shown
+const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text changes
+const MAX_CACHED = 12; // answers
 
 /** @typedef {{ answer: any, seconds: number }} Kept an answer, and how long it took */
 
@@ -55,8 +55,8 @@ export class AskPanel {
     this.controls = make("div", { class: "hs-controls" });
     this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
     const stop = make("button", { type: "button", class: "hs-small", onclick: () => this.stop() }, "Stop");
-    this.left = make("span", { class: "hs-hint" });
-    this.progress = make("div", { class: "hs-ask-progress" }, this.bar, this.left, stop);
+    this.remaining = make("span", { class: "hs-hint" });
+    this.progress = make("div", { class: "hs-ask-progress" }, this.bar, this.remaining, stop);
     this.message = make("span", {});
     this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
@@ -130,7 +130,7 @@ export class AskPanel {
     this.#choices = {};
     this.title.textContent = question?.title ?? "Ask about this text and its heads";
     this.explanation.textContent = question?.explanation ?? "";
-    this.caution.textContent = question ? `What it does not say: ${question.caution}` : "";
+    this.caution.textContent = question ? `What this does not show: ${question.caution}` : "";
     if (!question) return;
     const { store } = this;
     this.#built = question.build({
@@ -168,7 +168,7 @@ export class AskPanel {
     const kept = this.#kept.get(key);
     if (kept) {
       this.abort();
-      if (this.#shown !== key) this.#slow = kept.seconds > QUICK;
+      if (this.#shown !== key) this.#slow = kept.seconds > MAX_AUTOMATIC_SECONDS;
       this.#shown = key;
       this.show(built, kept.answer);
     } else if (isNew && this.#slow) {
@@ -200,7 +200,7 @@ export class AskPanel {
   keep(key, value) {
     this.#kept.set(key, value);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT) this.#kept.delete(oldest);
+    if (this.#kept.size > MAX_CACHED) this.#kept.delete(oldest);
   }
 
   /** Cancel the request in progress, if any. */
@@ -242,7 +242,7 @@ export class AskPanel {
     this.progress.hidden = false;
     this.bar.value = fraction;
     if (!fraction) this.#began = performance.now();
-    this.left.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
+    this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
     setFlag(this.element, "aria-busy", true);
   }
 
@@ -277,7 +277,7 @@ export class AskPanel {
  * @param {number} fraction of it that is done
  */
 function timeLeft(seconds, fraction) {
-  if (seconds < LONG || fraction < 0.005) return "";
+  if (seconds < MIN_ESTIMATED_SECONDS || fraction < 0.005) return "";
   const left = (seconds * (1 - fraction)) / fraction;
   return left > 90 ? `about ${Math.round(left / 60)} minutes left` : `about ${Math.ceil(left / 5) * 5} seconds left`;
 }

@@ -6,7 +6,7 @@ import { pictureName } from "../../lib/words.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 8; // rows, until the visitor asks for all of them
+const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
 
 /**
  * A row of the list: its bar shows the value, and `text` states it.
@@ -63,9 +63,9 @@ export class HeadList {
 
   draw() {
     const most = Math.max(...this.#rows.map(({ value }) => Math.abs(value)), 1e-12);
-    const shown = this.#all ? this.#rows : this.#rows.slice(0, SHOWN);
+    const shown = this.#all ? this.#rows : this.#rows.slice(0, MAX_SHOWN_ROWS);
     this.body.replaceChildren(...shown.map((row) => this.makeRow(row, most)));
-    this.more.hidden = this.#rows.length <= SHOWN;
+    this.more.hidden = this.#rows.length <= MAX_SHOWN_ROWS;
     this.more.textContent = this.#all ? "Show fewer" : `Show all ${this.#rows.length} heads`;
     this.mark();
   }

@@ -5,7 +5,7 @@
 /** @typedef {number[][] | null} Mask `[layer][head]`; null where every head is kept as it is */
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
-export const MOST_SCALE = 2; // the largest that the controls offer
+export const MAX_SCALE = 2; // the largest that the controls offer
 const ALL_HEADS = "all"; // in a link: no head is muted
 
 /**
@@ -82,7 +82,7 @@ export function decodeMask(text, shape) {
     if (!found) return undefined;
     const [layer, scale] = [Number(found[1]), Number(found[3] ?? 0) / 100];
     const head = found[2] === undefined ? null : Number(found[2]);
-    if (layer >= shape.n_layer || (head ?? 0) >= shape.n_head || scale > MOST_SCALE) return undefined;
+    if (layer >= shape.n_layer || (head ?? 0) >= shape.n_head || scale > MAX_SCALE) return undefined;
     if (head === null) rows[layer].fill(scale);
     else rows[layer][head] = scale;
   }

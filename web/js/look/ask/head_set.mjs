@@ -14,8 +14,8 @@ import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mj
 /** @import { Mixer } from "./mixer.mjs" */
 
 export const NO_HEADS = "none"; // in links
-const SUGGESTED = 3; // heads
-const NAMED = 6;
+const SUGGESTED_HEADS = 3; // heads
+const MAX_NAMED_HEADS = 6;
 
 /**
  * What a question does with several heads.
@@ -103,7 +103,7 @@ export class HeadSet {
     if (!places.length) {
       const rows = headEntries(this.#single);
       rows.sort((a, b) => b.value - a.value);
-      const first = rows.slice(0, SUGGESTED).map(({ place }) => place);
+      const first = rows.slice(0, SUGGESTED_HEADS).map(({ place }) => place);
       const all = this.chip(`the top ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
       this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or take`), all, ...add);
       this.sentence.textContent = "";
@@ -138,7 +138,7 @@ export class HeadSet {
       if (asked !== this.#asked) return;
       const { places, store } = this;
       const names =
-        places.length > NAMED
+        places.length > MAX_NAMED_HEADS
           ? `these ${places.length} heads`
           : listed(places.map((place) => pictureName(place, store.pointer)));
       this.sentence.textContent = this.question.say(places, names, this.#known.get(asked));

@@ -2,7 +2,7 @@
 // the key M.
 
 import { make, setFlag } from "../../lib/dom.mjs";
-import { MOST_SCALE, scaleOf } from "./head_masks.mjs";
+import { MAX_SCALE, scaleOf } from "./head_masks.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -16,7 +16,7 @@ export function headScale(mixer) {
   const range = make("input", {
     type: "range",
     min: 0,
-    max: MOST_SCALE,
+    max: MAX_SCALE,
     step: 0.05,
     "aria-label": "Scale of this head",
   });
@@ -36,7 +36,7 @@ export function headScale(mixer) {
     mute.textContent = scale === 1 || scale === 0 ? "Mute" : "Back to 1";
     setFlag(solo, "aria-pressed", mixer.isSolo(store.open));
     range.value = String(scale);
-    range.style.setProperty("--part", String(scale / MOST_SCALE));
+    range.style.setProperty("--part", String(scale / MAX_SCALE));
     number.textContent = `× ${scale.toFixed(2)}`;
   };
   store.on("state view open", show);

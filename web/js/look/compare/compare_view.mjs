@@ -127,7 +127,7 @@ function describe(pair, side, step) {
   return `“${visible(token.text)}” token ${at}, ${number}`;
 }
 
-const SHOWN = 8;
+const MAX_SHOWN_ROWS = 8;
 
 export class PairNext {
   /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
@@ -175,7 +175,7 @@ export class PairNext {
         const { sha256 } = store.pointer;
         const [logits, texts] = await Promise.all([fetcher.logits(position), vocabulary(sha256)]);
         const logprobs = logSoftmax(logits);
-        return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, SHOWN), texts })];
+        return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, MAX_SHOWN_ROWS), texts })];
       },
       show: (found, position) => {
         this.#found[side] = { ...found, position };
@@ -228,7 +228,7 @@ export class PairNext {
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
     const texts = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.text ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
-    const rows = nextRows(a, b, written, SHOWN);
+    const rows = nextRows(a, b, written, MAX_SHOWN_ROWS);
     this.body.replaceChildren(...rows.map((row) => this.row(row, texts)));
   }
 

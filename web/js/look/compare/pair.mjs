@@ -19,7 +19,7 @@ export const SIDES = ["a", "b"];
 /** @param {SideName} side @returns {SideName} */
 export const otherSide = (side) => (side === "a" ? "b" : "a");
 
-const LITTLE = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
+const MIN_SHARED_PART = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
 /** @type {Selected} */
 const NOTHING = { hover: null, locked: [], step: null, leads: false };
@@ -97,7 +97,7 @@ export class Pair extends Emitter {
   get isApart() {
     const { divergence, shared } = this.#alignment;
     const longest = Math.max(...SIDES.map((side) => this.stores[side].length));
-    return divergence !== null && shared < LITTLE * longest;
+    return divergence !== null && shared < MIN_SHARED_PART * longest;
   }
 
   /** The first piece from which the two can differ. */

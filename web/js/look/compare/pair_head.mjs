@@ -169,7 +169,7 @@ function differenceLegend(pair, matrix) {
 const short = (value) =>
   value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
 
-export const LEAST_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
+export const MIN_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
 
 /**
  * The layout of the cells of both sides: cells in the same places if the texts correspond token by token; otherwise
@@ -282,7 +282,7 @@ export class DifferenceMatrix extends Matrix {
 
   /** The difference at the ends of the colours. */
   get limit() {
-    return Math.max(this.compared.difference.largest, LEAST_LIMIT);
+    return Math.max(this.compared.difference.largest, MIN_LIMIT);
   }
 
   /** @param {number} n @param {number} size */
@@ -306,8 +306,8 @@ export class DifferenceMatrix extends Matrix {
     this.number.textContent = isKnown ? withSign(difference, number) : "";
     this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.difference = String(difference);
-    const said = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
-    this.prediction.replaceChildren(...said, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
+    const warning = isKnown ? [] : [`${this.unlike(key)}, so not subtracted: `];
+    this.prediction.replaceChildren(...warning, "A ", make("b", {}, number(a)), "  B ", make("b", {}, number(b)));
   }
 
   /** @param {number} piece */

@@ -86,8 +86,8 @@ export class Ranking extends Emitter {
   }
 }
 
-const FIRST = 4; // heads in the row
-const NOTICEABLE = 0.00005; // difference that four decimals show
+const FIRST_HEADS = 4; // heads in the row
+const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
 const NOTHING_COMPARED = "No token after the texts diverge has a counterpart, so there is nothing to compare.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
@@ -148,7 +148,7 @@ export class PairHeads {
     if (!pair.isComplete) return;
     this.build();
     const { sorted } = ranking;
-    const most = Math.max(sorted[0]?.difference ?? 0, NOTICEABLE);
+    const most = Math.max(sorted[0]?.difference ?? 0, MIN_DIFFERENCE);
     const { surprise } = palette();
     const mask = b.pointer.head_mask;
     const isOpen = a.open.join();
@@ -190,7 +190,7 @@ export class PairHeads {
     const open = ranking.heads?.[layer]?.[head];
     if (!most || ranking.wasLooked) return;
     ranking.wasLooked = true;
-    if (open !== undefined && open < NOTICEABLE && most.difference >= NOTICEABLE) pair.heads.choose(most.place);
+    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE) pair.heads.choose(most.place);
   }
 
   words() {
@@ -211,7 +211,7 @@ export class PairHeads {
   drawChips() {
     const { pair, ranking } = this;
     const { pointer, open } = pair.stores.a;
-    const first = ranking.sorted.slice(0, FIRST).filter(({ difference }) => difference >= NOTICEABLE);
+    const first = ranking.sorted.slice(0, FIRST_HEADS).filter(({ difference }) => difference >= MIN_DIFFERENCE);
     const buttons = first.map(({ place, difference }) => {
       const choose = () => pair.heads.choose(place);
       const text = `${pictureName(place, pointer)} ${difference.toFixed(3)}`;
@@ -220,8 +220,8 @@ export class PairHeads {
       return chip;
     });
     const isAlike = ranking.heads && !first.length;
-    const said = !isAlike ? "" : isNothingCompared(pair) ? NOTHING_COMPARED : "No head attends differently.";
-    this.chips.replaceChildren(...(said ? [said] : buttons));
+    const note = !isAlike ? "" : isNothingCompared(pair) ? NOTHING_COMPARED : "No head attends differently.";
+    this.chips.replaceChildren(...(note ? [note] : buttons));
   }
 
   /** The heads that both sides have. @returns {PictureId[]} */
@@ -325,6 +325,6 @@ function meaning(pair) {
   const where = firstRow ? `${isWhole ? "the tokens" : tokens} after the texts diverge` : tokens;
   const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
   if (divergence === null) return share;
-  const told = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
-  return `${share} ${told}; all others count as one place.`;
+  const distinguished = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
+  return `${share} ${distinguished}; all others count as one place.`;
 }

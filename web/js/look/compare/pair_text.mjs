@@ -16,7 +16,7 @@ import { SIDES } from "./pair.mjs";
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
 
-const STRONG = 2; // nats: changes this large get the strongest line
+const STRONG_CHANGE = 2; // nats: changes this large get the strongest line
 
 /** @type {Record<SideName, string>} */
 export const LETTERS = { a: "A", b: "B" };
@@ -112,7 +112,7 @@ export class PairText {
         span.removeAttribute("title");
         continue;
       }
-      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(found.change) / STRONG), 0, 1)));
+      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(found.change) / STRONG_CHANGE), 0, 1)));
       const [left, right] = [found.a, found.b].map((logprob) => exact(Math.exp(logprob)));
       span.title = `“${visible(b.tokens[i].text)}”: A ${left}, B ${right}, ${nats(found.change)} nats`;
     }

@@ -6,7 +6,7 @@ import { makeLink } from "../../lib/link.mjs";
 /** @import { Control, LinkState } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 2500; // milliseconds for which the button confirms the copy
+const CONFIRMATION_TIME = 2500; // milliseconds for which the button confirms the copy
 
 /**
  * @param {Store} store
@@ -41,7 +41,7 @@ export function copyLink(store, controls, linkState = () => store.linkState) {
     timer = setTimeout(() => {
       button.textContent = "Copy link";
       announcement.textContent = "";
-    }, SHOWN);
+    }, CONFIRMATION_TIME);
   };
   button.addEventListener("click", async () => {
     const link = makeLink(linkState(), controls, location.href);

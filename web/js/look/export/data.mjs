@@ -2,7 +2,7 @@
 
 /** @import { Store } from "../state/store.mjs" */
 
-const ALIGNED = 8; // bytes: the alignment of the numbers in a safetensors file
+const ALIGNMENT = 8; // bytes: the alignment of the numbers in a safetensors file
 
 /**
  * The metadata of a file, with the settings of the text, if known.
@@ -57,7 +57,7 @@ export function toSafetensors(store) {
     attention: { dtype: "F32", shape: [n, n], data_offsets: [idBytes, idBytes + bytes] },
   };
   const text = new TextEncoder().encode(JSON.stringify(header));
-  const padding = new Uint8Array((ALIGNED - (text.length % ALIGNED)) % ALIGNED).fill(0x20);
+  const padding = new Uint8Array((ALIGNMENT - (text.length % ALIGNMENT)) % ALIGNMENT).fill(0x20);
   const length = new DataView(new ArrayBuffer(8));
   length.setBigUint64(0, BigInt(text.length + padding.length), true);
   const ids = new DataView(new ArrayBuffer(idBytes));

@@ -4,7 +4,7 @@
 import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
-import { MOST_CELLS, SvgContext } from "./svg_context.mjs";
+import { MAX_CELLS, SvgContext } from "./svg_context.mjs";
 import { drawAxes, label, labelMargin } from "../../lib/drawing/axes.mjs";
 import { paintTriangle, ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { counted, measured } from "../../lib/numbers.mjs";
@@ -31,7 +31,7 @@ export const PIXELS = 2;
 const PAD = 24;
 const HEAD = 74; // height of the title's lines
 const FOOT = 62; // height of the legend
-const LEAST_WIDTH = 460;
+const MIN_WIDTH = 460;
 export const INK = "#1b2430";
 export const SOFT = "#566172";
 
@@ -51,7 +51,7 @@ export const ramp = () => palette("light").looks;
  * @returns {Picture}
  */
 export function frame({ title, options, floor, notes, width, height, draw }) {
-  const fullWidth = Math.max(width, LEAST_WIDTH) + 2 * PAD;
+  const fullWidth = Math.max(width, MIN_WIDTH) + 2 * PAD;
   const fullHeight = height + HEAD + FOOT + 2 * PAD;
   return {
     title,
@@ -124,23 +124,23 @@ export async function toPng({ width, height, draw }) {
 export function toSvg({ title, width, height, draw }) {
   let context = new SvgContext(width, height);
   draw(context);
-  if (context.cells > MOST_CELLS) {
+  if (context.cells > MAX_CELLS) {
     context = new SvgContext(width, height, true);
     draw(context);
   }
   return new Blob([context.text(title)], { type: "image/svg+xml" });
 }
 
-const LEAST = 2400; // pixels of a side
-const MOST = 4000; // pixels to which a side may grow so that each row is labelled with its token
-const LABELLED = 12; // pixels that a cell needs for its token
-const LARGEST = 18; // units of a label
+const MIN_SIDE = 2400; // pixels of a side
+const MAX_SIDE = 4000; // pixels to which a side may grow so that each row is labelled with its token
+const MIN_LABELLED_CELL = 12; // pixels that a cell needs for its token
+const MAX_LABEL = 18; // units of a label
 const NAME = 26; // room for the name of an axis
 
 /** Whole pixels for each cell, so that all have the same size. @param {number} n */
 function cellPixels(n) {
-  const least = Math.ceil(LEAST / n);
-  return n * LABELLED <= MOST ? Math.max(least, LABELLED) : least;
+  const least = Math.ceil(MIN_SIDE / n);
+  return n * MIN_LABELLED_CELL <= MAX_SIDE ? Math.max(least, MIN_LABELLED_CELL) : least;
 }
 
 /** @param {Store} store */
@@ -149,10 +149,10 @@ export function headPicture(store) {
   const { options } = store.view;
   const pixels = cellPixels(n);
   const cell = pixels / PIXELS;
-  const size = pixels < LABELLED ? LARGEST : Math.min(LARGEST, 0.9 * cell);
-  const texts = pixels >= LABELLED;
+  const size = pixels < MIN_LABELLED_CELL ? MAX_LABEL : Math.min(MAX_LABEL, 0.9 * cell);
+  const texts = pixels >= MIN_LABELLED_CELL;
   const ruler = offscreenContext(1, 1);
-  const margin = texts ? labelMargin(ruler, tokens, n, size) : 3 * LARGEST;
+  const margin = texts ? labelMargin(ruler, tokens, n, size) : 3 * MAX_LABEL;
   const side = margin + n * cell;
   return frame({
     title: `${pointer.model} · ${openName}`,
@@ -287,14 +287,14 @@ export function stepJson(store, rows) {
   return new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
 }
 
-const MOST_GRID = 4000; // pixels across
-const MOST_TILE = 240; // pixels across of one thumbnail
+const MAX_GRID = 4000; // pixels across
+const MAX_TILE = 240; // pixels across of one thumbnail
 const TILE_GAP = 12; // pixels between them
 const LAYERS = 46; // units of the layers' names
 const COLUMNS = 24; // units of the heads' names
 const TAG = 32; // pixels for the word above a head that has a role
 const CAPTION = 40; // pixels for the text below a head when heads are sorted
-const FAINT = 0.22; // opacity of heads outside the chosen range, as on the page
+const FAINT_OPACITY = 0.22; // opacity of heads outside the chosen range, as on the page
 
 /**
  * @param {Store} store
@@ -316,7 +316,7 @@ export function gridPicture(store, grid) {
     Infinity,
     store.step ?? Infinity,
   );
-  const target = Math.min(MOST_TILE, Math.floor(MOST_GRID / columns) - TILE_GAP);
+  const target = Math.min(MAX_TILE, Math.floor(MAX_GRID / columns) - TILE_GAP);
   const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));
   const [across, down] = [pixels + TILE_GAP, TAG + pixels + TILE_GAP + (sorted ? CAPTION : 0)];
   const [side, top] = sorted ? [0, 0] : [LAYERS, COLUMNS];
@@ -356,7 +356,7 @@ export function gridPicture(store, grid) {
     for (const [i, card] of grid.shown.entries()) {
       const [row, column] = cellOf(card, i);
       small.putImageData(painter.paint(store.index(card.place)), 0, 0);
-      context.globalAlpha = card.filtered ? FAINT : 1;
+      context.globalAlpha = card.filtered ? FAINT_OPACITY : 1;
       const [x, y, size] = [column * across, row * down + TAG, pixels].map((each) => each / PIXELS);
       context.drawImage(small.canvas, left + x, up + y, size, size);
     }

@@ -5,7 +5,7 @@ import { context2d, offscreenContext, packedPixels } from "../../lib/drawing/can
 const SPACE = "http://www.w3.org/2000/svg";
 /** @type {Partial<Record<CanvasTextAlign, string>>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
-export const MOST_CELLS = 60_000; // files with more cells contain bitmaps
+export const MAX_CELLS = 60_000; // files with more cells contain bitmaps
 const MIDDLE = 0.35; // of the font size: the distance from a line's middle to its baseline
 
 /** A model may write characters that XML does not allow; they are replaced. @param {string} text */
@@ -143,7 +143,7 @@ export class SvgContext {
       this.drawBitmap(image, x, y, width, height);
       return;
     }
-    if (this.cells > MOST_CELLS) return; // the caller draws it again as a bitmap
+    if (this.cells > MAX_CELLS) return; // the caller draws it again as a bitmap
     const drawn = /** @type {OffscreenCanvasRenderingContext2D} */ (image.getContext("2d"));
     const pixels = packedPixels(drawn.getImageData(0, 0, image.width, image.height));
     /** @type {Map<number, string>} */

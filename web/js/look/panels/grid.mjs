@@ -152,11 +152,11 @@ export class Grid {
     for (const card of this.#cards) {
       const value = measured(card.value, { unit });
       card.number.textContent = short(card.value);
-      const { tag, word, told, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
+      const { tag, word, text, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
       card.word = word;
       card.tag.textContent = [word, tag].find(fits) ?? "";
-      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${told && `, role: ${told}`}`);
-      card.button.title = `${card.name}\n${name}: ${value}${told && `\n${where}: ${told}`}`;
+      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
+      card.button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
       const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
       card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);

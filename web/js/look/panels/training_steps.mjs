@@ -131,8 +131,8 @@ export class TrainingSteps {
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
     /** @param {[PictureId, number]} found */
-    const said = ([head, score]) => `${pictureName(head, this.store.pointer)} ${score.toFixed(2)}`;
-    const scores = `induction ${said(now.induction)}, previous token ${said(now.previous)}`;
+    const scored = ([head, score]) => `${pictureName(head, this.store.pointer)} ${score.toFixed(2)}`;
+    const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
     this.sentence.textContent = `Strongest heads on repeated random tokens: ${scores}.${when}`;
   }
 }

@@ -34,7 +34,7 @@ export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 export const COPYING = { name: "copying", tag: "copy", word: "copies", does: "copies what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
-const LEAST_CONTEXT = 4; // tokens: two, and their repetition
+const MIN_CONTEXT = 4; // tokens: two, and their repetition
 
 /** @type {Map<string, Roles>} by the hash of the weights */
 const known = new Map();
@@ -65,7 +65,7 @@ export function loadRoles(store) {
       isBusy(state) ||
       known.has(sha256) ||
       wanted === sha256 ||
-      context_length < LEAST_CONTEXT
+      context_length < MIN_CONTEXT
     )
       return;
     wanted = sha256;

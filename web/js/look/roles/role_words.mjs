@@ -8,7 +8,7 @@ import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
 /** @import { PictureId, Pointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const NEAR = 3; // times the score of uniform attention: below it a head is not close to any role
+const NEAR_RATIO = 3; // times the score of uniform attention: below it a head is not close to any role
 
 /**
  * A head's role in a sentence or two; "" if it is not known.
@@ -56,7 +56,7 @@ export function rolePlain(store, place) {
   }
   if (copies(role)) return `${name} ${COPYING.does}: ${copyingNumbers(role)}.`;
   const none = `On random tokens, ${name} fits none of the known patterns`;
-  if (role.scores[best] < NEAR * role.baseline[best]) {
+  if (role.scores[best] < NEAR_RATIO * role.baseline[best]) {
     const highest = `the highest is ${score}, for ${ROLES[best].name}; uniform attention would score ${even}`;
     return `${none}: no score is clearly above that of uniform attention (${highest}).`;
   }
@@ -85,11 +85,11 @@ export function shortRole(store, place) {
 
 /**
  * A role on a tile, as a `tag` where a `word` has no room, with its number, and where that was measured.
- * @typedef {{ tag: string, word: string, told: string, where: string }} Label
+ * @typedef {{ tag: string, word: string, text: string, where: string }} Label
  */
 
 /** @type {Label} */
-export const NO_LABEL = { tag: "", word: "", told: "", where: "" };
+export const NO_LABEL = { tag: "", word: "", text: "", where: "" };
 
 /**
  * Where a head looks on random tokens; else at which distance it looks in this text; else whether it copies.
@@ -102,13 +102,13 @@ export function labelOf(store, head) {
   const isCopying = role?.name === COPYING.name;
   const distance = role && !isCopying ? null : fixedDistance(store, head);
   if (distance) {
-    const told = `${patternName(distance)} ${distance.mean.toFixed(2)}`;
+    const text = `${patternName(distance)} ${distance.mean.toFixed(2)}`;
     const tag = `${distance.back} back`;
-    return { tag, word: tag, told, where: "in this text" };
+    return { tag, word: tag, text, where: "in this text" };
   }
   if (!role) return NO_LABEL;
   const where = isCopying ? "by its weights" : "on random tokens";
-  return { tag: role.tag, word: role.word, told: `${role.name} ${role.score.toFixed(2)}`, where };
+  return { tag: role.tag, word: role.word, text: `${role.name} ${role.score.toFixed(2)}`, where };
 }
 
 /**

@@ -22,9 +22,9 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 /** @typedef {Pattern & { keys: (query: number) => number[] }} CountedPattern `keys` of a query, if it has any */
 
 // With fewer queries, a mean says nothing about a head. In a short text, "n tokens back" is often just the first token.
-const LEAST_QUERIES = 12;
-const LEAST_REPEATS = 4; // for patterns that need earlier copies of a token, which are rare
-const TIMES = 3; // at least this many times the weight of uniform attention (CLEAR_TIMES_UNIFORM in head_roles.py)
+const MIN_QUERIES = 12;
+const MIN_REPEATS = 4; // for patterns that need earlier copies of a token, which are rare
+const MIN_TIMES_UNIFORM = 3; // as CLEAR_TIMES_UNIFORM in head_roles.py
 
 /**
  * All patterns of the first `count` rows. The first token is left out as a query, since it can only look at itself.
@@ -68,8 +68,8 @@ export function patternsOf(weights, ids, count) {
 
 /** Whether it is well above the value of uniform attention. @param {Pattern} pattern */
 export function isAboveChance({ name, mean, even, queries }) {
-  const least = name === "duplicate_token" || name === "induction" ? LEAST_REPEATS : LEAST_QUERIES;
-  return queries >= least && mean >= TIMES * even;
+  const least = name === "duplicate_token" || name === "induction" ? MIN_REPEATS : MIN_QUERIES;
+  return queries >= least && mean >= MIN_TIMES_UNIFORM * even;
 }
 
 /** Whether no pattern can be told from noise in a text. @param {Pick<Store, "rows">} store */

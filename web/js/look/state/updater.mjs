@@ -53,7 +53,7 @@ export class Updater {
 }
 
 const REST = 8; // multiple of the time that the drawing took
-const LONGEST = 600; // milliseconds
+const MAX_PAUSE = 600; // milliseconds
 const HIDDEN = 200; // milliseconds after which no frame is expected: hidden pages have none
 
 /** Resolves when the last change is on the screen. @returns {Promise<void>} */
@@ -85,7 +85,7 @@ export class DrawThrottle {
    * @returns {Promise<void>}
    */
   async rest(least = 0) {
-    const pause = Math.max(least, Math.min(REST * this.#spent, LONGEST));
+    const pause = Math.max(least, Math.min(REST * this.#spent, MAX_PAUSE));
     this.#spent = 0;
     await new Promise((/** @type {(value: void) => void} */ resolve) => {
       this.#endRest = resolve;

@@ -13,12 +13,12 @@ import { percent } from "./residual_table.mjs";
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const SPREADS = 3; // standard deviations above the mean of random heads: the least score for an arc
-const MOST_ARCS = 8;
-const LARGE = 0.5; // of the largest effect: the least effect for an arc
-const CLOSE = 0.1; // of a score: a smaller lead is called "hardly more"
-const SLIGHT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
-const CLEAR = 3; // times the score of uniform attention: below it a head has no role
+const MIN_SPREADS = 3; // standard deviations above the mean of random heads: the least score for an arc
+const MAX_ARCS = 8;
+const LARGE_SHARE = 0.5; // of the largest effect: the least effect for an arc
+const CLOSE_MARGIN = 0.1; // of a score: a smaller lead is called "hardly more"
+const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
+const CLEAR_RATIO = 3; // times the score of uniform attention: below it a head has no role
 
 const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
 
@@ -30,7 +30,7 @@ const HELP = {
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
     "that this head reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
     "between are not part of the score. Random heads have independent normal weights; many pairs of trained heads " +
-    `score above them. Arcs show scores more than ${SPREADS} standard deviations above random heads.`,
+    `score above them. Arcs show scores more than ${MIN_SPREADS} standard deviations above random heads.`,
   cut:
     "The earlier head’s output is replaced by its mean over this text, but only for this head’s queries, keys or " +
     "values. Every path: also through the layers in between; direct path: only through the residual stream.",
@@ -146,7 +146,7 @@ function rowsOf(values, text) {
 const arcsOf = (rows, counts) =>
   rows
     .filter(counts)
-    .slice(0, MOST_ARCS)
+    .slice(0, MAX_ARCS)
     .map(({ place }) => place);
 
 /**
@@ -166,7 +166,7 @@ export function readComposition(answer, [layer, head], way) {
   const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
   const runnerUp = second ? `, ${percent(margin)} above ${headName(second.place)} with ${score(second.value)}` : "";
   const here = headName([layer, head]);
-  const isWeak = first.value < SPREADS * spread;
+  const isWeak = first.value < MIN_SPREADS * spread;
   const weak = " None is clearly above what random heads score.";
   const sentence =
     `By the weights, the ${WAYS[way]} of ${headName([layer, head])} read ${headName(first.place)} most: ` +
@@ -175,12 +175,12 @@ export function readComposition(answer, [layer, head], way) {
     }`;
   return {
     rows,
-    arcs: arcsOf(rows, ({ value }) => value > SPREADS * spread),
+    arcs: arcsOf(rows, ({ value }) => value > MIN_SPREADS * spread),
     sentence,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`
       : `By its weights, ${here} could read ${headName(first.place)} most${
-          margin < CLOSE && second ? `, but hardly more than ${headName(second.place)}` : ""
+          margin < CLOSE_MARGIN && second ? `, but hardly more than ${headName(second.place)}` : ""
         }. Cutting that path shows whether it does.`,
     column: `${way.toUpperCase()}-composition score (above random heads, in standard deviations)`,
     title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
@@ -205,12 +205,12 @@ function readCuts(answer, way, route) {
   const here = headName([answer.layer, answer.head]);
   return {
     rows,
-    arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE * first.value),
+    arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE_SHARE * first.value),
     sentence:
       `Cutting the path from ${headName(first.place)} into the ${WAYS[way]} of ${here} ` +
       `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
-      first.value < SLIGHT
+      first.value < SLIGHT_EFFECT
         ? `In this text, the ${WAYS[way]} of ${here} hardly change without any one earlier head.`
         : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
@@ -236,19 +236,19 @@ function readRole(answer, route) {
   const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
   const [first] = rows;
   const here = headName([answer.layer, answer.head]);
-  const isClear = plain >= CLEAR * answer.uniform;
+  const isClear = plain >= CLEAR_RATIO * answer.uniform;
   const start = isClear
     ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
     : `${here} has no clear role on random tokens; its highest score is ${fixed(plain, 3)}, for ${ROLES[role]}`;
   return {
     rows,
-    arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE * first.value) : [],
+    arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE_SHARE * first.value) : [],
     sentence:
       `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.place)} ` +
       `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
-      : first.value < SLIGHT * plain
+      : first.value < SLIGHT_EFFECT * plain
         ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
         : `${here} needs ${headName(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,

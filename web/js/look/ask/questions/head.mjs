@@ -22,7 +22,8 @@ export const oneHead = {
     "the next token’s logit, and what happens when that edge alone is cut.",
   caution:
     "Attention is not explanation: a large weight may move next to nothing. The effect of cutting an edge is " +
-    "measured at this position only, and cutting several edges together may do more, or less, than one by one.",
+    "measured at this position only, and cutting several edges together may have a larger or smaller effect than " +
+    "cutting them one at a time.",
   defaults: {},
   build,
 };
@@ -98,8 +99,8 @@ function correlationTable(answer) {
   return table;
 }
 
-const SMALL = 0.01; // nats: a smaller change of the loss hardly matters
-const AGREE = 0.7; // the least rank correlation at which two measures are said to agree
+const MIN_LOSS_CHANGE = 0.01; // nats: a smaller change of the loss hardly matters
+const MIN_AGREEMENT = 0.7; // the lowest rank correlation at which two measures count as agreeing
 
 /** @param {KeyMeasures} key */
 const named = ({ text, position }) => `“${visible(text)}” (position ${position})`;
@@ -128,8 +129,9 @@ function agreementPlain({ keys, layer, head, token }) {
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
   if (keys.length === 1) return `${name} has only one token to look at here.`;
-  if (Math.abs(matters.loss_change) < SMALL) {
-    return `Where ${name} looks hardly matters here: no single cut changes the loss by ${SMALL} nats or more.`;
+  if (Math.abs(matters.loss_change) < MIN_LOSS_CHANGE) {
+    const least = `${MIN_LOSS_CHANGE} nats or more`;
+    return `Where ${name} looks hardly matters here: no single cut changes the loss by ${least}.`;
   }
   const without = `without it “${visible(token.text)}” would be ${probabilityChange(matters.loss_change)}`;
   return looked === matters
@@ -143,7 +145,7 @@ export function agreement(answer) {
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
   if (keys.length === 1) return "There is only one token to look at, so all of the head’s attention is there.";
-  if (Math.abs(matters.loss_change) < SMALL) {
+  if (Math.abs(matters.loss_change) < MIN_LOSS_CHANGE) {
     const most = `at most ${exact(Math.abs(matters.loss_change))} nats`;
     return `Cutting any one edge changes the loss by ${most}: where this head looks hardly matters for this token.`;
   }
@@ -155,7 +157,7 @@ export function agreement(answer) {
   }
   const rho = correlation(answer, "weight", "loss_change");
   const both = `It looks most at ${named(looked)}, which also matters most: ${change}.`;
-  if (rho === null || rho >= AGREE) return both;
+  if (rho === null || rho >= MIN_AGREEMENT) return both;
   return `${both} Over all keys they disagree: the rank correlation of weight and loss change is ${signed(rho)}.`;
 }
 
@@ -190,8 +192,8 @@ const MEASURES = {
   },
 };
 const NAMES = /** @type {MeasureName[]} */ (Object.keys(MEASURES));
-const NOISE = 0.005; // smaller numbers never get a full bar, so that rounding noise does not look large
-const SHOWN = 12; // keys, until the visitor asks for all
+const NOISE_LEVEL = 0.005; // smaller numbers never get a full bar, so that rounding noise does not look large
+const MAX_SHOWN_KEYS = 12; // keys, until the visitor asks for all
 
 class KeysTable {
   /** @type {MeasureName | ""} the measure by whose size the keys are ordered, "" for their order in the text */
@@ -236,8 +238,8 @@ class KeysTable {
     const order = this.#order;
     const keys = [...answer.keys];
     if (order) keys.sort((a, b) => Math.abs(b[order]) - Math.abs(a[order]));
-    const shown = this.#isWhole ? keys : keys.slice(0, SHOWN);
-    const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE));
+    const shown = this.#isWhole ? keys : keys.slice(0, MAX_SHOWN_KEYS);
+    const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE_LEVEL));
     /** @param {HeadSums} values @param {number[]} most */
     const cells = (values, most) => NAMES.map((name, i) => MEASURES[name].cell(values[name], most[i]));
     const rows = shown.map((key) => make("tr", { "data-key": key.position }, this.title(key), ...cells(key, largest)));
@@ -251,8 +253,8 @@ class KeysTable {
       make("thead", {}, make("tr", {}, ...headings)),
       make("tbody", {}, ...rows, sums),
     );
-    this.more.hidden = keys.length <= SHOWN;
-    this.more.textContent = this.#isWhole ? `Show the first ${SHOWN}` : `Show all ${keys.length} tokens`;
+    this.more.hidden = keys.length <= MAX_SHOWN_KEYS;
+    this.more.textContent = this.#isWhole ? `Show the first ${MAX_SHOWN_KEYS}` : `Show all ${keys.length} tokens`;
   }
 
   /** A column heading that sorts the table. @param {MeasureName | ""} name */

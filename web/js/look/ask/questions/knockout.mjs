@@ -20,10 +20,10 @@ const METHOD_HELP = {
   mean: "A removed head adds what it adds on average: its context vectors are replaced by their mean over this text.",
 };
 const ABOUT = { text: "whole text", token: "selected token" };
-const TOKENS = 5; // for which the open head matters most
-const SLIGHT = 0.05; // of a probability
-const NOTHING = 0.01; // nats: next to no change
-const MUCH = 0.15; // of the sum: a smaller difference counts as about the same
+const MAX_CHIPS = 5; // for which the open head matters most
+const SLIGHT_CHANGE = 0.05; // of a probability
+const MIN_CHANGE = 0.01; // nats: a smaller change hardly counts
+const CLEAR_GAP = 0.15; // of the sum: a smaller difference counts as about the same
 
 /** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[PictureId, number]} */
 function largest(values) {
@@ -41,9 +41,9 @@ export function comparison(joint, singles) {
   const sum = singles.reduce((total, value) => total + value, 0);
   const numbers = `${signed(joint, 3)} nats; one by one they add up to ${signed(sum, 3)}`;
   if (Math.min(joint, ...singles) <= 0 || joint < Math.max(...singles)) return `${numbers}.`;
-  if (joint > (1 + MUCH) * sum)
+  if (joint > (1 + CLEAR_GAP) * sum)
     return `${numbers}. Together they cost more: when one is removed alone, others partly compensate.`;
-  if (joint < (1 - MUCH) * sum) return `${numbers}. Together they cost less: their contributions overlap.`;
+  if (joint < (1 - CLEAR_GAP) * sum) return `${numbers}. Together they cost less: their contributions overlap.`;
   return `${numbers}, about the same: each makes its own contribution.`;
 }
 
@@ -54,9 +54,9 @@ const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0."
 export const knockout = {
   key: "knockout",
   title: "Which heads does this text need?",
-  hook: "Each head is removed once: how much worse does the model predict?",
+  hook: "Each head is removed in turn: how much worse are the predictions?",
   explanation:
-    "Each head is removed once, and the change of the loss is measured: above 0, the text got harder to predict. " +
+    "Each head is removed in turn, and the change of the loss is measured: above 0, the text got harder to predict. " +
     "With 0.69 nats more, a token is half as likely.",
   caution:
     "A small change does not mean that a head does nothing: others may do the same and make up for it. " +
@@ -162,7 +162,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     if (!changes) return;
     const most = changes.map((change, i) => ({ change, position: i + 1 }));
     most.sort((a, b) => b.change - a.change);
-    const chips = most.slice(0, TOKENS).map(({ change, position }) => {
+    const chips = most.slice(0, MAX_CHIPS).map(({ change, position }) => {
       const text = visible(store.tokens[position]?.text ?? "");
       const before = visible(
         store.tokens
@@ -190,19 +190,19 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 export function knockoutPlain({ delta, token_delta }, position, name, text = "") {
   const [place, value] = largest(delta);
   const changes = delta.flat();
-  const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT)).length;
-  const percent = `${Math.round(100 * SLIGHT)}%`;
+  const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
+  const percent = `${Math.round(100 * SLIGHT_CHANGE)}%`;
   const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
   const whole =
-    value < NOTHING
+    value < MIN_CHANGE
       ? "This text is predicted about as well, or better, without any single head."
       : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
-  const rest = value < NOTHING ? "" : count;
+  const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
   const token = `The selected token, “${visible(text)}”,`;
   const needs =
-    change < NOTHING
+    change < MIN_CHANGE
       ? `${token} is predicted about as well, or better, without any single head.`
       : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];

@@ -70,7 +70,7 @@ function build({ store, conclude }) {
   };
 }
 
-const FEW = 6; // products shown until the visitor asks for all
+const MAX_SHOWN_PRODUCTS = 6; // products shown until the visitor asks for all
 
 /** @typedef {Node | string} Part */
 
@@ -106,7 +106,7 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
   return step(
     "Score: query times key, scaled",
     formula([sub("s", "k"), "=", row("(", "q", "·", sub("k", "k"), ")", "×", "scale")]),
-    ...dotProduct({ title, left: query, right: key, products, total: score, few: FEW }),
+    ...dotProduct({ title, left: query, right: key, products, total: score, few: MAX_SHOWN_PRODUCTS }),
     paragraph(`${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
   );
 }
@@ -175,7 +175,7 @@ function logitStep(answer) {
   return step(
     "Through the output projection into the logit",
     formula([row("(", sub("a", "k"), sub("v", "k"), ")", "·", "(", sub("W", "O"), "u", ")")]),
-    ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part, few: FEW }),
+    ...dotProduct({ title, left: weighted, right: reading, products: terms, total: part, few: MAX_SHOWN_PRODUCTS }),
     more(
       `All ${parts.length} keys of this head`,
       ...dotProduct({ title: others, names: keyNames(answer), products: parts, total: head_part }),

@@ -1,4 +1,4 @@
-// "What did each layer think?": the logit lens.
+// "What would each layer have predicted?": the logit lens.
 
 import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
@@ -14,7 +14,7 @@ import { askedPrediction, selectSomething, textBody, textProblem } from "../subj
 /** @type {Question} */
 export const logitLens = {
   key: "layers",
-  title: "What did each layer think?",
+  title: "What would each layer have predicted?",
   hook: "What the model would predict if it stopped after each layer.",
   explanation:
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
@@ -68,9 +68,9 @@ function build({ store, conclude }) {
   };
 }
 
-const ROWS = 64; // tokens in the table at once
-const ABOVE = 90; // CSS pixels of the table that stay in view above the chosen row
-const STRONGEST = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
+const MAX_ROWS = 64; // tokens in the table at once
+const ROOM_ABOVE = 90; // CSS pixels of the table that stay in view above the chosen row
+const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
 
 /** Where a reading is taken: from the embedding, or after a layer. @param {number} reading */
 const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
@@ -79,7 +79,7 @@ const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of t
 export const shortName = (reading) => (reading ? `L${reading - 1}` : "embed");
 
 /** The first row of the window of rows centred on `position`. @param {number} position @param {number} count */
-export const windowStart = (position, count) => clamp(position - ROWS / 2, 0, Math.max(0, count - ROWS));
+export const windowStart = (position, count) => clamp(position - MAX_ROWS / 2, 0, Math.max(0, count - MAX_ROWS));
 
 class ReadingsTable {
   #start = 0;
@@ -102,8 +102,8 @@ class ReadingsTable {
     );
     for (const element of [this.table, this.scroll]) observer.observe(element);
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
-    this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-ROWS) }, "Earlier tokens");
-    this.later = make("button", { type: "button", class: "hs-small", onclick: turn(ROWS) }, "Later tokens");
+    this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-MAX_ROWS) }, "Earlier tokens");
+    this.later = make("button", { type: "button", class: "hs-small", onclick: turn(MAX_ROWS) }, "Later tokens");
     this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
     this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
     this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);
@@ -132,7 +132,7 @@ class ReadingsTable {
     const answer = this.#answer;
     if (!answer) return;
     this.#cell[0] = position;
-    const isShown = position >= this.#start && position < this.#start + ROWS && this.table.childElementCount > 0;
+    const isShown = position >= this.#start && position < this.#start + MAX_ROWS && this.table.childElementCount > 0;
     this.open(isShown ? this.#start : windowStart(position, answer.tokens.length));
     this.explain();
     this.reveal(position);
@@ -147,7 +147,7 @@ class ReadingsTable {
     requestAnimationFrame(() => {
       const { scroll } = this;
       const top = this.row(position)?.offsetTop ?? 0;
-      scroll.scrollTop = clamp(scroll.scrollTop, top - scroll.clientHeight + ABOVE, top - ABOVE);
+      scroll.scrollTop = clamp(scroll.scrollTop, top - scroll.clientHeight + ROOM_ABOVE, top - ROOM_ABOVE);
       if (this.#isNew) scroll.scrollLeft = scroll.scrollWidth;
       this.#isNew = false;
     });
@@ -158,17 +158,17 @@ class ReadingsTable {
     const answer = this.#answer;
     if (!answer) return;
     const count = answer.tokens.length;
-    this.#start = clamp(start, 0, Math.max(0, count - ROWS));
+    this.#start = clamp(start, 0, Math.max(0, count - MAX_ROWS));
     this.draw(answer);
-    this.turning.hidden = count <= ROWS;
+    this.turning.hidden = count <= MAX_ROWS;
     this.earlier.disabled = this.#start === 0;
-    this.later.disabled = this.#start + ROWS >= count;
+    this.later.disabled = this.#start + MAX_ROWS >= count;
   }
 
   /** @param {LogitLensAnswer} answer */
   draw({ tokens, layers, decided }) {
     this.#ramps = palette();
-    const positions = tokens.slice(this.#start, this.#start + ROWS).map((_, i) => this.#start + i);
+    const positions = tokens.slice(this.#start, this.#start + MAX_ROWS).map((_, i) => this.#start + i);
     const rows = positions.map((position) => {
       const title = make("th", { scope: "row" }, visible(tokens[position].text), make("small", {}, String(position)));
       const cells = layers.map((_, reading) => this.makeCell(position, reading));
@@ -193,7 +193,7 @@ class ReadingsTable {
     const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, visible(text));
     const cell = make("td", { "data-reading": reading }, button);
     const { css, ink } = palette().looks;
-    const step = Math.round(STRONGEST * probability);
+    const step = Math.round(MAX_RAMP_STEP * probability);
     cell.style.backgroundColor = css[step];
     cell.style.color = ink[step];
     cell.classList.toggle("hs-settled", reading >= decided[position]);
@@ -244,7 +244,7 @@ class ReadingsTable {
     const answer = this.#answer;
     if (!answer || (!down && !right)) return;
     event.preventDefault();
-    const last = Math.min(this.#start + ROWS, answer.tokens.length) - 1;
+    const last = Math.min(this.#start + MAX_ROWS, answer.tokens.length) - 1;
     const to = clamp(this.#cell[0] + down, this.#start, last);
     this.take(to, clamp(this.#cell[1] + right, 0, answer.layers.length - 1));
     this.row(to)?.querySelectorAll("button")[this.#cell[1]].focus();

@@ -6,8 +6,8 @@ import { request } from "../../../lib/http.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const MOST_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
-const WRITTEN = 1000; // tokens that the model writes
+const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
+const WRITTEN_TOKENS = 1000; // tokens that the model writes
 
 /**
  * @param {Store} store
@@ -35,7 +35,7 @@ export function textChoice(store, changed) {
     const [chosen] = file.files ?? [];
     file.value = "";
     if (!chosen) return;
-    if (chosen.size > MOST_BYTES) {
+    if (chosen.size > MAX_BYTES) {
       status.textContent = `${chosen.name} has ${chosen.size.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
       return;
     }
@@ -45,7 +45,7 @@ export function textChoice(store, changed) {
   /** @param {string} chosen @param {string} from */
   function take(chosen, from) {
     const bytes = new TextEncoder().encode(chosen).length;
-    if (!chosen || bytes > MOST_BYTES) {
+    if (!chosen || bytes > MAX_BYTES) {
       status.textContent = chosen
         ? `The text has ${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`
         : "";
@@ -62,10 +62,16 @@ export function textChoice(store, changed) {
 
   async function writeFirst() {
     write.disabled = true;
-    status.textContent = `The model is writing ${WRITTEN.toLocaleString("en")} tokens.`;
+    status.textContent = `The model is writing ${WRITTEN_TOKENS.toLocaleString("en")} tokens.`;
     try {
       const prompt = store.ids.slice(0, Math.max(store.pointer.n_prompt, 1));
-      const body = { model: store.pointer.model, prompt, max_tokens: WRITTEN, temperature: 0.8, context_shift: true };
+      const body = {
+        model: store.pointer.model,
+        prompt,
+        max_tokens: WRITTEN_TOKENS,
+        temperature: 0.8,
+        context_shift: true,
+      };
       const { choices } = await (await request("v1/completions", { body })).json();
       take(choices[0].text, "what the model wrote");
     } catch (error) {

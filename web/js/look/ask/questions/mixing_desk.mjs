@@ -20,8 +20,8 @@ import { textProblem, tokenName } from "../subject.mjs";
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TAPS = { mute: "mutes its head", open: "opens its head" };
-const CHIPS = 10; // changed heads shown by name
-const LISTED = 12; // tokens in the table
+const MAX_CHIPS = 10; // changed heads shown by name
+const MAX_LISTED_TOKENS = 12; // tokens in the table
 
 /** @type {Question} */
 export const mixingDesk = {
@@ -108,7 +108,7 @@ function build({ store, mixer, choices, choose, conclude }) {
 
   function drawMuted() {
     const places = changedHeads(mixer.mask);
-    const headChips = places.slice(0, CHIPS).map((place) => {
+    const headChips = places.slice(0, MAX_CHIPS).map((place) => {
       const name = pictureName(place, store.pointer);
       const scale = scaleOf(mixer.mask, place);
       const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
@@ -174,7 +174,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     table.replaceChildren();
     if (!prediction) return;
     const { logits, before, after } = prediction;
-    const rows = mostProbable(logits, LISTED).map((id) => {
+    const rows = mostProbable(logits, MAX_LISTED_TOKENS).map((id) => {
       const numbers = [exact(Math.exp(before[id])), exact(Math.exp(after[id])), signed(after[id] - before[id], 3)];
       const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
       return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
@@ -206,7 +206,7 @@ function refill(row, children) {
  */
 
 const ROLES = { induction: "induction", previous: "previous token", copying: "copying" };
-const NAMED = 3; // heads that a preset names
+const MAX_NAMED_HEADS = 3; // heads that a preset names
 
 /**
  * @param {object} known
@@ -268,7 +268,7 @@ function withoutRole(key, shape, roles) {
 }
 
 /** The heads that a mask changes, by name. @param {Mask} mask @param {Shape} shape @param {number} [most] */
-function headNames(mask, shape, most = NAMED) {
+function headNames(mask, shape, most = MAX_NAMED_HEADS) {
   const names = changedHeads(mask).map((place) => pictureName(place, shape));
   const more = names.length - most;
   return more > 0 ? `${names.slice(0, most).join(", ")} and ${more} more` : names.join(", ");

@@ -101,10 +101,10 @@ function build({ store, choices, choose, conclude, overlay }) {
   }
 }
 
-const BEFORE = 12; // tokens shown before the query, and around a key that is further away
-const AFTER = 4;
-const AROUND_KEY = 3;
-const FEW = 8; // passages: what fewer than this share may be chance
+const TOKENS_BEFORE = 12; // tokens shown before the query, and around a key that is further away
+const TOKENS_AFTER = 4;
+const TOKENS_AROUND_KEY = 3;
+const MIN_PASSAGES = 8; // what fewer of them share may be chance
 
 /**
  * The patterns of model/lens/passages.py in words: each completes "the token it looks at ...".
@@ -135,8 +135,8 @@ const PATTERNS = {
 function passageEntry(passage, answer, open) {
   const { start, tokens } = answer.windows[passage.window];
   const [query, key] = [passage.query - start, passage.key - start];
-  const last = Math.min(query + AFTER, tokens.length - 1);
-  const first = Math.max(query - BEFORE, 0);
+  const last = Math.min(query + TOKENS_AFTER, tokens.length - 1);
+  const first = Math.max(query - TOKENS_BEFORE, 0);
   const parts = [];
   const word = (/** @type {number} */ at) => {
     const text = visible(answer.texts[tokens[at]]).replaceAll("·", " ");
@@ -147,8 +147,9 @@ function passageEntry(passage, answer, open) {
     for (let at = Math.max(from, 0); at <= to; at++) parts.push(word(at));
   };
   if (key < first) {
-    span(key - AROUND_KEY, Math.min(key + AROUND_KEY, first - 1));
-    if (key + AROUND_KEY < first - 1) parts.push(make("i", {}, ` … ${first - key - AROUND_KEY - 1} tokens … `));
+    span(key - TOKENS_AROUND_KEY, Math.min(key + TOKENS_AROUND_KEY, first - 1));
+    if (key + TOKENS_AROUND_KEY < first - 1)
+      parts.push(make("i", {}, ` … ${first - key - TOKENS_AROUND_KEY - 1} tokens … `));
   }
   span(first, last);
   const button = make("button", { type: "button" }, make("span", { class: "hs-mono" }, exact(passage.value)));
@@ -188,7 +189,7 @@ export function sharedPlain(name, rows) {
   if (!most || apart(most) <= 0)
     return `The strongest passages of ${name} share none of the patterns that are counted here.`;
   const against = `compared with ${share(most.everywhere)} over the whole text`;
-  if (most.n < FEW) {
+  if (most.n < MIN_PASSAGES) {
     if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
     const found = `Only ${most.n} passages were found, too few to conclude much`;
     return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;

@@ -272,9 +272,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
 /** @typedef {{ id: number, text: string }[]} Tokens */
 
-const LEAST_DIFFERENCE = 0.3; // nats between the two logit differences: shares of a smaller one say little
-const CARRIES = 0.2; // of the difference: a head with a smaller share does not carry the answer alone
-const NAMED = 12; // positions
+const MIN_DIFFERENCE = 0.3; // nats between the two logit differences: shares of a smaller one say little
+const MIN_CARRIED_SHARE = 0.2; // of the difference: a head with a smaller share does not carry the answer alone
+const MAX_NAMED_POSITIONS = 12; // positions
 
 /** The positions at which two texts of the same length differ. @param {Tokens} one @param {Tokens} other */
 const differing = (one, other) => one.flatMap(({ id }, at) => (id === other[at].id ? [] : [at]));
@@ -283,7 +283,7 @@ const differing = (one, other) => one.flatMap(({ id }, at) => (id === other[at].
 export function differenceWords(one, other) {
   const found = differing(one, other);
   const named = found
-    .slice(0, NAMED)
+    .slice(0, MAX_NAMED_POSITIONS)
     .map((at) => `token ${at} (“${visible(one[at].text)}” / “${visible(other[at].text)}”)`);
   const more = found.length - named.length;
   if (more) named.push(`${more} more`);
@@ -315,7 +315,7 @@ export function lastTokenWarning(one, other, effect, does) {
  * @param {string} other in quotation marks
  */
 export function nothingToCarry({ clean, corrupted }, right, other) {
-  if (Math.abs(clean - corrupted) >= LEAST_DIFFERENCE) return "";
+  if (Math.abs(clean - corrupted) >= MIN_DIFFERENCE) return "";
   const lead = `the logit of ${right} minus that of ${other} is ${fixed(clean)} in this text and ${fixed(corrupted)}`;
   return `The change hardly matters here: ${lead} in the changed one. Shares of so small a difference say little.`;
 }
@@ -328,7 +328,8 @@ export function nothingToCarry({ clean, corrupted }, right, other) {
  */
 export function verdict(answer, { name, value }, does) {
   const share = `${percent(value)} of the difference between the two texts`;
-  return value < CARRIES
-    ? `No single head carries ${answer}: the best one, ${name}, ${does} ${share}, less than ${percent(CARRIES)}.`
+  const least = percent(MIN_CARRIED_SHARE);
+  return value < MIN_CARRIED_SHARE
+    ? `No single head carries ${answer}: the best one, ${name}, ${does} ${share}, less than ${least}.`
     : `${name} carries ${answer} most: alone, it ${does} ${share}.`;
 }

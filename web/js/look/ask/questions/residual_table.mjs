@@ -7,8 +7,8 @@ import { visible } from "../../../lib/words.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const LEAST = 0.05; // least effect in some layer for a position to be shown
-const MOST_SHOWN = 12;
+const MIN_EFFECT = 0.05; // positions whose effect is smaller in every layer are left out
+const MAX_POSITIONS = 12;
 
 /** A share as a whole per cent. @param {number} value */
 export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0")}%`;
@@ -19,10 +19,10 @@ export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−"
  */
 export function carriers(residual) {
   const most = residual[0].map((_, position) => Math.max(...residual.map((row) => Math.abs(row[position]))));
-  const found = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= LEAST);
+  const found = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= MIN_EFFECT);
   found.sort((a, b) => b.value - a.value);
   return found
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_POSITIONS)
     .map(({ position }) => position)
     .sort((a, b) => a - b);
 }
@@ -47,7 +47,7 @@ export function residualTable(store) {
   const show = ({ residual, tokens, corrupted_tokens }, done) => {
     const positions = carriers(residual);
     const left = residual[0].length - positions.length;
-    const rest = left ? ` (positions that stay below ${percent(LEAST)} are left out)` : "";
+    const rest = left ? ` (positions that stay below ${percent(MIN_EFFECT)} are left out)` : "";
     caption.textContent = `Share ${done} by the residual stream at one position, before each layer${rest}`;
     head.replaceChildren(make("th", { scope: "col" }, ""), ...positions.map((position) => column(position)));
     const ramp = palette().change;

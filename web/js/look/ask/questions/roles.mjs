@@ -17,8 +17,8 @@ const NAMES = /** @type {Record<Score, string>} */ ({
   copying: COPYING.name,
 });
 
-const OWN = "own"; // the role of the open head, or the closest one
-const CHANCE = 0.5; // how much a head with random weights copies
+const OWN_ROLE = "own"; // the role of the open head, or the closest one
+const COPYING_BY_CHANCE = 0.5; // how much a head with random weights copies
 
 /** A value with two decimals, without the leading zero. @param {number} value */
 const short = (value) => value.toFixed(2).replace(/^0/, "");
@@ -36,7 +36,7 @@ export const roles = {
     `A head gets a label only if its mean weight there is at least ${CLEAR} and three times the uniform weight, ` +
     `or if its copying score is at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies.",
-  defaults: { role: OWN },
+  defaults: { role: OWN_ROLE },
   build,
 };
 
@@ -112,11 +112,11 @@ const looksOverlay = (name, values) => ({
 /** Chance is in the middle of the ramp. @param {number[][]} scores @returns {Overlay} */
 const copyingOverlay = (scores) => ({
   title: "Copying: the share of other tokens whose logits it raises by less than that of the one it looks at",
-  values: scores.map((row) => row.map((score) => score - CHANCE)),
-  most: CHANCE,
+  values: scores.map((row) => row.map((score) => score - COPYING_BY_CHANCE)),
+  most: COPYING_BY_CHANCE,
   ramp: "change",
-  short: (value) => short(value + CHANCE),
-  long: (value) => (value + CHANCE).toFixed(3),
+  short: (value) => short(value + COPYING_BY_CHANCE),
+  long: (value) => (value + COPYING_BY_CHANCE).toFixed(3),
   ends: ["speaks against it", "copies it"],
 });
 
