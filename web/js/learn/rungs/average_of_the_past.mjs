@@ -14,8 +14,7 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 export const averageOfThePast = {
   key: "averages",
   name: "The average of the past",
-  learned:
-    "A weighted average of the past is a product with a triangle of weights, and a masked softmax can make them.",
+  learned: "A weighted average of the past is a product with a triangular matrix, and a masked softmax can make them.",
   options: (isBook) => ({ lecture: isBook }),
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
@@ -94,8 +93,8 @@ export const averageOfThePast = {
         paragraph(
           "The bigram model sees one token. The simplest way to use all earlier tokens as well is to take the ",
           "average. A loop computes it slowly; one product with a triangular matrix does the same. The softmax of ",
-          "equal scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros by ",
-          "scores that depend on the tokens, and it becomes attention.",
+          "equal scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros ",
+          "by scores that depend on the tokens, and it becomes attention.",
         ),
       ],
       formula: formula(
@@ -119,7 +118,7 @@ export const averageOfThePast = {
           [
             "The three ways in code are a loop over ",
             code("x[:t + 1].mean(0)"),
-            ", one product with a triangle of weights, and one softmax of masked zeros.",
+            ", one product with a triangular matrix, and one softmax of masked zeros.",
           ],
         ),
         arithmetic.element,

@@ -59,7 +59,7 @@ export const knockout = {
     "Each head is removed in turn, and the change of the loss is measured: above 0, the text got harder to predict. " +
     "With 0.69 nats more, a token is half as likely.",
   caution:
-    "A small change does not mean that a head does nothing: others may do the same and make up for it. " +
+    "A small change does not mean that a head does nothing: others may do the same and compensate for it. " +
     "The numbers are about this text, not about the model.",
   defaults: { method: "zero", about: "text", set: NO_HEADS },
   build,

@@ -112,11 +112,11 @@ const MIN_PASSAGES = 8; // what fewer of them share may be chance
  */
 const PATTERNS = {
   itself: "is the query token itself",
-  previous_token: "is the token before",
+  previous_token: "is the previous token",
   same_token: "is an earlier occurrence of the same token",
   after_same_token: "follows an earlier occurrence of the same token",
   same_word: "is in the same word",
-  previous_word: "is in the word before",
+  previous_word: "is in the previous word",
   line_start: "begins a line",
   line_break: "is a line break",
   quote: "is a quotation mark",
