@@ -73,7 +73,7 @@ export function isAboveChance({ name, mean, even, queries }) {
 }
 
 /** Whether no pattern can be told from noise in a text. @param {Pick<Store, "rows">} store */
-export const isTooShort = ({ rows }) => rows - 1 < LEAST_QUERIES;
+export const isTooShort = ({ rows }) => rows - 1 < MIN_QUERIES;
 
 /** Whether a head may be said to look there. @param {Pattern} pattern */
 export const isClear = (pattern) => pattern.mean >= CLEAR && isAboveChance(pattern);
