@@ -174,7 +174,7 @@ def test_attribution(both: Both) -> None:
         embedded = theirs.embedding.weight[text.ids[position]]
         assert ours.embedding == pytest.approx(theirs.part_of_logit(stream, embedded, TOKEN), abs=EXACT)
         assert ours.logit == pytest.approx(float(logits[position, TOKEN]), abs=TOLERANCE)
-        assert ours.error <= EXACT
+        assert ours.difference <= EXACT
 
 
 @torch.inference_mode()
