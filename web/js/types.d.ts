@@ -211,8 +211,11 @@ export interface TextActions {
   readAgain(reading: Reading): void;
   /** Compare the text with a given one. Resolves to the reason why it cannot be read, or to "". */
   readText(text: string): Promise<string>;
-  /** Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. */
-  writeScaled: (mask: number[][] | null, n_given?: number) => void;
+  /**
+   * Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. Resolves
+   * to whether the server accepted both.
+   */
+  writeScaled: (mask: number[][] | null, n_given?: number) => Promise<boolean>;
   /** Read the text on the right again, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */

@@ -32,8 +32,8 @@ export function moveByKey(store, event, { back, forward }, announcement) {
   return query;
 }
 
-// Buttons from which the keys reach the text: in the bar, the introduction and the text's own panel.
-const OPEN_BUTTONS = ":is(.hs-topbar, .hs-intro, .hs-written, .hs-pair-text) button";
+// Buttons from which the keys reach the text: in the bar and the text's own panel.
+const OPEN_BUTTONS = ":is(.hs-topbar, .hs-written, .hs-pair-text) button";
 // Inside these, the list or the field handles the keys; while a button's list is open, that list does.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
 const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";

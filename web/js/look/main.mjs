@@ -8,12 +8,12 @@ import { Address, restoreLinkedView } from "./address.mjs";
 import { Bar } from "./bar.mjs";
 import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
-import { Intro } from "./intro/intro.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { PREPARED, usePrepared } from "./state/prepared.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { OpenedHistory } from "./opened.mjs";
 import { View } from "./state/view.mjs";
+import { Tour } from "./tour.mjs";
 
 /** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
@@ -108,7 +108,7 @@ class Page {
       stop: () => this.stop(),
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
-      help: () => this.intro.open(),
+      help: () => this.help(),
     };
     const view = new View();
     view.set({ details: wantsDetails() });
@@ -136,9 +136,9 @@ class Page {
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
-    this.intro = new Intro(() => this.store);
+    this.tour = new Tour(this.texts, this.address, this);
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
-    const parts = [this.bar.element, this.bar.refusal, this.intro.element, this.texts.element];
+    const parts = [this.bar.element, this.bar.refusal, this.tour.element, this.texts.element, this.tour.veil];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.opened = new OpenedHistory({
       read: () => this.#opened,
@@ -158,6 +158,12 @@ class Page {
 
   get store() {
     return this.texts.first;
+  }
+
+  /** The introduction is about the text. */
+  help() {
+    this.showPage("look");
+    this.tour.open();
   }
 
   /** The address has changed: abandon the text of the previous one. */
@@ -220,7 +226,6 @@ class Page {
     try {
       this.#list(models, pointer.model ?? "");
       this.tellModel();
-      this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
       this.address.shown = search;
@@ -267,6 +272,7 @@ class Page {
    * @param {object} changes to what the bar says
    * @param {Partial<SentPointer>} [more] added to the text's pointers
    * @param {(run: string) => void} [started] gets the run of the text once it is known
+   * @returns whether the server accepted it
    */
   async send(changes, more = {}, started = undefined) {
     this.bar.showWriting(true);
@@ -274,9 +280,11 @@ class Page {
     try {
       await this.writer.write({ ...this.bar.fields, ...changes }, more, started);
       this.store.report("");
+      return true;
     } catch (error) {
       this.bar.showWriting(false);
       this.bar.refuse(/** @type {Error} */ (error).message);
+      return false;
     }
   }
 
@@ -284,16 +292,20 @@ class Page {
    * Write the current text twice at the same time, with the same prompt and seed: as before, and with heads scaled.
    * @param {number[][] | null} head_mask
    * @param {number} [n_given] how many tokens to begin with; those of the prompt if left out
+   * @returns whether the server accepted both
    */
-  writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
+  async writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
     const { model, settings, head_mask: own } = this.store.pointer;
     const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
-    const writeBeside = (/** @type {string} */ run) => void this.send({ ...fields, head_mask }, { beside: run });
-    void this.send({ ...fields, head_mask: own }, {}, writeBeside);
+    let second = Promise.resolve(true);
+    const first = await this.send({ ...fields, head_mask: own }, {}, (run) => {
+      second = this.send({ ...fields, head_mask }, { beside: run });
+    });
+    return first && second;
   }
 
   stop() {
@@ -313,7 +325,6 @@ class Page {
       const pointer = await response.json();
       if (this.bar.models.name !== name) return;
       this.follow(pointer);
-      this.intro.describe(this.bar.models.chosen);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.address.shown = `?model=${encodeURIComponent(name)}`;
       history.pushState(this.opened.entry, "", `${this.address.shown}${location.hash}`);

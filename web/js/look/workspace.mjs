@@ -46,6 +46,7 @@ export class Workspace {
     const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
+    this.mixer = mixer;
     const ask = new AskPanel(store, mixer);
     const heads = headsPanel(
       store,

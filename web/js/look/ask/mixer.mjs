@@ -30,12 +30,14 @@ export class Mixer extends Emitter {
   #source = null;
   /** @type {Changed | null} */
   #changed = null;
+  /** @type {Mask | undefined} tried without opening the question */
+  #tried;
 
   /**
    * @param {Store} store
    * @param {object} actions
-   * @param {(mask: Mask, n_given?: number) => void} actions.writeBoth write the text twice, with and without a mask,
-   *   from its prompt or its first tokens
+   * @param {(mask: Mask, n_given?: number) => Promise<boolean>} actions.writeBoth write the text twice, with and
+   *   without a mask, from its prompt or its first tokens
    * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to the text as it is
    * @param {(ids: number[], why: string) => void} actions.compareText read another text next to it, and say why
    */
@@ -64,12 +66,25 @@ export class Mixer extends Emitter {
 
   /** Whether a tap on a tile mutes its head. */
   get tapsMute() {
-    return this.isOn && this.choices.tap === "mute";
+    return this.isOn && this.#tried === undefined && this.choices.tap === "mute";
+  }
+
+  /** Show for a while what a mask does, without opening the question; undefined to end that. @param {Mask} [mask] */
+  try(mask) {
+    if (mask === this.#tried) return;
+    this.#tried = mask;
+    this.store.emit("view");
+  }
+
+  /** Whether the tiles show the mask. */
+  get isShown() {
+    return this.isOn || this.#tried !== undefined;
   }
 
   /** The chosen mask; until the visitor chooses one, the mask the text was written with. @returns {Mask} */
   get mask() {
     const { pointer } = this.store;
+    if (this.#tried !== undefined) return this.#tried;
     const { mask } = this.choices;
     if (!this.isOn || mask === AS_WRITTEN) return pointer.head_mask;
     const found = decodeMask(mask, pointer);
@@ -78,7 +93,7 @@ export class Mixer extends Emitter {
 
   /** Whether it differs from the mask that the text was written with. */
   get isChanged() {
-    return this.isOn && !isSameMask(this.mask, this.store.pointer.head_mask);
+    return this.isShown && !isSameMask(this.mask, this.store.pointer.head_mask);
   }
 
   /** Choose a mask, and open the question. @param {Mask} mask */
@@ -143,11 +158,16 @@ export class Mixer extends Emitter {
 
   /** @param {Source} source @param {number} position @returns {Promise<Changed[]>} */
   async #load(source, position) {
+    return [{ source, position, logits: await this.logitsOf(source.mask, position) }];
+  }
+
+  /** The logits after a token, with heads scaled. @param {Mask} head_mask @param {number} position */
+  async logitsOf(head_mask, position) {
     const { pointer, ids } = this.store;
     const { sha256, n_prompt } = pointer;
-    const body = { sha256, n_prompt, ids: ids.slice(0, position + 1), head_mask: source.mask };
+    const body = { sha256, n_prompt, ids: ids.slice(0, position + 1), head_mask };
     const response = await request(`look/scaled/${position}`, { body });
-    return [{ source, position, logits: new Float32Array(await response.arrayBuffer()) }];
+    return new Float32Array(await response.arrayBuffer());
   }
 
   /** @param {Changed} changed */

@@ -185,13 +185,19 @@ export class Arcs {
   /** Let the arcs draw themselves. */
   trace() {
     if (isStill()) return;
-    for (const path of this.#paths) {
-      if (!path.hasAttribute("d")) continue;
-      path.animate(
-        { strokeDasharray: ["1 1", "1 1"], strokeDashoffset: [1, 0] },
-        { duration: DRAWING, easing: "ease-out" },
-      );
-    }
+    traceArcs(this.#paths, DRAWING);
+  }
+}
+
+/**
+ * Draw arcs from the token that looks to what it looks at.
+ * @param {Iterable<Element>} paths
+ * @param {number} duration in milliseconds
+ */
+export function traceArcs(paths, duration) {
+  for (const path of paths) {
+    if (!path.hasAttribute("d")) continue;
+    path.animate({ strokeDasharray: ["1 1", "1 1"], strokeDashoffset: [1, 0] }, { duration, easing: "ease-out" });
   }
 }
 

@@ -11,7 +11,7 @@ import { copies, roleOf } from "../roles/head_roles.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
-const LOOKS = 0.3; // any other head that gives a word this much looks at it
+export const LOOKS = 0.3; // any other head that gives a word this much looks at it
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
 
 export class Finding {
@@ -49,18 +49,28 @@ export class Finding {
   /** Write the text twice: as it is, and without the heads that look at the same word. */
   async switchOff() {
     const { store, mixer } = this;
-    const { focus, fetcher, pointer } = store;
-    if (!focus || focus.key === null) return;
-    try {
-      const weights = await fetcher.query(focus.query);
-      if (fetcher !== store.fetcher) return;
-      const heads = headsAlike(store, weights, focus);
-      const mask = withScale(pointer.head_mask, pointer, heads, 0);
-      mixer.set(mask);
-      mixer.writeBoth(mask, focus.query + 1);
-    } catch (error) {
-      store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
-    }
+    const found = await withoutAlike(store);
+    if (!found) return;
+    mixer.set(found.mask);
+    void mixer.writeBoth(found.mask, found.query + 1);
+  }
+}
+
+/**
+ * The heads that do what the open one does at the token in focus, and the mask without them; null if that is not known.
+ * @param {Store} store
+ */
+export async function withoutAlike(store) {
+  const { focus, fetcher, pointer } = store;
+  if (!focus || focus.key === null) return null;
+  try {
+    const weights = await fetcher.query(focus.query);
+    if (fetcher !== store.fetcher) return null;
+    const heads = headsAlike(store, weights, focus);
+    return { heads, mask: withScale(pointer.head_mask, pointer, heads, 0), query: focus.query };
+  } catch (error) {
+    store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
+    return null;
   }
 }
 
@@ -97,7 +107,7 @@ function spelledName({ open, pointer }) {
  * @param {number} key
  * @returns {(string | HTMLElement)[]}
  */
-function describeFocus(store, query, key) {
+export function describeFocus(store, query, key) {
   const unit = unitOf(store);
   const weight = store.weights.at(query, key);
   const word = make("b", {}, plainly(store.tokens[key].text));

@@ -1,0 +1,484 @@
+// "Show me": what attention is, in five steps over the text that is shown. Everything else dims, an arc draws itself,
+// the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
+// part. Afterwards everything is as it was.
+
+import { hasModifier, isStill, make, setFlag } from "../lib/dom.mjs";
+import { palette } from "../lib/drawing/palette.mjs";
+import { Scale } from "../lib/drawing/scale.mjs";
+import { icon } from "../lib/icons.mjs";
+import { METRICS } from "../lib/metrics.mjs";
+import { share } from "../lib/numbers.mjs";
+import { mostProbable, softmax } from "../lib/sampling.mjs";
+import { plainly, unitOf } from "../lib/words.mjs";
+import { traceArcs } from "./panels/arcs.mjs";
+import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
+import { copies, roleOf } from "./roles/head_roles.mjs";
+import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
+import { vocabulary } from "./state/run_fetcher.mjs";
+import { keep, kept } from "./state/storage.mjs";
+import { Store } from "./state/store.mjs";
+
+/** @import { Cell, PictureId, Token } from "../types.js" */
+/** @import { Address } from "./address.mjs" */
+/** @import { Texts } from "./compare/texts.mjs" */
+
+/** In the page's `data-tour`, by which the style sheet dims what the step is not about. */
+const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "part"]);
+const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
+
+const KEPT = "headscope-tour";
+const PHONE = "(max-width: 767px)";
+const READING = 4500; // milliseconds that a step stays while the tour runs by itself
+const TRACING = 900; // milliseconds in which the arc draws itself
+const FLYING = 900; // milliseconds in which a row flies into its tile
+const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
+const MARGIN = 8; // CSS pixels between what a step speaks of and the edge of the window
+const MOST_FLYING = 160; // cells of a row, the strongest
+const AFTER = { word: 10, letter: 30 }; // tokens that are written after the texts have parted
+
+const TEXT = ".hs-written .hs-text";
+const OPEN_TILE = ".hs-heads .hs-grid [aria-pressed=true]";
+
+export class Tour {
+  #at = -1; // the step; -1 until the text is ready for the first one
+  #turn = 0; // what was asked for in an earlier turn comes too late
+  /** @type {ReturnType<typeof withoutAlike> | null} */
+  #without = null;
+  /** @type {{ locked: Cell[], step: number | null } | null} what was selected before the text was written twice */
+  #selected = null;
+  #hasParted = false;
+  #isWatching = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {Element | null} */
+  #focused = null;
+  #rolesKnown = () => {};
+  #run = "";
+  /** @type {Element[]} what the current step has added to the page */
+  #added = [];
+
+  /**
+   * @param {Texts} texts
+   * @param {Address} address
+   * @param {object} page
+   * @param {() => void} page.abandon leave the texts that are being written
+   * @param {() => void} page.stop end them with what is shown
+   */
+  constructor(texts, address, page) {
+    this.texts = texts;
+    this.address = address;
+    this.page = page;
+    this.saved = new Store(texts.pair.view); // the text while it is written twice
+    this.words = make("p", { role: "status" });
+    this.count = make("small", {});
+    this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
+    this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Watch");
+    this.watch.title = "Goes through the steps by itself";
+    this.button = make("button", { type: "button", class: "hs-small hs-primary", onclick: () => this.next() });
+    const close = make("button", { type: "button", class: "hs-small hs-close", onclick: () => this.end() });
+    close.setAttribute("aria-label", "End the introduction");
+    close.append(icon("close"));
+    const controls = make("div", { class: "hs-tour-controls" }, this.count, this.back, this.watch, this.button, close);
+    this.element = make(
+      "aside",
+      { class: "hs-tour", "aria-label": "Introduction", hidden: true },
+      this.words,
+      controls,
+    );
+    this.veil = make("div", { class: "hs-tour-veil", hidden: true, onclick: () => this.tap() });
+    this.veil.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays where it is
+    this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
+    this.invitation.append("Show me");
+    this.invitation.title = "What a head does, in five steps";
+    this.invitation.hidden = kept(KEPT) === "seen";
+    texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
+    this.store.on("state tokens weights thumbnails", () => this.#follow());
+    this.store.on("roles", () => this.store.roles && this.#rolesKnown());
+    texts.pair.on("tokens", () => this.#compare());
+    window.addEventListener("keydown", (event) => this.#press(event), { capture: true });
+    for (const kind of ["scroll", "resize"]) window.addEventListener(kind, () => this.#place(), { passive: true });
+  }
+
+  /** Of the text that the tour is about; not one of two that are compared. */
+  get store() {
+    return this.texts.workspace.store;
+  }
+
+  get isOpen() {
+    return !this.element.hidden;
+  }
+
+  open() {
+    if (this.isOpen) this.end();
+    this.#focused = document.activeElement;
+    this.texts.keep("a");
+    this.store.view.set({ ask: "", askWith: "", heads: "whole" });
+    this.store.point(null);
+    this.#at = -1;
+    this.#without = null;
+    this.element.hidden = this.veil.hidden = false;
+    this.#setWatch(false);
+    this.#prepare();
+    this.button.focus({ preventScroll: true });
+  }
+
+  /** Leave everything as it was before. */
+  end() {
+    if (!this.isOpen) return;
+    this.#leave();
+    this.#at = -1;
+    this.#setWatch(false);
+    delete this.#host.dataset.tour;
+    const hadFocus = this.element.contains(document.activeElement);
+    this.element.hidden = this.veil.hidden = this.invitation.hidden = true;
+    keep(KEPT, "seen");
+    if (!hadFocus) return;
+    const places = [this.#focused, ...document.querySelectorAll(".hs-help, .hs-menu-button")];
+    const target = places.find((place) => place?.checkVisibility() && place !== document.body);
+    /** @type {HTMLElement | undefined} */ (target)?.focus({ preventScroll: true });
+  }
+
+  next() {
+    this.#setWatch(false);
+    this.#goTo(this.#at + 1);
+  }
+
+  previous() {
+    this.#setWatch(false);
+    if (this.#at > 0) this.#goTo(this.#at - 1);
+  }
+
+  /** A tap goes on; it does not end the last step while that is being written. */
+  tap() {
+    if (this.#at !== PART || this.#hasParted) this.next();
+  }
+
+  toggleWatch() {
+    this.#setWatch(!this.#isWatching);
+    if (this.#at === PART && this.#isWatching) this.#goTo(0);
+    else this.#dwell();
+  }
+
+  get #host() {
+    return /** @type {HTMLElement} */ (this.element.parentElement ?? document.body);
+  }
+
+  /** @param {boolean} isWatching */
+  #setWatch(isWatching) {
+    this.#isWatching = isWatching;
+    clearTimeout(this.#timer);
+    this.watch.textContent = isWatching ? "Pause" : "Watch";
+    setFlag(this.watch, "aria-pressed", isWatching);
+  }
+
+  /** Go on after a while, if the tour runs by itself. */
+  #dwell() {
+    clearTimeout(this.#timer);
+    if (!this.#isWatching || this.#at < 0) return;
+    if (this.#at < PART) this.#timer = setTimeout(() => this.#goTo(this.#at + 1), READING);
+    else if (this.#hasParted) this.#setWatch(false);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    if (!this.isOpen || hasModifier(event)) return;
+    const { activeElement } = document;
+    const isHere = activeElement === document.body || this.element.contains(activeElement);
+    if (event.key === "Escape") this.end();
+    else if (isHere && event.key === "ArrowLeft") this.previous();
+    else if (isHere && event.key === "ArrowRight") this.next();
+    else if (event.key === " " && (activeElement === document.body || activeElement === this.button)) this.tap();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** The text has changed: begin once it is complete; end if it is another one. */
+  #follow() {
+    if (!this.isOpen) return;
+    if (this.#at < 0) this.#prepare();
+    else if (this.#at < PART && this.store.pointer.run !== this.#run) this.end();
+  }
+
+  /** Begin at a place where the open head, or the clearest one, looks back at something. */
+  #prepare() {
+    const { store } = this;
+    this.button.disabled = this.watch.disabled = this.back.disabled = true;
+    this.count.textContent = "";
+    const missing = missingIn(store);
+    if (missing) {
+      this.#say(missing);
+      return;
+    }
+    if (!looksBack(store)) {
+      const head = clearestHead(store);
+      if (this.#run !== store.pointer.run && head.join() !== store.open.join()) {
+        this.#run = store.pointer.run; // chosen once for this text
+        store.view.choose(head);
+        return;
+      }
+      const place = strongestCell(store.weights, null, store.firstStep - 1, store.count);
+      if (place) store.select(Math.min(place.query + 1, store.length - 1));
+    }
+    this.#run = store.pointer.run;
+    this.button.disabled = this.watch.disabled = false;
+    this.#goTo(0);
+  }
+
+  /** @param {number} at */
+  #goTo(at) {
+    if (at >= STEPS.length) {
+      this.end();
+      return;
+    }
+    this.#leave();
+    this.#at = at;
+    this.#host.dataset.tour = STEPS[at];
+    this.count.textContent = `${at + 1} of ${STEPS.length}`;
+    this.back.disabled = at === 0;
+    this.button.textContent = at === PART ? "Done" : "Next";
+    const { store } = this;
+    const { query = 0, key = null } = store.focus ?? {};
+    if (at < ARC) {
+      const from = make("b", {}, plainly(store.tokens[query].text));
+      this.#say(`To choose the next ${unitOf(store)}, the model looks back from `, from, ".");
+    } else if (at === ARC) this.#say(...describeFocus(store, query, key ?? 0));
+    else if (at === TILE) {
+      this.#say("Each look is one row in the head’s tile: stronger colour, more attention.");
+    } else if (at === OFF) void this.#switchOff(this.#turn);
+    else void this.#writeBoth(this.#turn);
+    this.#place();
+    if (at < PART) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
+    store.emit("looks-back");
+    if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), TRACING);
+    if (at === TILE) this.#fly(query);
+  }
+
+  /** End the current step. */
+  #leave() {
+    this.#turn++;
+    for (const element of this.#added) element.remove();
+    this.#added = [];
+    const { store } = this;
+    this.texts.workspace.mixer.try(undefined);
+    if (!this.#selected) return;
+    const { locked, step } = this.#selected;
+    this.#selected = null;
+    this.page.abandon();
+    this.texts.keep("a");
+    store.adopt(this.saved);
+    this.saved.begin();
+    store.restore(locked, step);
+    this.address.isOpening = false;
+  }
+
+  /** @param {...(string | Node)} words */
+  #say(...words) {
+    this.words.replaceChildren(...words);
+    this.#place();
+    this.#dwell();
+  }
+
+  /** The heads that do what the open one does, once it is known which heads copy. */
+  async #findAlike() {
+    const { store } = this;
+    await new Promise((resolve) => {
+      this.#rolesKnown = () => resolve(null);
+      setTimeout(resolve, PATIENCE);
+      if (store.roles) resolve(null);
+    });
+    return withoutAlike(store);
+  }
+
+  /** @param {number} turn */
+  async #switchOff(turn) {
+    const { store, texts } = this;
+    const { fetcher } = store;
+    const query = store.focus?.query ?? 0;
+    this.#say("What if these heads were switched off?");
+    const found = await (this.#without ??= this.#findAlike());
+    if (turn !== this.#turn || !found) return;
+    const { mixer } = texts.workspace;
+    const one = found.heads.length === 1;
+    const what = copies(roleOf(store, store.open)) ? "copy" : "look there";
+    const heads = one ? "this head" : `${found.heads.length} heads that ${what}`;
+    mixer.try(found.mask);
+    const [before, after, vocab] = await Promise.all([
+      fetcher.logits(query),
+      mixer.logitsOf(found.mask, query),
+      vocabulary(store.pointer.sha256),
+    ]);
+    if (turn !== this.#turn) return;
+    const id = store.tokens[query + 1]?.id ?? mostProbable(before, 1)[0];
+    const [from, to] = [before, after].map((logits) => softmax(logits)[id]);
+    const word = make("b", {}, plainly(vocab[id] ?? ""));
+    const [was, is] = [from, to].map((part) => make("b", {}, share(part)));
+    if (was.textContent === is.textContent) this.#say(`Without ${heads}, `, word, " stays at ", is, ".");
+    else this.#say(`Without ${heads}, `, word, to < from ? " falls from " : " rises from ", was, " to ", is, ".");
+  }
+
+  /** Write the text twice, from the token that looks on. @param {number} turn */
+  async #writeBoth(turn) {
+    const { store, texts } = this;
+    this.#hasParted = false;
+    const found = await (this.#without ??= this.#findAlike());
+    if (turn !== this.#turn || !found) return;
+    const them = found.heads.length === 1 ? "this head" : "these heads";
+    this.#say(`Now the same start is written twice: with ${them}, and without.`);
+    this.#selected = { locked: store.locked, step: store.step };
+    this.saved.adopt(store);
+    this.address.isOpening = true; // these texts are not to come back to
+    const isAccepted = await texts.workspace.mixer.writeBoth(found.mask, found.query + 1);
+    if (turn === this.#turn && !isAccepted)
+      this.end(); // the bar says why
+    else if (turn === this.#turn) this.#compare();
+  }
+
+  /** While the text is written twice: stop soon after the two part, and say where. */
+  #compare() {
+    const { pair, isComparing } = this.texts;
+    if (!this.#selected || this.#hasParted || !isComparing) return;
+    this.#place();
+    const { a, b } = pair.stores;
+    const shortest = Math.min(a.length, b.length);
+    let at = 0;
+    while (at < shortest && a.tokens[at].id === b.tokens[at].id) at++;
+    const isOver = pair.isComplete && !pair.isGrowing;
+    if (!isOver && shortest < at + AFTER[unitOf(a)]) return;
+    this.#hasParted = true;
+    this.page.stop();
+    if (at === Math.max(a.length, b.length)) {
+      this.#say("Both are the same: here, these heads made no difference.");
+      return;
+    }
+    const [withThem, without] = [a, b].map(({ tokens }) => make("b", {}, wordAt(tokens, at)));
+    this.#say("With all heads it wrote ", withThem, "; without these, ", without, ".");
+    for (const token of document.querySelectorAll(`.hs-pair-text [data-i="${at}"]`)) toMiddle(token);
+  }
+
+  /** Let the row of a token fly into its tile, and mark it there. @param {number} query */
+  #fly(query) {
+    const { store } = this;
+    const tile = document.querySelector(OPEN_TILE);
+    const canvas = tile?.querySelector("canvas");
+    if (!tile || !canvas) return;
+    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = canvas;
+    const [width, height] = [offsetWidth / store.readable, offsetHeight / store.readable];
+    const mark = make("span", { class: "hs-tour-row", "aria-hidden": "true" });
+    const [left, top] = [offsetLeft, offsetTop + query * height];
+    mark.style.cssText = `left: ${left}px; top: ${top}px; width: ${(query + 1) * width}px; height: ${height}px`;
+    tile.append(mark);
+    this.#added.push(mark);
+    if (isStill()) return;
+    const scale = Scale.of(store);
+    const row = store.row(query);
+    const largest = scale.largest(row, 0, query + 1);
+    const room = document.querySelector(TEXT)?.getBoundingClientRect();
+    const to = canvas.getBoundingClientRect();
+    const keys = [...row.keys()].sort((one, other) => row[other] - row[one]).slice(0, MOST_FLYING);
+    for (const key of keys) {
+      const from = tokenBox(key)?.getBoundingClientRect();
+      if (!from?.width || !room || from.top < room.top - 1 || from.bottom > room.bottom + 1) continue;
+      const cell = make("span", { class: "hs-tour-cell", "aria-hidden": "true" });
+      cell.style.cssText = `left: ${from.left}px; top: ${from.top}px; width: ${from.width}px; height: ${from.height}px`;
+      cell.style.background = palette().looks.css[scale.step(row[key], key, largest)];
+      const [x, y] = [to.left + key * width - from.left, to.top + query * height - from.top];
+      const end = `translate(${x}px, ${y}px) scale(${width / from.width}, ${Math.max(height, 2) / from.height})`;
+      const moves = { transform: ["none", end] };
+      const delay = (FLYING / 3) * (key / (query + 1));
+      const animation = cell.animate(moves, { duration: FLYING, delay, easing: "ease-in-out", fill: "both" });
+      animation.onfinish = () => cell.remove();
+      this.#host.append(cell);
+      this.#added.push(cell);
+    }
+    mark.animate({ opacity: [0, 1] }, { duration: 200, delay: FLYING, fill: "backwards" });
+  }
+
+  /** Where the words stand on wider screens: over the sentence of the text or, with two texts, below them. */
+  #place() {
+    if (!this.isOpen || matchMedia(PHONE).matches) return;
+    const anchor = document.querySelector(".hs-compare-grid, .hs-finding");
+    const { left = 20, width = 600, ...box } = anchor?.getBoundingClientRect().toJSON() ?? {};
+    const top = anchor?.matches(".hs-finding") ? box.top : (box.bottom ?? 70) + MARGIN;
+    const lowest = innerHeight - this.element.offsetHeight - MARGIN;
+    this.element.style.setProperty("--left", `${left}px`);
+    this.element.style.setProperty("--top", `${Math.max(Math.min(top, lowest), MARGIN)}px`);
+    this.element.style.setProperty("--width", `${Math.max(width, 300)}px`);
+  }
+
+  /**
+   * Scroll the page until one element is above the words and the lower edge, and another below the upper edge if there
+   * is room for both.
+   * @param {Element | null | undefined} upper
+   * @param {Element | null | undefined} lower
+   */
+  #bring(upper, lower) {
+    if (!upper || !lower) return;
+    const isSheet = matchMedia(PHONE).matches;
+    const floor = isSheet ? this.element.getBoundingClientRect().top : innerHeight;
+    const bar = document.querySelector(".hs-topbar");
+    const isSticky = bar && getComputedStyle(bar).position === "sticky";
+    const ceiling = isSticky ? bar.getBoundingClientRect().bottom : 0;
+    const down = lower.getBoundingClientRect().bottom + MARGIN - floor;
+    const up = upper.getBoundingClientRect().top - MARGIN - ceiling;
+    const by = down > 0 ? down : Math.min(up, 0);
+    if (by) scrollBy({ top: by, behavior: "instant" });
+    this.#place();
+  }
+}
+
+/** The part of a token that is coloured. @param {number} position */
+function tokenBox(position) {
+  const token = document.querySelector(`${TEXT} [data-i="${position}"]`);
+  return token?.querySelector(".hs-word") ?? token;
+}
+
+/** Why the tour cannot begin yet, or "". @param {Store} store */
+function missingIn(store) {
+  if (store.isGrowing) return "It begins when the text is written.";
+  if (store.length < 2) return "It needs a text of a few words: write one first.";
+  return store.rows && isComplete(store) ? "" : "One moment …";
+}
+
+/** Scroll the text of a token so that the token is in its middle. @param {Element} token */
+function toMiddle(token) {
+  const text = token.closest(".hs-text");
+  if (!text) return;
+  const [box, room] = [token.getBoundingClientRect(), text.getBoundingClientRect()];
+  if (box.top < room.top || box.bottom > room.bottom) text.scrollTop += box.top - room.top - room.height / 2;
+}
+
+/** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */
+function looksBack({ open, pointer, focus, weights }) {
+  const isHead = open[0] < pointer.n_layer && open[1] < pointer.n_head;
+  if (!isHead || !focus || focus.key === null || focus.key === focus.query) return false;
+  return weights.at(focus.query, focus.key) >= LOOKS;
+}
+
+/**
+ * The head with the clearest pattern in the text, other than resting on the first token; else the most focused one.
+ * @param {Store} store
+ * @returns {PictureId}
+ */
+function clearestHead(store) {
+  const clear = store.heads.flatMap((head) => {
+    const pattern = patternOf(store, head);
+    return pattern && pattern.name !== "first_token" ? [{ head, mean: pattern.mean }] : [];
+  });
+  if (clear.length) return clear.reduce((best, one) => (one.mean > best.mean ? one : best)).head;
+  const entropy = (/** @type {PictureId} */ head) => store.metric(head, METRICS.entropy.index);
+  return store.heads.reduce((best, head) => (entropy(head) < entropy(best) ? head : best));
+}
+
+/**
+ * The word that a token belongs to, without punctuation around it.
+ * @param {readonly Token[]} tokens
+ * @param {number} at
+ */
+export function wordAt(tokens, at) {
+  const texts = tokens.map(({ text }) => text);
+  let first = at;
+  while (first > 0 && first < texts.length && !/^\s/.test(texts[first]) && !/\s$/.test(texts[first - 1])) first--;
+  const [start] = texts.slice(first).join("").trimStart().split(/\s/, 1);
+  return start.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "") || plainly(texts[at] ?? "");
+}
