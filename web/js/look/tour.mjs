@@ -14,6 +14,7 @@ import { traceArcs } from "./panels/arcs.mjs";
 import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
 import { copies, roleOf } from "./roles/head_roles.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
+import { PREPARED } from "./state/prepared.mjs";
 import { vocabulary } from "./state/run_fetcher.mjs";
 import { keep, kept } from "./state/storage.mjs";
 import { Store } from "./state/store.mjs";
@@ -196,8 +197,10 @@ export class Tour {
   /** The text has changed: begin once it is complete; end if it is another one. */
   #follow() {
     if (!this.isOpen) return;
+    const { run } = this.store.pointer;
+    if (this.#run === PREPARED) this.#run = run; // the server has named it
     if (this.#at < 0) this.#prepare();
-    else if (this.#at < PART && this.store.pointer.run !== this.#run) this.end();
+    else if (this.#at < PART && run !== this.#run) this.end();
   }
 
   /** Begin at a place where the open head, or the clearest one, looks back at something. */
