@@ -88,7 +88,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
         mask[layer, head] = 0
     ids = loaded.tokenizer.encode(before)
     falls = [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
-    shown = [float(part) / 100 for part in re.findall(r"([\d.]+)\s%", said)]
+    shown = [float(part) / 100 for part in re.findall(r"([\d.]+)\s?%", said)]
     assert shown == [pytest.approx(falls[0], abs=0.006), pytest.approx(falls[1], abs=0.0006)]
     assert falls[0] > 0.9 and falls[1] < 0.05
     page.keyboard.press("Space")

@@ -1,4 +1,4 @@
-// What the introduction says of a head, against counting by hand.
+// What the page says a head does, against counting by hand.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
