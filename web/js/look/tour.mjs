@@ -47,6 +47,7 @@ export class Tour {
   #without = null;
   /** @type {{ locked: Cell[], step: number | null } | null} what was selected before the text was written twice */
   #selected = null;
+  #isTwice = false; // whether both texts are on the page
   #hasParted = false;
   #isWatching = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -199,8 +200,9 @@ export class Tour {
     if (!this.isOpen) return;
     const { run } = this.store.pointer;
     if (this.#run === PREPARED) this.#run = run; // the server has named it
+    const isClosed = this.#selected && this.#isTwice && !this.texts.isComparing; // by Back
     if (this.#at < 0) this.#prepare();
-    else if (this.#at < PART && run !== this.#run) this.end();
+    else if (isClosed || (this.#at < PART && run !== this.#run)) this.end();
   }
 
   /** Begin at a place where the open head, or the clearest one, looks back at something. */
@@ -323,7 +325,7 @@ export class Tour {
   /** Write the text twice, from the token that looks on. @param {number} turn */
   async #writeBoth(turn) {
     const { store, texts } = this;
-    this.#hasParted = false;
+    this.#hasParted = this.#isTwice = false;
     const found = await (this.#without ??= this.#findAlike());
     if (turn !== this.#turn || !found) return;
     const them = found.heads.length === 1 ? "this head" : "these heads";
@@ -341,6 +343,7 @@ export class Tour {
   #compare() {
     const { pair, isComparing } = this.texts;
     if (!this.#selected || this.#hasParted || !isComparing) return;
+    this.#isTwice = true;
     this.#place();
     const { a, b } = pair.stores;
     const shortest = Math.min(a.length, b.length);
