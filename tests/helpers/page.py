@@ -80,11 +80,6 @@ def open_menu(page: Any) -> None:
         menu.click()
 
 
-def open_introduction(page: Any) -> None:
-    open_menu(page)
-    page.locator(".hs-topbar").get_by_role("button", name="Introduction").click()
-
-
 def show_page(page: Any, title: str) -> None:
     """Go to Look, Learn or Use."""
     open_menu(page)
