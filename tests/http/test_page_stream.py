@@ -13,6 +13,7 @@ from helpers.models import scripted_model
 from helpers.runs import FIELDS, Reader, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
 from model.serving.engine import Engine
+from web.page import writer
 from web.runs.store import RunWriter
 
 PROMPT = FIELDS["prompt"]
@@ -239,3 +240,19 @@ def test_the_end_of_a_text_is_named(launch: Callable[..., Server], checkpoints: 
     server.served.models["ending"] = loaded
     last = write_text(server, model="ending", prompt="a", temperature=0.0, max_new_tokens=15)[-1]
     assert (last["state"], last["written"], last["why"]) == ("done", 3, "The model ended its text here.")
+
+
+def test_new_tokens_end_where_the_text_does(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the text grows between the two: the page puts the new tokens before that place."""
+    describe = writer.pointer
+
+    def late(*arguments: Any) -> dict[str, object]:
+        found = describe(*arguments)
+        return found | {"tokens": found["tokens"] + 1}  # type: ignore[operator]
+
+    monkeypatch.setattr(writer, "pointer", late)
+    count = 0
+    for pointer in write_text(server):
+        count += len(pointer["new"])
+        assert pointer["tokens"] == count
+    assert count > 12

@@ -86,7 +86,9 @@ class PageWriter:
             new = {"new": sent.new(writer.run), "at": generation.newest_at}
             new["training"] = self.services.is_training.is_set()
             more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
-            return pointer(writer.run, state, settings) | {"written": n_written} | new | more
+            # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
+            counts = {"tokens": sent.count, "written": n_written}
+            return pointer(writer.run, state, settings) | counts | new | more
 
         state, why, remote_reached_limit = "done", "", False
         self.generations[run.id] = generation
