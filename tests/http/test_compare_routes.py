@@ -195,7 +195,7 @@ def test_the_logits_with_heads_scaled(server: Server) -> None:
     assert len(server.services.runs.cache) == n_runs  # nothing of it is kept
     for changes, status in (
         ({"head_mask": [[1.0]]}, 400),
-        ({"ids": ids[:6]}, 404),
+        ({"ids": ids[:6]}, 400),
         ({"sha256": "0" * 64}, 410),
     ):
         assert httpx.post(f"{server.url}/look/scaled/6", json=body | changes).status_code == status

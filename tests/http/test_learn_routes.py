@@ -141,7 +141,7 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
     server = launch(checkpoints / "tiny", api_key="open-sesame")
     assert post(server, "self-attention").status_code == 401
     headers = {"Authorization": "Bearer open-sesame"}
-    answer = httpx.post(f"{server.url}/learn/5", json={"sentence": "a b"}, headers=headers)
+    answer = httpx.post(f"{server.url}/learn/self-attention", json={"sentence": "a b"}, headers=headers)
     assert answer.status_code == 200
 
 

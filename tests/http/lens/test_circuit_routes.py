@@ -93,7 +93,7 @@ def test_patching_heads_together_and_the_other_way_round(server: Server, tiny: L
         ({"wrong": 96}, "wrong", "invalid_value", "from 0 to 95"),
         ({"wrong": "a"}, "wrong", "invalid_value", "two different tokens"),
         ({"heads": [[0, 1], [3, 0]]}, "heads", "invalid_value", "found 'layer 3, head 0'"),
-        ({"grid": False}, "grid", "invalid_value", "there must be heads"),
+        ({"grid": False}, "grid", "invalid_value", "heads must name the heads to patch together"),
     ],
 )
 def test_what_cannot_be_patched(server: Server, body: dict[str, Any], param: str, code: str, message: str) -> None:

@@ -71,7 +71,7 @@ def test_the_page_asks_once(locked: Server) -> None:
         assert form.status_code == 401
         assert 'name="key"' in form.text and 'action="key?__theme=dark"' in form.text
         wrong = client.post("/key", data={"key": "wrong"})
-        assert wrong.status_code == 401 and "not the key" in wrong.text and not client.cookies
+        assert wrong.status_code == 401 and "This key is wrong." in wrong.text and not client.cookies
         right = client.post("/key?__theme=dark", data={"key": KEY})
         assert right.status_code == 303 and right.headers["location"] == "./?__theme=dark"
         cookie = right.headers["set-cookie"].lower()

@@ -68,7 +68,7 @@ def test_identity_is_no_compression(server: Server) -> None:
     assert post_body(server, BODY).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["v1/completions", "v1/lens/knockout", "look/write", "learn/1", "tokenize"])
+@pytest.mark.parametrize("path", ["v1/completions", "v1/lens/knockout", "look/write", "learn/tokens", "tokenize"])
 @pytest.mark.parametrize("coding", ["utf-16", "utf-32-be", "utf-8-sig", "latin-1"])
 def test_json_is_utf8(server: Server, path: str, coding: str) -> None:
     content = json.dumps({"prompt": "é"}, ensure_ascii=False).encode(coding)

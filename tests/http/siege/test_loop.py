@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, bytes]] = {
     "biases": ("v1/completions", b'{"prompt":"a","logit_bias":%s}' % BIASES),
     "messages": ("v1/chat/completions", b'{"messages":%s}' % MESSAGES),
     "inputs": ("v1/embeddings", b'{"input":%s}' % EMPTY),
-    "a matrix": ("learn/5", b'{"x":%s}' % EMPTY),
+    "a matrix": ("learn/self-attention", b'{"x":%s}' % EMPTY),
     "depth": ("look/write", b'{"prompt":%s}' % DEEP),
     "a deep join": ("gradio_api/queue/join", b'{"session_hash":"x","fn_index":0,"data":%s}' % DEEP),
     "a join": ("gradio_api/queue/join", b'{"session_hash":"x","fn_index":0,"data":%s}' % EMPTY),

@@ -131,8 +131,8 @@ def test_metrics_are_those_of_a_recording(tiny: LoadedModel) -> None:
 
 def test_memory_does_not_grow_with_the_text(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     lengths: list[int] = []
-    read = module._read
-    monkeypatch.setattr(module, "_read", lambda gpt, ids: lengths.append(len(ids)) or read(gpt, ids))
+    read = module.read_window
+    monkeypatch.setattr(module, "read_window", lambda gpt, ids: lengths.append(len(ids)) or read(gpt, ids))
     found = firing(tiny.gpt, mark_tokens(tiny.tokenizer, prompt_ids(500)))
     assert max(lengths) == 48
     assert found.strongest["norm"].value.shape == (3, 4, N_PASSAGES)

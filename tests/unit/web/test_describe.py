@@ -56,4 +56,4 @@ def test_the_facts(services: Services) -> None:
     ]  # fmt: skip
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
-    assert all(set(model) == {"name", "facts", "about", "steps"} for model in listed)
+    assert all(set(model) == {"name", "label", "facts", "about", "steps"} for model in listed)
