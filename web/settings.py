@@ -1,4 +1,4 @@
-"""Every flag, environment variable and limit, in one place."""
+"""Every flag and environment variable, and the fixed limits of the server."""
 
 import argparse
 import re

@@ -82,5 +82,5 @@ def reason_of(error: Exception, revision: str | None) -> str:
 
 
 def is_network_error(error: Exception) -> bool:
-    """Whether the connection failed; independent of the HTTP library, which the Hub's client has changed before."""
+    """Whether the connection failed; independent of the HTTP library, as the Hub's client has switched before."""
     return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)

@@ -72,8 +72,8 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
 
     "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also removes any constant part
-    that later layers rely on. "mean" replaces them by their mean over the positions of this text (Wang et al. 2023), so
-    that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
+    that later layers rely on. "mean" replaces them with their mean over the positions of this text (Wang et al. 2023),
+    so that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
     stream of the plain pass. Raises ``InputError`` for an unknown method, and for a text of a single token.
     """
     check(text, method)

@@ -44,7 +44,7 @@ class CopiedToken(NamedTuple):
 
 
 def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying: Tensor) -> list[CopiedToken]:
-    """Where a head looks at what comes next with at least ``MIN_COPIED``, the clearest first.
+    """Where a head gives the token that comes next at least ``MIN_COPIED`` of its attention, the clearest first.
 
     ``attention`` ``(n_layer, n_head, T, T)`` and ``logits`` ``(T, vocab_size)`` are those of the whole text ``ids``;
     ``copying`` ``(n_layer, n_head)`` are the ``copying_scores`` of the heads. The first token does not count as a key,

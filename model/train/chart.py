@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 52, 148, 16, 40
-LABEL = 15.0  # least distance between two labels
+LABEL = 15.0  # minimum distance between two labels
 GREY = "#808080"  # readable on white and on black
 
 

@@ -18,9 +18,8 @@ from ..serving.inputs import check_length
 from ..serving.server_sent_events import DONE, server_sent_event
 from ..settings import Limits
 from .errors import as_api_error
-from .schema import CompletionRequest
+from .schema import DEFAULT_MAX_TOKENS, CompletionRequest
 
-DEFAULT_MAX_TOKENS = 16  # OpenAI's default
 TOKEN_BYTES = 400  # the memory that a token takes until it is sent
 TOP_BYTES = 120  # the memory that each of its alternatives takes
 

@@ -181,9 +181,8 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
     parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
     for part in parts:
         default = part.default
-        if (
-            default is REQUIRED
-        ):  # Python allows no parameter without a default after one with a default; the body is refused then
+        if default is REQUIRED:
+            # Python allows no parameter without a default after one with a default; the body is refused then.
             is_first = all(each.default is inspect.Parameter.empty for each in parameters)
             default = inspect.Parameter.empty if is_first else None
         kind = part.kind | None if default is None else part.kind

@@ -26,6 +26,7 @@ from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
 MAX_METADATA = 16  # entries, OpenAI's limit
+DEFAULT_MAX_TOKENS = 16  # OpenAI's default for /v1/completions
 
 
 def boolean(value: Any) -> Any:
@@ -167,7 +168,9 @@ class CompletionRequest(Writing):
 
     prompt: Prompts = Field(description="One text or list of token ids, or several of either.")
     max_tokens: Count = Field(
-        16, ge=0, description="With 0 the prompt is read but nothing is written, for `echo` with `logprobs`."
+        DEFAULT_MAX_TOKENS,
+        ge=0,
+        description="With 0 the prompt is read but nothing is written, for `echo` with `logprobs`.",
     )
     logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False

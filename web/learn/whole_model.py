@@ -57,7 +57,7 @@ class TokenizedSentence:
 
 
 class ModelCache:
-    """What was computed last with one model, for requests that follow about the same tokens."""
+    """The latest results for one model, reused by later requests about the same tokens."""
 
     def __init__(self) -> None:
         self.text_passes = BoundedCache[tuple[int, ...], TextPass](max_entries=2)
@@ -122,7 +122,7 @@ def check_place(found: TokenizedSentence, request: LessonRequest) -> tuple[int, 
 
 
 def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:
-    """The way of one token through a layer of the model, recomputed by the steps of the ladder, and to the end."""
+    """One token's path through a layer and on to the output, recomputed by the steps of the ladder."""
     found = tokenize_sentence(served, request)
     loaded, ids, text_pass = found.loaded, found.ids, found.text_pass
     config, gpt = loaded.config, loaded.gpt

@@ -70,7 +70,7 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
-    """The start that a link leads to, or None if it has no text. Raises ``BadLink`` and ``Busy``."""
+    """The page's initial state for a link, or None if it has no text. Raises ``BadLink`` and ``Busy``."""
     link = await services.page_workers.run(client, parse_link, services.served, query, services.snapshots)
     if link is None:
         return None

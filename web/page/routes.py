@@ -47,7 +47,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
     @router.get("/steps/{model:path}")
     def get_steps(model: str) -> JSONResponse:
-        """A model's snapshots, with the losses and the head scores of its training."""
+        """A model's snapshots, with the losses and head scores recorded in training."""
         content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 

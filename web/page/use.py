@@ -13,7 +13,7 @@ DEFAULT_ADDRESS = "http://127.0.0.1:7860"
 ADDRESS_SCRIPT = "() => new URL('.', document.baseURI).href"
 
 TEXT = """
-What this page shows, a program can have as well: the texts a model writes, its probabilities and its attention weights.
+Programs can get everything this page shows: the texts a model writes, its probabilities and its attention weights.
 Every example runs as it is, with the address of this server and its first model.
 
 ### Write with curl

@@ -65,7 +65,7 @@ class PageWriter:
     ) -> AsyncGenerator[dict[str, Any]]:
         """Write a text and yield a pointer whenever it has grown; the last one says why the text ended.
 
-        ``new`` in a pointer holds the tokens that the one before did not have, of the run it points to; ``at`` is when
+        ``new`` in a pointer holds the tokens of its run that the previous pointer lacked; ``at`` is when
         the newest of them was written, in seconds since the epoch. ``in_event`` is whether this runs in a Gradio event.
         """
         asked, settings = text.request, settings_of(text.request, text.prompt)

@@ -122,7 +122,7 @@ class Engines:
         try:
             reader = self.make_reader(engine.loaded.gpt, engine.max_batch)
         except Exception:
-            log.exception("%s writes with torch alone: its compiled loops could not be made", engine.loaded.name)
+            log.exception("%s writes with torch alone: its compiled loops could not be built", engine.loaded.name)
             return
         self.tidy_up()  # frees the memory that was needed to make it
         if reader:

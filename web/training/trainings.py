@@ -54,7 +54,7 @@ class Training:
 
     @property
     def folder(self) -> Path:
-        """The folder of the checkpoint that is trained."""
+        """The folder of the checkpoint that is being trained."""
         return self.work / self.name
 
     @property

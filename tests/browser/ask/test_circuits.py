@@ -54,7 +54,7 @@ def number(shown: str) -> float:
 def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     panel = ask(written, "What carries the answer")
     whole = text(written).text_content()
-    expect(panel.get_by_text("Change a word of this text that the answer depends on.")).to_be_visible()
+    expect(panel.get_by_text("Change a word in this text that the answer depends on.")).to_be_visible()
     changed = panel.get_by_label("changed text")
     expect(changed).to_have_value(whole[:-1])  # up to the answer, which is the newest token
     changed.fill(whole[:-1].replace("Tom", "Tim"))

@@ -102,6 +102,6 @@ test("heads that help by being removed are not counted among those that change l
   };
   assert.equal(
     knockoutPlain(without, 0, name)[0],
-    "This text is predicted about as well, or better, without any single head.",
+    "No single head is needed: whichever is removed, this text is predicted about as well, or better.",
   );
 });

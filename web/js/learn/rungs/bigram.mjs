@@ -173,7 +173,7 @@ export const bigram = {
         ...experiment.elements,
         heading("How it is trained"),
         paragraph(
-          "Each step takes a batch of 32 windows of 8 characters from random places of the first nine tenths; then ",
+          "Each step takes a batch of 32 windows of 8 characters at random positions in the first nine tenths; then ",
           defined("AdamW"),
           " changes the table. The last tenth is never trained on, so the loss there shows how well the model ",
           "predicts text that it cannot have memorised.",

@@ -20,7 +20,7 @@ import { randomHeads } from "./trainable_weights.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 
-const HEAD_DIM = 2; // numbers of a head in the book's case
+const HEAD_DIM = 2; // numbers of a head in the book's example
 const HEADS = [0, 1];
 
 /** @type {Rung} */
@@ -163,7 +163,7 @@ export const manyHeads = {
           paragraph(
             `Number ${c} of head ${head} is number ${HEAD_DIM * head + c} of the wide query of `,
             named(data.words[r]),
-            ": nothing is computed, the numbers are only arranged differently.",
+            ": nothing is computed; the numbers are merely rearranged.",
           ),
         ],
         operands: (r, c) => [[[wide, r, HEAD_DIM * head + c]]],

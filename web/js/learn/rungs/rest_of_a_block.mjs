@@ -49,7 +49,7 @@ export const restOfABlock = {
     },
     {
       kind: "choice",
-      ask: "All inputs of a block are multiplied by 10. What does attention read?",
+      ask: "All inputs to a block are multiplied by 10. What does attention read?",
       options: ["Numbers ten times as large", "Nearly the same numbers", "Zeros"],
       right: 1,
       hint: "Attention reads the stream after layer norm. What happens to the mean and the standard deviation?",

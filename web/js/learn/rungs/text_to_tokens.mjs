@@ -23,7 +23,7 @@ export const textToTokens = {
     "fall back to bytes loses nothing.",
   options: () => ({ merges: 60 }),
   question: {
-    ask: "Which of the three tokenizers loses a word that does not occur in the text it was made from?",
+    ask: "Which of the three tokenizers loses a word that its training text does not contain?",
     options: ["The word list", "The characters", "The byte pairs"],
     right: 0,
     why:

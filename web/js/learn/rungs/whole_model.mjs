@@ -440,7 +440,7 @@ function compiledLoops() {
   details.append(
     make("summary", {}, "Attention while writing: compiled loops"),
     paragraph(
-      "The classes of these lessons are meant to be read. On a CPU, texts are written by the same forward pass as ",
+      "The classes in these lessons are written to be read. On a CPU, texts are written by the same forward pass as ",
       "plain loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
     ),
     make("div", { class: "hl-loops" }, words, openLines("compiled")),

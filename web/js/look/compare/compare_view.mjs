@@ -78,7 +78,7 @@ export class CompareView {
     this.why.hidden = !finding;
   }
 
-  /** Until a step is chosen, complete texts show where they diverge, both in the same line. */
+  /** Until a step is chosen, complete texts show where they diverge, both on the same line. */
   showDivergence() {
     const { step, isGrowing, isComplete, leading, alignment } = this.pair;
     if (step !== null || leading || isGrowing || !isComplete) return;

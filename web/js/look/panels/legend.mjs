@@ -125,7 +125,7 @@ export function attentionLegend() {
   const how = mouseOrTouch(
     "Hover a token to see where it looks. Click it for the step that wrote it: where the token before it looks. " +
       "Shift-click pins a token; or use the arrow keys and Enter.",
-    "Tap a token for the step that wrote it: where the token before it looks.",
+    "Tap a token to see the step that wrote it and where the token before it looks.",
   );
   const signs = "· is a space, ↵ a line break.";
   const meaning = `what looks at it, if it is under the pointer or locked. ${how} ${signs}`;

@@ -65,7 +65,7 @@ export function drawLine(context, x0, y0, x1, y1, strength) {
 }
 
 export class Lines {
-  #floor = make("div", { class: "hs-floor" }); // as high as all tokens, so that the board scrolls
+  #floor = make("div", { class: "hs-floor" }); // as tall as all tokens, so that the board scrolls
   #followed = ""; // the focus that was last scrolled into view
 
   /** @param {Store} store */

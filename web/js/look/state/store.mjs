@@ -439,7 +439,7 @@ export class Store extends Emitter {
     if (position < this.firstStep) this.lock({ query: position });
     else {
       this.#selection.locked = [];
-      // While more is coming, selecting the newest token holds it; afterwards it is simply the end.
+      // While more is coming, selecting the newest token pins it; once the text is complete, it just means the end.
       this.goto(position === newest && !this.isGrowing ? null : position);
     }
   }

@@ -211,7 +211,7 @@ function readCuts(answer, way, route) {
       `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
-        ? `In this text, the ${WAYS[way]} of ${here} hardly change without any one earlier head.`
+        ? `In this text, the ${WAYS[way]} of ${here} hardly change, whichever earlier head is removed.`
         : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
@@ -249,7 +249,7 @@ function readRole(answer, route) {
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < SLIGHT_EFFECT * plain
-        ? `${here} keeps its role, ${ROLES[role]}, without any one earlier head.`
+        ? `${here} keeps its role (${ROLES[role]}), whichever earlier head is removed.`
         : `${here} needs ${headName(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,

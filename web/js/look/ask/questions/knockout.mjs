@@ -195,15 +195,15 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
   const whole =
     value < MIN_CHANGE
-      ? "This text is predicted about as well, or better, without any single head."
+      ? "No single head is needed: whichever is removed, this text is predicted about as well, or better."
       : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));
-  const token = `The selected token, “${visible(text)}”,`;
+  const token = `the selected token, “${visible(text)}”,`;
   const needs =
     change < MIN_CHANGE
-      ? `${token} is predicted about as well, or better, without any single head.`
-      : `${token} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+      ? `No single head is needed: whichever is removed, ${token} is predicted about as well, or better.`
+      : `T${token.slice(1)} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }

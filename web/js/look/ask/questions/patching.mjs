@@ -207,7 +207,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
       const name = tokenName(store, position);
       about.textContent = `The answer is ${name}; select another token to ask about it instead.`;
-      if (value === text) return "Change a word of this text that the answer depends on.";
+      if (value === text) return "Change a word in this text that the answer depends on.";
       body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
       body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
       return { route: "patch", body };
