@@ -4,7 +4,7 @@ import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full } from "../numbers.mjs";
 import { sentence, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
-import { offscreenContext, sharpContext } from "./canvas.mjs";
+import { monospace, offscreenContext, sharpContext } from "./canvas.mjs";
 import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { paintTriangle } from "./images.mjs";
@@ -55,6 +55,7 @@ export class Matrix {
     store.on("focus step", () => this.mark());
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => this.draw());
+    void document.fonts.load(monospace(13)); // a canvas does not wait for it
     // The board may be narrower than its container.
     new ResizeObserver(() => {
       this.#isResized = true;

@@ -9,7 +9,7 @@ import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
-import { describePicture } from "./top_heads.mjs";
+import { describePicture, plainDoes } from "./top_heads.mjs";
 import { exact } from "../../lib/numbers.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
@@ -38,18 +38,20 @@ export function headPanel(store, actions) {
   const close = make("button", { type: "button", class: "hs-small hs-close", "aria-label": "Back to the heads" });
   close.append(icon("close"));
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
-  const role = make("p", { class: "hs-role" });
+  const role = make("p", { class: "hs-role hs-detail" });
+  const plain = make("p", { class: "hs-role hs-plain" });
   const measured = make("p", { class: "hs-role hs-role-line" }); // its line is reserved, because the words arrive later
   const describe = () => {
     const { pointer, open } = store;
     role.textContent = scaledWords(pointer, open) || describePicture(store, open);
+    plain.textContent = scaledWords(pointer, open) || plainDoes(store, open);
     region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
     measured.textContent = shortRole(store, store.open);
     measured.title = roleSentence(store, store.open);
   };
   store.on("state open thumbnails weights roles", describe);
   const text = new SheetText(store);
-  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
+  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, plain, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
   region.append(weightLegend(store), table.element);
 

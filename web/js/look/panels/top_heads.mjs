@@ -176,3 +176,19 @@ export function describePicture(store, place) {
   if (!role) return `${title}: ${here}; ${spread}.`;
   return `On random tokens ${title} ${role.does}: ${role.score.toFixed(2)}. Here: ${here}; ${spread}.`;
 }
+
+/**
+ * What a head does, in a few words without numbers, for somebody who sees heads for the first time.
+ * @param {Store} store
+ * @param {PictureId} place
+ */
+export function plainDoes(store, place) {
+  const [layer, head] = place;
+  const { n_layer, n_head } = store.pointer;
+  if (!store.rows) return "";
+  if (layer >= n_layer || head >= n_head) return describePicture(store, place);
+  const pattern = patternOf(store, place);
+  if (pattern) return `${capitalised(patternDoes(pattern))}.`;
+  const role = clearRole(store, place);
+  return role ? `${capitalised(role.does)}.` : "Looks at many places, with no single pattern.";
+}

@@ -1,0 +1,144 @@
+"""The first screen: how much is on it, the arcs in its text, and its two questions."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import AT_ONCE, text, two_frames
+from helpers.serve_once import ROOT
+from helpers.server import Server, start
+
+SKIPPED = ".hs-text, .hs-grid, .hs-skip, textarea, select"  # tokens, tiles, and links that only keys reach
+# What is visible in the window, without tokens and tiles: controls, words, and the sizes of letters.
+VISIBLE = """(skipped) => {
+  const isSeen = (element) => {
+    const { top, bottom, width, height } = element.getBoundingClientRect();
+    return !element.closest(skipped) && element.checkVisibility() && width > 2 && height > 2 && top < innerHeight
+      && bottom > 0;
+  };
+  const root = document.querySelector(".hs-page");
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const words = [];
+  const sizes = new Set();
+  while (walker.nextNode()) {
+    const { parentElement: element, data } = walker.currentNode;
+    if (!data.trim() || !isSeen(element)) continue;
+    words.push(data);
+    sizes.add(parseFloat(getComputedStyle(element).fontSize));
+  }
+  const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")]
+    .filter((element) => isSeen(element) || element.id === "hs-prompt").length;
+  return { controls, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def stories() -> Iterator[Server]:
+    server = start(*(ROOT / "checkpoints" / name for name in ("stories-bpe", "shakespeare-char", "two-layer-steps")))
+    yield server
+    server.close()
+
+
+def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, **options: Any) -> Any:
+    """The page of a first visitor, with the arc of its opening drawn."""
+    page = browser.new_page(viewport={"width": width, "height": height}, new_tab=True, **options)
+    page.add_init_script(AT_ONCE)
+    page.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
+    page.goto(server.url)
+    expect(page.locator(".hs-arcs path[d]").first).to_be_attached()
+    expect(page.locator(".hs-next tbody tr")).to_have_count(5)
+    return page
+
+
+def test_half_of_the_screen_is_gone_until_details_are_asked_for(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    seen = page.evaluate(VISIBLE, SKIPPED)
+    assert seen["controls"] <= 24, seen
+    assert len(re.findall(r"\d[\d.,]*", seen["text"])) <= 12, seen["text"]
+    assert len(re.findall(r"[A-Za-z’]+", seen["text"])) <= 120, seen["text"]
+    sizes = [*seen["sizes"], text(page).evaluate("e => parseFloat(getComputedStyle(e).fontSize)")]
+    assert all(13 <= size <= 14 or 16 <= size <= 19 or 24 <= size <= 26 for size in sizes), sizes
+    assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
+    details = page.get_by_role("switch", name="Details")
+    for name in ("View", "Pin", "Speed", "colour by surprise"):
+        expect(page.get_by_label(name).or_(page.get_by_role("button", name=name, exact=True)).first).to_be_hidden()
+    details.click()
+    for name in ("View", "Pin", "Speed", "colour by surprise"):
+        expect(page.get_by_label(name).or_(page.get_by_role("button", name=name, exact=True)).first).to_be_visible()
+    assert page.evaluate("localStorage['headscope-details']") == "on"
+
+
+def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at kite with 98% of its attention.")
+    arc = page.locator(".hs-arcs path[d]").last  # the strongest
+    query, key = (int(arc.get_attribute(f"data-{name}")) for name in ("query", "key"))
+    words = page.locator(".hs-writing .hs-token").all_text_contents()
+    assert (words[query], words[key]) == (" my", " kite")
+    ends = arc.evaluate("""(path) => [0, path.getTotalLength()].map((at) => {
+      const point = path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
+      return [point.x, point.y];
+    })""")
+    for (x, y), token in zip(ends, (query, key), strict=True):
+        box = page.locator(f".hs-writing [data-i='{token}'] .hs-word").bounding_box()
+        assert abs(x - (box["x"] + box["width"] / 2)) < 2
+        assert min(abs(y - box["y"]), abs(y - box["y"] - box["height"])) < 4
+    # Hovering draws other arcs from the places that are known.
+    page.evaluate("""() => {
+      window.reads = 0;
+      for (const name of ["getClientRects", "getBoundingClientRect"]) {
+        const read = Element.prototype[name];
+        Element.prototype[name] = function () { window.reads++; return read.call(this); };
+      }
+    }""")
+    for token in (27, 25, 22):
+        place = f".hs-writing [data-i='{token}']"
+        page.evaluate(
+            "(place) => document.querySelector(place).dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))",
+            place,
+        )
+        expect(page.locator(".hs-arcs path[d]").first).to_have_attribute("data-query", str(token))
+    assert page.evaluate("reads") == 0
+
+
+def test_without_such_heads_another_word_is_written(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.get_by_role("button", name="Switch such heads off").click()
+    compare = page.get_by_role("region", name="Compare", exact=True)
+    expect(compare).to_be_visible()
+    written = compare.locator(".hs-pair-text .hs-text")
+    expect(written.first).to_contain_text('"Look at my kite')
+    expect(written.last).to_contain_text(re.compile(r'"Look at my (?!kite)\w+'))
+    expect(compare).to_contain_text("Without 6 heads")
+
+
+def test_why_this_word_is_asked_about_the_word_of_the_arc(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.get_by_role("button", name="Why this word?").click()
+    ask = page.get_by_role("region", name="Ask", exact=True)
+    expect(ask.locator(".hs-plain")).to_contain_text("“·kite” is")
+
+
+@pytest.mark.parametrize("width", [390, 768])
+def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: int) -> None:
+    page = opened(browser, stories, width, 844 if width == 390 else 1024, has_touch=True, is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    prompt = page.get_by_label("Prompt")
+    assert prompt.evaluate("e => parseFloat(getComputedStyle(e).fontSize)") >= 16
+    assert prompt.bounding_box()["width"] >= 0.55 * width
+    model = page.get_by_role("button", name="Model", exact=True).locator("span").first
+    assert model.evaluate("e => e.scrollWidth <= e.clientWidth")
+    if width == 768:
+        return
+    assert page.locator(".hs-grid button").first.bounding_box()["y"] <= 450
+    for control in page.locator(".hs-page button:visible, .hs-page textarea:visible").all():
+        if control.evaluate("e => e.closest('.hs-skip, .hs-open') === null"):
+            assert control.bounding_box()["height"] >= 43.5, control.get_attribute("aria-label")
+    # Above a word, between two lines, a finger means the word.
+    box = page.locator(".hs-writing [data-i='20']").bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] - 2)
+    two_frames(page)
+    expect(page.locator(".hs-arcs path[d]").last).to_have_attribute("data-query", re.compile("^(19|20)$"))
