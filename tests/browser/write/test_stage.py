@@ -48,7 +48,7 @@ def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, *
     page.add_init_script(AT_ONCE)
     page.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
     page.goto(server.url)
-    expect(page.locator(".hs-arcs path[d]").first).to_be_attached()
+    expect(page.locator(".hs-text .hs-arcs path[d]").first).to_be_attached()
     expect(page.locator(".hs-next tbody tr")).to_have_count(5)
     return page
 
@@ -74,7 +74,7 @@ def test_half_of_the_screen_is_gone_until_details_are_asked_for(browser: Any, st
 def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at kite with 98% of its attention.")
-    arc = page.locator(".hs-arcs path[d]").last  # the strongest
+    arc = page.locator(".hs-text .hs-arcs path[d]").last  # the strongest
     query, key = (int(arc.get_attribute(f"data-{name}")) for name in ("query", "key"))
     words = page.locator(".hs-writing .hs-token").all_text_contents()
     assert (words[query], words[key]) == (" my", " kite")
@@ -100,7 +100,7 @@ def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: An
             "(place) => document.querySelector(place).dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))",
             place,
         )
-        expect(page.locator(".hs-arcs path[d]").first).to_have_attribute("data-query", str(token))
+        expect(page.locator(".hs-text .hs-arcs path[d]").first).to_have_attribute("data-query", str(token))
     assert page.evaluate("reads") == 0
 
 
@@ -141,4 +141,4 @@ def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: in
     box = page.locator(".hs-writing [data-i='20']").bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] - 2)
     two_frames(page)
-    expect(page.locator(".hs-arcs path[d]").last).to_have_attribute("data-query", re.compile("^(19|20)$"))
+    expect(page.locator(".hs-text .hs-arcs path[d]").last).to_have_attribute("data-query", re.compile("^(19|20)$"))

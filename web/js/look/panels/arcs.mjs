@@ -11,6 +11,7 @@ import { isStill } from "../../lib/dom.mjs";
 const LEAST = 0.03; // weights below it have no arc
 const MOST = 24; // arcs of a token
 const LANE = 9; // CSS pixels from the margin to the arcs that pass along it
+const SAME_LINE = 4; // CSS pixels by which the middles of two tokens of a line may differ
 const DRAWING = 350; // milliseconds in which an arc draws itself
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -67,12 +68,13 @@ export class TokenPlaces {
     const { element } = this;
     const frame = element.getBoundingClientRect();
     const [x, y] = [clientX - frame.left + element.scrollLeft, clientY - frame.top + element.scrollTop];
+    const boxes = this.measured(words);
+    const above = boxes.map(({ top, bottom }) => Math.abs((top + bottom) / 2 - y));
+    const line = Math.min(...above) + SAME_LINE;
     let [best, least] = [/** @type {number | null} */ (null), Infinity];
-    this.measured(words).forEach(({ left, right, top, bottom }, i) => {
-      const [aside, above] = [Math.max(left - x, x - right, 0), Math.abs((top + bottom) / 2 - y)];
-      // Another line is further away than any token of this one.
-      const distance = aside + 1000 * Math.max(above - (bottom - top) / 2, 0) + above / 1000;
-      if (distance < least) [best, least] = [i, distance];
+    boxes.forEach(({ left, right }, i) => {
+      const aside = Math.max(left - x, x - right, 0);
+      if (above[i] <= line && aside < least) [best, least] = [i, aside];
     });
     return best;
   }

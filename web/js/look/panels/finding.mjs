@@ -1,6 +1,7 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
 import { make } from "../../lib/dom.mjs";
+import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, plainly, unitOf } from "../../lib/words.mjs";
 import { withScale } from "../ask/head_masks.mjs";
@@ -12,6 +13,7 @@ import { copies, roleOf } from "../roles/head_roles.mjs";
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
 export const LOOKS = 0.3; // any other head that gives a word this much looks at it
+const PATIENCE = 3000; // milliseconds that the question waits for what the heads do
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
 
 export class Finding {
@@ -65,6 +67,9 @@ export async function withoutAlike(store) {
   if (!focus || focus.key === null) return null;
   try {
     const weights = await fetcher.query(focus.query);
+    // On a page that has just been opened, what the heads do is not known yet.
+    const rolesCame = new Promise((resolve) => store.on("roles", () => store.roles && resolve(null)));
+    if (!store.roles) await Promise.race([rolesCame, wait(PATIENCE)]);
     if (fetcher !== store.fetcher) return null;
     const heads = headsAlike(store, weights, focus);
     return { heads, mask: withScale(pointer.head_mask, pointer, heads, 0), query: focus.query };
