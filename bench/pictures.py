@@ -1,55 +1,69 @@
-"""The two screenshots in the README: a text that was just written, light and dark, at the step of one of its tokens.
+"""The README's pictures: the page as it opens, light and dark, and its text with the arcs, word by word.
 
 python -m bench.pictures
 """
 
+from io import BytesIO
 from typing import Any
 
-from bench.harness import ROOT, character_checkpoint, chromium, need_browser
+from PIL import Image
+
+from bench.harness import ROOT, chromium, need_browser
 from bench.page import served
 
 FOLDER = ROOT / "bench" / "readme"
-LENGTH, STEP = 240, 196  # tokens to write, and the one that is selected
-MAX_BYTES = 400_000
+CHECKPOINT = ROOT / "checkpoints" / "stories-bpe"
+FIRST_STEP = 20  # the loop begins at this token
+FRAME, LAST_FRAME = 260, 2600  # milliseconds
+MAX_BYTES = {".png": 400_000, ".webp": 1_500_000}
 
 
-def take(page: Any, url: str, theme: str) -> bytes:
-    page.add_init_script("localStorage.setItem('headscope-speed', '0')")  # the text appears at once
+def open_page(browser: Any, url: str, theme: str, **viewport: int) -> Any:
+    page = browser.new_page(viewport=viewport, reduced_motion="reduce")
     page.goto(f"{url}?__theme={theme}")
-    page.wait_for_function("document.querySelector('.hs-number')?.textContent")
-    page.get_by_role("button", name="Settings").click()
-    page.get_by_label("length, as a number").fill(str(LENGTH))
-    page.get_by_label("seed", exact=True).fill("1")
-    page.keyboard.press("Escape")
-    page.get_by_role("button", name="Write", exact=True).click()
-    page.wait_for_selector(".hs-workspace[data-state=done]")
-    page.wait_for_function(f"document.querySelector('.hs-board').dataset.count > {LENGTH}")
-    page.wait_for_selector(".hs-bars table[aria-busy=false] tbody tr:nth-child(20)")
-    page.get_by_role("button", name="L3 H3,").click()
-    page.locator(".hs-writing .hs-token").nth(STEP).click()
-    page.mouse.move(2, 2)
-    page.locator(".hs-bars table[aria-busy=false]").filter(has_text=f"Token {STEP}, after").wait_for()
     page.wait_for_selector(".hs-tag:not(:empty)")  # the roles of the heads are known
-    page.wait_for_selector("[aria-label='Attention weights, L3 H3'] .hs-readout:not([hidden])")
-    page.wait_for_selector(".hs-alternatives:not([hidden])")
-    page.evaluate("document.activeElement.blur()")
+    page.mouse.move(2, 2)
+    settle(page)
+    return page
+
+
+def settle(page: Any) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    return bytes(page.screenshot(full_page=True, animations="disabled"))
+
+
+def replay(page: Any) -> bytes:
+    """A looping WebP of the text's panel, one frame for each token up to the last."""
+    rail, panel = page.get_by_role("slider", name="Step"), page.locator(".hs-writing")
+    last = int(rail.get_attribute("max"))
+    frames = []
+    for step in range(FIRST_STEP, last + 1):
+        rail.fill(str(step))
+        page.wait_for_selector(".hs-bars table[aria-busy=false] tbody tr:nth-child(5)")
+        settle(page)
+        frames.append(Image.open(BytesIO(panel.screenshot(animations="disabled"))).convert("RGB"))
+    file = BytesIO()
+    durations = [FRAME] * (len(frames) - 1) + [LAST_FRAME]
+    frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=80)
+    return file.getvalue()
+
+
+def keep(name: str, picture: bytes) -> None:
+    file = FOLDER / name
+    if len(picture) > MAX_BYTES[file.suffix]:
+        raise SystemExit(f"{name} has {len(picture):,} bytes, more than {MAX_BYTES[file.suffix]:,}")
+    file.write_bytes(picture)
+    print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")
 
 
 def main() -> None:
     path = need_browser()
     FOLDER.mkdir(exist_ok=True)
-    with chromium(path) as browser, served([character_checkpoint()]) as (url, _):
+    with chromium(path) as browser, served([CHECKPOINT]) as (url, _):
         for theme in ("light", "dark"):
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            picture = take(page, url, theme)
+            page = open_page(browser, url, theme, width=1440, height=900)
+            keep(f"{theme}.png", page.screenshot(animations="disabled"))
             page.close()
-            if len(picture) > MAX_BYTES:
-                raise SystemExit(f"the {theme} picture has {len(picture):,} bytes, more than {MAX_BYTES:,}")
-            file = FOLDER / f"{theme}.png"
-            file.write_bytes(picture)
-            print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")
+        keep("replay.webp", replay(open_page(browser, url, "light", width=1180, height=820)))
 
 
 if __name__ == "__main__":
