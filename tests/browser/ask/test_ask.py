@@ -88,7 +88,7 @@ def test_the_list_and_the_grid_say_what_the_model_loses(written: Any, server: Se
         assert all(abs(loss - answer.loss - change) < 0.0011 for change, loss in rows.values())
         assert close_to(in_grid(written), answer.delta) and len(in_grid(written)) == 12
     expect(ask.get_by_text("Computed in float32, as the model is served.")).to_be_visible()
-    expect(ask.get_by_text("What it does not say")).to_be_visible()
+    expect(ask.get_by_text("What this does not show")).to_be_visible()
 
 
 def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) -> None:

@@ -48,7 +48,7 @@ def rows(panel: Any) -> dict[tuple[int, int], str]:
 
 
 def number(shown: str) -> float:
-    return float(shown.replace("−", "-"))
+    return float(shown.replace("−", "-").removesuffix("%"))
 
 
 def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:

@@ -102,7 +102,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("4.8786 (printed, of one batch)")).to_be_visible()
     expect(page.get_by_text("when the input is [18, 47] the target is 56")).to_be_visible()
     # It opens with the lecture's training, at its last step.
-    expect(page.get_by_text("Already trained: the experiment of Andrej Karpathy's lecture")).to_be_visible()
+    expect(page.get_by_text("Already trained: the experiment of Andrej Karpathy’s lecture")).to_be_visible()
     expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10,000")
     expect(page.get_by_text("the loss is 2.4666 on the training part, 2.4854 on the held-out tenth")).to_be_visible()
     chips = page.locator(".hl-chips li")

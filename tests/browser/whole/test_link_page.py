@@ -121,7 +121,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
 
 def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> None:
     ids = server.services.served.models["other"].tokenizer.encode("to be or not")
-    view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1, "heads": "step"}
+    view = {"open": "2.2", "step": 7, "mode": "text", "surprise": 1, "heads": "step", "details": 1}
     page = open_link(browser, server, "other", ids, 5, **LINK_SETTINGS | view)
     opened = page.url
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text("to be or not")

@@ -201,3 +201,17 @@ def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, 
     if not any(role["scores"]["copying"] >= 0.9 for layer in copying for role in layer):
         assert not any("cop" in each for each in said)
     assert "letter" in said[0]
+
+
+@pytest.mark.parametrize("width", [1024, 768])
+def test_the_words_stand_below_the_text_at_any_width(browser: Any, story: Server, width: int) -> None:
+    page = opened(browser, story, {"width": width, "height": 800})
+    page.get_by_role("button", name="Show me").click()
+    for name in STEPS[:3]:
+        expect_step(page, name)
+        card = tour(page).bounding_box()
+        for token in page.locator(".hs-written :is(.hs-query, .hs-key) .hs-word").all():
+            box = token.bounding_box()
+            assert box["y"] + box["height"] <= card["y"]
+        assert card["x"] >= 0 and card["x"] + card["width"] <= width
+        page.keyboard.press("Space")

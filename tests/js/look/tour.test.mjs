@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { wordAt } from "../../../web/js/look/tour.mjs";
+import { wordAt, wordFrom } from "../../../web/js/look/tour.mjs";
 
 const tokensOf = (/** @type {string[]} */ ...texts) => texts.map((text) => ({ text }));
 
@@ -18,4 +18,12 @@ test("what is no word is called by its name", () => {
   assert.equal(wordAt(tokensOf("a", " ", "\n", "b"), 2), "b");
   assert.equal(wordAt(tokensOf("so", " ..."), 1), "...");
   assert.equal(wordAt(tokensOf("so"), 1), "nothing");
+});
+
+test("after the same word, the next one is told", () => {
+  const [one, other] = [tokensOf(" you", "?", "\n", "Mer"), tokensOf(" you", ",", " sir")];
+  assert.equal(wordAt(one, 1), wordAt(other, 1));
+  assert.deepEqual([wordFrom(one, 1), wordFrom(other, 1)], ["Mer", "sir"]);
+  assert.equal(wordFrom(tokensOf("you", "\n", "\n", "M", "e", ":"), 1), "Me");
+  assert.equal(wordFrom(tokensOf("you", "."), 1), "“.”");
 });

@@ -30,13 +30,11 @@ const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
 const KEPT = "headscope-tour";
 const PHONE = "(max-width: 767px)";
 const READING = 4500; // milliseconds that a step stays while the tour runs by itself
-const TRACING = 900; // milliseconds in which the arc draws itself
-const FLYING = 900; // milliseconds in which a row flies into its tile
+const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
 const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
 const MARGIN = 8; // CSS pixels between what a step speaks of and the edge of the window
-const MOST_FLYING = 160; // cells of a row, the strongest
+const MOST_MOVING = 160; // cells of a row, the strongest
 const AFTER = { word: 10, letter: 30 }; // tokens that are written after the texts have parted
-
 const TEXT = ".hs-written .hs-text";
 const OPEN_TILE = ".hs-heads .hs-grid [aria-pressed=true]";
 
@@ -162,7 +160,7 @@ export class Tour {
   }
 
   get #host() {
-    return /** @type {HTMLElement} */ (this.element.parentElement ?? document.body);
+    return this.element.parentElement ?? document.body;
   }
 
   /** @param {boolean} isWatching */
@@ -255,7 +253,7 @@ export class Tour {
     this.#place();
     if (at < PART) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
     store.emit("looks-back");
-    if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), TRACING);
+    if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), MOVING);
     if (at === TILE) this.#fly(query);
   }
 
@@ -357,7 +355,10 @@ export class Tour {
       this.#say("Both are the same: here, these heads made no difference.");
       return;
     }
-    const [withThem, without] = [a, b].map(({ tokens }) => make("b", {}, wordAt(tokens, at)));
+    // After a word that both have written, what follows differs, if only by a sign.
+    const pairs = [wordAt, wordFrom, signAt].map((name) => [a, b].map(({ tokens }) => name(tokens, at)));
+    const different = pairs.find(([one, other]) => one !== other) ?? pairs[0];
+    const [withThem, without] = different.map((word) => make("b", {}, word));
     this.#say("With all heads it wrote ", withThem, "; without these, ", without, ".");
     for (const token of document.querySelectorAll(`.hs-pair-text [data-i="${at}"]`)) toMiddle(token);
   }
@@ -381,7 +382,7 @@ export class Tour {
     const largest = scale.largest(row, 0, query + 1);
     const room = document.querySelector(TEXT)?.getBoundingClientRect();
     const to = canvas.getBoundingClientRect();
-    const keys = [...row.keys()].sort((one, other) => row[other] - row[one]).slice(0, MOST_FLYING);
+    const keys = [...row.keys()].sort((one, other) => row[other] - row[one]).slice(0, MOST_MOVING);
     for (const key of keys) {
       const from = tokenBox(key)?.getBoundingClientRect();
       if (!from?.width || !room || from.top < room.top - 1 || from.bottom > room.bottom + 1) continue;
@@ -391,21 +392,23 @@ export class Tour {
       const [x, y] = [to.left + key * width - from.left, to.top + query * height - from.top];
       const end = `translate(${x}px, ${y}px) scale(${width / from.width}, ${Math.max(height, 2) / from.height})`;
       const moves = { transform: ["none", end] };
-      const delay = (FLYING / 3) * (key / (query + 1));
-      const animation = cell.animate(moves, { duration: FLYING, delay, easing: "ease-in-out", fill: "both" });
+      const delay = (MOVING / 3) * (key / (query + 1));
+      const animation = cell.animate(moves, { duration: MOVING, delay, easing: "ease-in-out", fill: "both" });
       animation.onfinish = () => cell.remove();
       this.#host.append(cell);
       this.#added.push(cell);
     }
-    mark.animate({ opacity: [0, 1] }, { duration: 200, delay: FLYING, fill: "backwards" });
+    mark.animate({ opacity: [0, 1] }, { duration: 200, delay: MOVING, fill: "backwards" });
   }
 
   /** Where the words stand on wider screens: over the sentence of the text or, with two texts, below them. */
   #place() {
     if (!this.isOpen || matchMedia(PHONE).matches) return;
-    const anchor = document.querySelector(".hs-compare-grid, .hs-finding");
-    const { left = 20, width = 600, ...box } = anchor?.getBoundingClientRect().toJSON() ?? {};
-    const top = anchor?.matches(".hs-finding") ? box.top : (box.bottom ?? 70) + MARGIN;
+    const grid = document.querySelector(".hs-compare-grid")?.getBoundingClientRect();
+    const sentence = document.querySelector(".hs-finding > p")?.getBoundingClientRect();
+    const { left = 20, width = 600 } =
+      grid ?? document.querySelector(TEXT)?.parentElement?.getBoundingClientRect() ?? {};
+    const top = grid ? grid.bottom + MARGIN : (sentence?.top ?? 70);
     const lowest = innerHeight - this.element.offsetHeight - MARGIN;
     this.element.style.setProperty("--left", `${left}px`);
     this.element.style.setProperty("--top", `${Math.max(Math.min(top, lowest), MARGIN)}px`);
@@ -434,10 +437,8 @@ export class Tour {
 }
 
 /** The part of a token that is coloured. @param {number} position */
-function tokenBox(position) {
-  const token = document.querySelector(`${TEXT} [data-i="${position}"]`);
-  return token?.querySelector(".hs-word") ?? token;
-}
+const tokenBox = (position) =>
+  document.querySelector(`${TEXT} [data-i="${position}"] .hs-word, ${TEXT} [data-i="${position}"]:not(.hs-spaced)`);
 
 /** Why the tour cannot begin yet, or "". @param {Store} store */
 function missingIn(store) {
@@ -487,4 +488,13 @@ export function wordAt(tokens, at) {
   while (first > 0 && first < texts.length && !/^\s/.test(texts[first]) && !/\s$/.test(texts[first - 1])) first--;
   const [start] = texts.slice(first).join("").trimStart().split(/\s/, 1);
   return start.replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "") || plainly(texts[at] ?? "");
+}
+
+/** @param {readonly Token[]} tokens @param {number} at */
+const signAt = (tokens, at) => `“${plainly(tokens[at]?.text ?? "")}”`;
+
+/** The first word from a token on. @param {readonly Token[]} tokens @param {number} at */
+export function wordFrom(tokens, at) {
+  const rest = tokens.slice(at).map(({ text }) => text);
+  return /[\p{L}\p{N}]+/u.exec(rest.join(""))?.[0] ?? signAt(tokens, at);
 }
