@@ -46,7 +46,7 @@ def test_gradio_events_carry_the_texts(
     with page.expect_response(re.compile("/stop$")):
         stop_button(page).click()
     gate.release()
-    expect(page.get_by_text("stopped after 5 tokens")).to_be_visible()
+    expect(page.get_by_text("stopped after 4 tokens")).to_be_visible()
     check_number(page, loaded)
     gate.release(1_000)
     write(page, "But hard")
