@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from helpers.serve_once import ROOT
 
@@ -20,3 +21,10 @@ def test_a_picture_is_small_and_wide(picture: str) -> None:
     content = (ROOT / picture).read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n" and len(content) < 400_000
     assert struct.unpack(">I", content[16:20]) == (1440,)
+
+
+def test_the_replay_loops_and_is_small() -> None:
+    file = ROOT / "bench" / "readme" / "replay.webp"
+    with Image.open(file) as picture:
+        assert picture.n_frames > 10 and picture.info["loop"] == 0
+    assert file.stat().st_size < 1_500_000
