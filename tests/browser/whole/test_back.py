@@ -25,7 +25,7 @@ def test_back_closes_what_was_opened_last(page: Any, server: Server) -> None:
     questions = panel.locator("ul button")
     questions.first.click()
     expect(questions.first).to_be_hidden()
-    page.wait_for_function("(n) => history.length === n + 4", arg=began)
+    page.wait_for_function("(n) => history.length === Math.min(n + 4, 50)", arg=began)  # browsers keep 50 entries
     go_back(page)
     expect(questions.first).to_be_visible()
     go_back(page)
