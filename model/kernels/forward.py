@@ -214,7 +214,8 @@ def attention(shape, weights, memory, layer, thread, n_threads):
     n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
     recorded = carray(address_of(job[RECORDED]), shape.n_layer * H * n_recorded * n_keys)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
-    scores, context, key = memory.scores[thread], memory.context[thread], memory.key[thread][:D]
+    scores, context, scale = memory.scores[thread], memory.context[thread], weights.attention_scales[layer]
+    changed = shape.has_qk_norm or shape.n_rotated > 0
     for h in range(thread, H, n_threads):
         # Threads whose heads share a key and a value all write it, with the same bits, and need not wait for another.
         shared = h * K // H
@@ -222,11 +223,13 @@ def attention(shape, weights, memory, layer, thread, n_threads):
             position = rows[row, POSITION]
             head = (layer * shape.n_slots + rows[row, SLOT]) * K + shared
             query = row * wide + h * D
-            scaled(qkv[row * wide + (H + shared) * D :][:D], ONE, key)
-            place(shape, weights, layer, 0, position, qkv[query:][:D])
-            place(shape, weights, layer, 1, position, key)
+            key = qkv[row * wide + (H + shared) * D :][:D]
+            if changed:
+                place(shape, weights, layer, 0, position, qkv[query:][:D])
+                scaled(key, ONE, memory.key[thread])
+                key = memory.key[thread][:D]
+                place(shape, weights, layer, 1, position, key)
             remember(shape, head, position, key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
-            scale = weights.attention_scales[layer]
             attend(shape, head, position + 1, scale, Rows(qkv, query, 0), zeros, memory, scores, context)
             factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
             scaled(context[:D], factor, memory.contexts[(row * H + h) * D :])
