@@ -23,7 +23,10 @@ from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers
 from .serving.workers import Workers
-from .settings import LEARN_WORKERS, PAGE_WORKERS, Limits, Settings, check_address
+from .settings import Limits, Settings, check_address
+
+PAGE_WORKERS = 2  # texts read again at the same time, to give the page exact weights and logits
+LEARN_WORKERS = 2  # lessons computed at the same time
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Every flag and environment variable, and the fixed limits of the server."""
+"""Every flag and environment variable, and the fixed limits that several parts of the server share."""
 
 import argparse
 import re
@@ -19,74 +19,20 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MAX_RUN_ID = 64  # characters
-MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
+UPDATE_SECONDS = 0.2  # between updates of a text being written; each takes time away from writing
+UPLOAD_SECONDS = 60  # for a text to train on
+
+# Caches, shared by all visitors. A part of the memory budget is reserved for them.
+MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
+MAX_RUN_PASS_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
+MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
+MAX_ASK_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
+MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
+KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
 
 
 def limit(default: int, text: str, least: int = 1) -> Any:
     return field(default=default, metadata={"text": text, "least": least})
-
-
-# Caches, shared by all visitors.
-MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
-MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
-MAX_RECENT_LOGITS_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
-MAX_LOGITS = 65_536  # numbers in a response with the logits of several tokens
-MAX_RUN_PASS_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
-MAX_CACHED_RUNS = 1_000
-MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
-MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
-MAX_ASK_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
-MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
-# The part of the memory budget that is reserved for caches.
-KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
-MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
-PAGE_WORKERS = 2  # texts read again at the same time, to give the page exact weights and logits
-MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
-
-# The Learn tab: small limits, because it must not slow down writing.
-MAX_SENTENCE_CHARACTERS = 4_000
-MAX_TRAINING_TEXT_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
-LEARN_WORKERS = 2  # lessons computed at the same time
-MAX_WAITING_BIGRAMS = 8
-MAX_BIGRAMS = 2  # trained at the same time
-MAX_BIGRAM_STEPS = 10_000
-MAX_ALPHABET = 256  # different characters in a bigram model's text: its table has the square of their number
-BIGRAM_TEXTS = 8  # texts written at once for a bigram model to learn from
-BIGRAM_CHARACTERS = 2_000  # in all of these texts together
-
-# Training a GPT on the page.
-MIN_TRAINING_CHARACTERS = 1_000  # of a text to learn from
-MAX_TRAINING_ALPHABET = 4_096  # different characters in it
-TRAINING_CHARACTERS = 200_000  # of a training text that a served model writes
-MAX_UPLOADS = 4  # texts that are received at the same time
-UPLOAD_SECONDS = 60
-LEAVING_SECONDS = 15  # for which a training continues while no page watches it: a reload takes less
-KEPT_SECONDS = 600  # for which a trained model is kept after its page was closed
-MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest is removed first
-
-# Connections and requests.
-STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing
-MAX_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
-FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that no client reads is dropped
-RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
-
-# How the page behaves.
-UPDATE_SECONDS = 0.2  # between updates of a text being written; each takes time away from writing
-TEXT_SECONDS = 0.05  # between pieces of a text sent to the page; slower tokens are sent as they come
-EVENT_SECONDS = 0.015  # between events of a stream under /v1; faster tokens are sent together
-QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is checked a thousand times a second
-WHOLE_SECONDS = 0.1  # between checks of texts that are sent whole when they end
-OPENS_ON = "stories-bpe"  # the model that the page opens on where it is served, else on the first one
-OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
-MIN_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
-MAX_OPENING_BYTES = 10_000  # of a declared opening
-MAX_LABEL = 24  # characters
-MAX_FIRST_SCREEN_BYTES = 2_000_000  # of the first screen that a checkpoint keeps
-MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
-OPENING_SEED = 1
-OPENING_TEMPERATURE = 0.8
-OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows is used, or can read
-KNOWN_PROMPT = 2.5  # nats per character up to which a model counts as knowing a prompt; text like its own takes about 1
 
 
 @dataclass(frozen=True, kw_only=True)

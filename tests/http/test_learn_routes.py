@@ -13,8 +13,10 @@ import pytest
 from helpers.files import ROOT
 from helpers.server import Server
 from model import ladder
-from web import settings
 from web.assets import FILES, FOLDER, URL
+from web.learn.bigram import MAX_ALPHABET
+from web.learn.lesson_request import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
+from web.learn.routes import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from web.learn.source_code import COMPILED, SHOWN
 
 
@@ -30,7 +32,7 @@ def train(server: Server, **body: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("lesson", SHOWN)
 def test_the_longest_sentence(server: Server, lesson: str) -> None:
-    most = settings.MAX_SENTENCE_CHARACTERS
+    most = MAX_SENTENCE_CHARACTERS
     assert post(server, lesson, sentence="a" * most).status_code == 200
     refused = post(server, lesson, sentence="a" * (most + 1))
     assert refused.status_code == 400
@@ -39,19 +41,19 @@ def test_the_longest_sentence(server: Server, lesson: str) -> None:
 
 @pytest.mark.parametrize("lesson", ["tokens", "bigram"])
 def test_the_longest_text_to_learn_from(server: Server, lesson: str) -> None:
-    most = settings.MAX_TRAINING_TEXT_CHARACTERS
+    most = MAX_TRAINING_TEXT_CHARACTERS
     assert post(server, lesson, training_text="ab " * (most // 3), steps=1).status_code == 200
     refused = post(server, lesson, training_text="a" * (most + 1))
     assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
 
 
 def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
-    alphabet = "".join(map(chr, range(300, 300 + settings.MAX_ALPHABET)))
+    alphabet = "".join(map(chr, range(300, 300 + MAX_ALPHABET)))
     assert train(server, training_text=alphabet, steps=1)[-1]["stage"] == "after"
     for text, problem in ((alphabet + "a", "The text has 257 different"), ("a", "type at least two characters.")):
         assert problem in post(server, "bigram", training_text=text).json()["detail"]
     assert train(server, training_text="ab", steps=1)[0]["floor"] == 0
-    assert post(server, "bigram", training_text="ab", steps=settings.MAX_BIGRAM_STEPS + 1).status_code == 422
+    assert post(server, "bigram", training_text="ab", steps=MAX_BIGRAM_STEPS + 1).status_code == 422
     refused = post(server, "bigram", training_text="", model="nobody")
     assert refused.json()["detail"].startswith("There is no model 'nobody'")
 
@@ -87,8 +89,8 @@ def test_the_model_writes_what_is_learned(server: Server) -> None:
 
 
 def test_whoever_leaves_ends_the_training(server: Server) -> None:
-    body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
-    for _ in range(settings.MAX_BIGRAMS + 1):  # more than fit into the queue
+    body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": MAX_BIGRAM_STEPS}
+    for _ in range(MAX_BIGRAMS + 1):  # more than fit into the queue
         with httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60) as response:
             assert response.status_code == 200
             assert json.loads(next(response.iter_lines()))["stage"] == "before"
@@ -148,11 +150,11 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
 def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
     with ExitStack() as trainings:
         lines: list[Iterator[str]] = []  # a forgotten one would be closed
-        body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": settings.MAX_BIGRAM_STEPS}
-        for i in range(settings.MAX_BIGRAMS + settings.MAX_WAITING_BIGRAMS):
+        body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": MAX_BIGRAM_STEPS}
+        for i in range(MAX_BIGRAMS + MAX_WAITING_BIGRAMS):
             stream = httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60)
             lines.append(trainings.enter_context(stream).iter_lines())
-            if i < settings.MAX_BIGRAMS:
+            if i < MAX_BIGRAMS:
                 next(lines[-1])
         refused = post(server, "bigram", **body)
         assert refused.status_code == 429 and int(refused.headers["retry-after"]) > 0

@@ -19,8 +19,10 @@ from model.errors import Busy
 
 from ..client import client_of, headers_for
 from ..serving.workers import Workers
-from ..settings import MAX_MCP_CALLS, Limits, Settings
+from ..settings import Limits, Settings
 from .errors import as_api_error
+
+MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
 
 MAX_TOOL_ANSWER_BYTES = 8_192  # a language model has to read all of them
 WHOLE = "whole"

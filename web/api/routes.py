@@ -22,7 +22,6 @@ from ..serving.attention_answer import AttentionAnswer
 from ..serving.inputs import find_model, parse_ids
 from ..serving.remote_engine import EngineLost
 from ..serving.server_sent_events import EVENT_STREAM
-from ..settings import EVENT_SECONDS, WHOLE_SECONDS
 from . import openapi
 from .chat import answer_conversation
 from .completions import Completion
@@ -42,6 +41,9 @@ from .schema import (
 )
 from .streaming import LEFT, Stream, then, unless_client_leaves
 from .tokens import detokenize, tokenize
+
+EVENT_SECONDS = 0.015  # between events of a stream under /v1; faster tokens are sent together
+WHOLE_SECONDS = 0.1  # between checks of texts that are sent whole when they end
 
 # Names in the metrics.
 COMPLETIONS = "/v1/completions"

@@ -21,8 +21,7 @@ from model.lens.passages import (
 )
 from model.lens.progress import Progress, part
 
-from ..settings import MAX_LONG_TEXT_BYTES
-from .question import MODEL, BodyLimit, LongTextField, ModelAnswer, Question
+from .question import MAX_LONG_TEXT_BYTES, MODEL, BodyLimit, LongTextField, ModelAnswer, Question
 from .service import Answer, Inquiry
 
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.

@@ -17,8 +17,10 @@ from model.lens.progress import Progress
 from model.lens.text_pass import heads_by_layer
 
 from ..serving.inputs import parse_ids
-from ..settings import MAX_LONG_TEXT_BYTES, Limits
+from ..settings import Limits
 from .service import Answer, Ask, Inquiry, PendingAnswer
+
+MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 
 PerHead = list[list[float]]  # [layer][head]
 REQUIRED: Any = object()  # in place of a default

@@ -1,7 +1,7 @@
 """Closes stalled connections and limits how many are open.
 
 uvicorn has a timeout only between requests. Here, a client that opens a connection and sends nothing, stops in the
-middle of a request, or does not read its response is dropped about a second after ``settings.STALL_SECONDS``.
+middle of a request, or does not read its response is dropped about a second after ``STALL_SECONDS``.
 """
 
 import asyncio
@@ -17,8 +17,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..client import client_at, client_in, set_client_address
 from ..serving.budget import Budget
-from ..settings import MAX_BODY_SECONDS, RESERVED_DESCRIPTORS, STALL_SECONDS
+from ..settings import UPLOAD_SECONDS
 from .bodies import DROP
+
+STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing
+MAX_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
+RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
 
 log = logging.getLogger(__name__)
 

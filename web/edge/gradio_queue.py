@@ -29,8 +29,10 @@ from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import NoRoom
 from ..serving.uncollected_answers import UncollectedAnswers
-from ..settings import FOLLOWED_SECONDS, MAX_RUN_ID, Limits
+from ..settings import MAX_RUN_ID, Limits
 from .bodies import GRADIO, read_body, replay
+
+FOLLOWED_SECONDS = 10.0  # after which an event in Gradio's queue that no client reads is dropped
 
 log = logging.getLogger(__name__)
 

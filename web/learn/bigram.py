@@ -18,9 +18,19 @@ from model.tokenizer import CharTokenizer
 from ..serving.engines import Engines
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
-from ..settings import BIGRAM_CHARACTERS, BIGRAM_TEXTS, MAX_ALPHABET, MAX_TRAINING_TEXT_CHARACTERS, UPDATE_SECONDS
-from .lesson_request import BigramRequest, LessonRequest, check_sentence, check_training_text
+from ..settings import UPDATE_SECONDS
+from .lesson_request import (
+    MAX_TRAINING_TEXT_CHARACTERS,
+    BigramRequest,
+    LessonRequest,
+    check_sentence,
+    check_training_text,
+)
 from .tokens_and_windows import SHOWN_TOKENS
+
+MAX_ALPHABET = 256  # different characters in a bigram model's text: its table has the square of their number
+BIGRAM_TEXTS = 8  # texts written at once for a bigram model to learn from
+BIGRAM_CHARACTERS = 2_000  # in all of these texts together
 
 FILE = Path(__file__).with_name("bigram_lecture.json")
 WRITER = "shakespeare-char"

@@ -9,7 +9,10 @@ from model import InputError
 
 from ..serving.body_types import Unicode
 from ..serving.inputs import check_length
-from ..settings import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
+
+MAX_SENTENCE_CHARACTERS = 4_000
+MAX_TRAINING_TEXT_CHARACTERS = 40_000  # of a text from which a word list, merges or a bigram model is made
+MAX_BIGRAM_STEPS = 10_000
 
 SHOWN_WORDS = 10  # with more, the numbers in a picture would be too small to read
 MAX_VALUE = 10  # largest absolute value of a number that the visitor may change

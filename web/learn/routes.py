@@ -19,8 +19,10 @@ from ..client import client_of
 from ..services import Services
 from ..serving.remote_engine import EngineLost
 from ..serving.workers import Workers
-from ..settings import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from .lesson_request import BigramRequest, LessonRequest
+
+MAX_WAITING_BIGRAMS = 8
+MAX_BIGRAMS = 2  # trained at the same time
 
 log = logging.getLogger(__name__)
 

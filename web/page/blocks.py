@@ -20,13 +20,17 @@ from ..api.gradio_endpoints import add_endpoints
 from ..assets import URL
 from ..client import client_of
 from ..services import Services
-from ..settings import MAX_QUEUED, MAX_RUN_ID, MAX_SESSIONS, QUEUE_SECONDS
+from ..settings import MAX_RUN_ID
 from ..training.routes import add_train_endpoint
 from ..training.trainings import Trainings
 from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
 from .use import use_section
 from .writer import PageWriter, parse_page_text
+
+MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
+QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is checked a thousand times a second
+MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the page ...</p></div>'
 START = f"""

@@ -16,8 +16,7 @@ from model import CheckpointError, LoadedModel, PromptError
 from model.lens.head_roles import copying_scores, sampled_tokens
 from model.lens.opening import CopiedToken, copied_tokens
 
-from ..runs.openings import DECLARED, DeclaredOpening, opening_prompt
-from ..settings import MAX_LABEL, OPENING_TEMPERATURE
+from ..runs.openings import DECLARED, MAX_LABEL, OPENING_TEMPERATURE, DeclaredOpening, opening_prompt
 
 LEAST_PROBABILITY = 0.5  # of the token that is copied
 SHOWN = 12

@@ -30,11 +30,14 @@ from ..assets import FILES, FOLDER, URL
 from ..runs.frame import encode_frame
 from ..runs.openings import FIRST_SCREEN
 from ..services import Services, make_services
-from ..settings import MAX_FIRST_SCREEN_BYTES, MAX_FIRST_VOCABULARY, Settings
+from ..settings import Settings
 from .controls import CONTROLS
 from .link import TEXT
 from .model_list import model_list
 from .pointer import opening_pointer
+
+MAX_FIRST_SCREEN_BYTES = 2_000_000  # of the first screen that a checkpoint keeps
+MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
 
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
 LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened

@@ -17,8 +17,10 @@ from ..serving.generation import Generation
 from ..serving.inputs import parse_index, parse_options, parse_request, settings_of, whole
 from ..serving.remote_engine import EngineLost
 from ..serving.served_models import ServedModels
-from ..settings import MAX_RUN_ID, TEXT_SECONDS
+from ..settings import MAX_RUN_ID
 from .pointer import pointer
+
+TEXT_SECONDS = 0.05  # between pieces of a text sent to the page; slower tokens are sent as they come
 
 log = logging.getLogger(__name__)
 

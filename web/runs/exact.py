@@ -11,8 +11,10 @@ from model.lens.pictures import NotInText, last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
-from ..settings import MAX_LOGITS, MAX_RUN_PASS_BYTES
+from ..settings import MAX_RUN_PASS_BYTES
 from .run import Run
+
+MAX_LOGITS = 65_536  # numbers in a response with the logits of several tokens
 
 Key = tuple[str, LoadedModel]  # the id of a run, and its model
 

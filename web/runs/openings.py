@@ -23,19 +23,18 @@ from model.lens.text_pass import TextPass
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import settings_of
 from ..serving.served_models import ServedModels
-from ..settings import (
-    KNOWN_PROMPT,
-    MAX_LABEL,
-    MAX_OPENING_BYTES,
-    MIN_OPENING_TOKENS,
-    OPENING_PROMPTS,
-    OPENING_SEED,
-    OPENING_TEMPERATURE,
-    OPENING_TOKENS,
-    OPENS_ON,
-)
 from .run import Run
 from .store import Runs
+
+OPENS_ON = "stories-bpe"  # the model that the page opens on where it is served, else on the first one
+OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
+MIN_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
+MAX_OPENING_BYTES = 10_000  # of a declared opening
+MAX_LABEL = 24  # characters
+OPENING_SEED = 1
+OPENING_TEMPERATURE = 0.8
+OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows is used, or can read
+KNOWN_PROMPT = 2.5  # nats per character up to which a model counts as knowing a prompt; text like its own takes about 1
 
 DECLARED = "opening.json"
 FIRST_SCREEN = "first_screen.json"  # what the page draws of it before the model is loaded (web/page/first_screen.py)

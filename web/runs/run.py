@@ -13,7 +13,10 @@ from model.lens.recording import Recording, triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 
-from ..settings import MAX_RECENT_LOGITS_BYTES, MAX_RUN_BYTES, UPDATE_SECONDS
+from ..settings import UPDATE_SECONDS
+
+MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
+MAX_RECENT_LOGITS_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
 
 MIN_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
 

@@ -13,9 +13,11 @@ from model import LoadedModel, Step
 from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
 
 from ..bounded_cache import BoundedCache
-from ..settings import MAX_CACHED_BYTES, MAX_CACHED_RUNS
+from ..settings import MAX_CACHED_BYTES
 from .exact import ExactNumbers
 from .run import Run
+
+MAX_CACHED_RUNS = 1_000
 
 
 class Runs:

@@ -21,8 +21,9 @@ from model.errors import Busy, Closed
 
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
-from ..settings import MAX_UPLOADS, TRAINING_CHARACTERS, UPLOAD_SECONDS
+from ..settings import UPLOAD_SECONDS
 from .training_request import (
+    TRAINING_CHARACTERS,
     TrainingRequest,
     describe_sizes,
     parse_size,
@@ -32,6 +33,8 @@ from .training_request import (
 )
 from .trainings import AlreadyTraining, Training, Trainings
 from .visitor_cookie import COOKIE, give_cookie, new_visitor
+
+MAX_UPLOADS = 4  # texts that are received at the same time
 
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."

@@ -8,7 +8,11 @@ from model.errors import counted, shorten
 
 from ..serving.inputs import UnknownModel
 from ..serving.served_models import ServedModels
-from ..settings import MAX_TRAINING_ALPHABET, MIN_TRAINING_CHARACTERS, TRAINING_CHARACTERS, Limits
+from ..settings import Limits
+
+MIN_TRAINING_CHARACTERS = 1_000  # of a text to learn from
+MAX_TRAINING_ALPHABET = 4_096  # different characters in it
+TRAINING_CHARACTERS = 200_000  # of a training text that a served model writes
 
 TYPICAL_ALPHABET = 65  # different characters in an English text, to estimate the number of weights
 

@@ -19,9 +19,12 @@ from model.errors import Busy, Closed
 
 from ..gauges import TrainingGauges
 from ..services import Services
-from ..settings import KEPT_SECONDS, LEAVING_SECONDS, MAX_KEPT_TRAININGS
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
+
+LEAVING_SECONDS = 15  # for which a training continues while no page watches it: a reload takes less
+KEPT_SECONDS = 600  # for which a trained model is kept after its page was closed
+MAX_KEPT_TRAININGS = 32  # the one whose visitor has been away longest is removed first
 
 log = logging.getLogger(__name__)
 

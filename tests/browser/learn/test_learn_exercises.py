@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from helpers.learn_page import move, number, numbers, open_rung, settle
 from helpers.page import show_page
-from web.settings import MAX_TRAINING_TEXT_CHARACTERS
+from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
 TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 

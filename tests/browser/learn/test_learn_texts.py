@@ -16,7 +16,7 @@ from helpers.texts import Texts
 from model import ladder
 from model.ladder.terms import seeded
 from model.ladder.text import split_words
-from web.settings import MAX_TRAINING_TEXT_CHARACTERS
+from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
 TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 

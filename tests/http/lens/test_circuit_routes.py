@@ -18,7 +18,7 @@ from model.lens.passages import PATTERNS, firing, mark_tokens, shared
 from model.lens.patching import DIRECTIONS, patching
 from model.lens.paths import cut_paths, role_cuts
 from model.lens.text_pass import TextPass
-from web.settings import MAX_LONG_TEXT_BYTES
+from web.ask.question import MAX_LONG_TEXT_BYTES
 
 CLEAN, CORRUPTED = "so it is", "so he is"
 PATCH = {"corrupted": CORRUPTED, "answer": "a", "wrong": "b"}

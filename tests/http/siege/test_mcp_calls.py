@@ -14,8 +14,9 @@ from helpers.gate import GatedEngine
 from helpers.runs import written
 from helpers.server import Server, start
 from helpers.siege.watch import until
+from web.api.mcp import MAX_MCP_CALLS
 from web.client import FORWARDED
-from web.settings import MAX_MCP_CALLS, Limits
+from web.settings import Limits
 
 pytest.importorskip("mcp")
 CROWD = 60  # more than the threads that the framework has for plain functions

@@ -13,9 +13,9 @@ from helpers.gate import PATIENCE
 from helpers.runs import written
 from helpers.server import Server
 from helpers.siege.watch import until
-from web.services import Services
+from web.services import LEARN_WORKERS, PAGE_WORKERS, Services
 from web.serving.workers import Workers
-from web.settings import LEARN_WORKERS, PAGE_WORKERS, Limits
+from web.settings import Limits
 
 WAITING = 3
 CROWD = 40  # as many as the threads that the framework has for plain functions

@@ -15,9 +15,17 @@ from helpers.serve_once import ROOT
 from model import load
 from model.lens.opening import MAX_CERTAINTY, MIN_REAL, copied_tokens, cut_at_open_choice
 from web.page.find_opening import main
-from web.runs.openings import DECLARED, Openings, opening_prompt, read_declared, write_declared
+from web.runs.openings import (
+    DECLARED,
+    OPENING_PROMPTS,
+    OPENING_TOKENS,
+    OPENS_ON,
+    Openings,
+    opening_prompt,
+    read_declared,
+    write_declared,
+)
 from web.services import Services
-from web.settings import OPENING_PROMPTS, OPENING_TOKENS, OPENS_ON
 
 
 def test_an_opening_of_what_the_model_knows(services: Services) -> None:
