@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sized
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from .ask.service import Ask
+from .ask.inquiry import Ask
 from .runs.store import Runs
 from .serving.engines import Engines
 

@@ -9,7 +9,7 @@ from model.checkpoint.load import choose_device
 from model.serving.choose_reader import choose_reader
 
 from .ask.head_roles import prepare_roles
-from .ask.service import Ask
+from .ask.inquiry import Ask
 from .gauges import Gauges
 from .process_memory import keep_all_objects, trim_heap
 from .prometheus import Metrics

@@ -14,8 +14,8 @@ from typing_extensions import TypeAliasType
 
 from model import InputError
 
+from ..ask.inquiry import Inquiry, PendingAnswer
 from ..ask.question import REQUIRED, Field, ModelField, Question, TextField
-from ..ask.service import Inquiry, PendingAnswer
 from ..ask.table import QUESTIONS
 from ..client import client_of
 from ..services import Services

@@ -7,9 +7,9 @@ from pydantic import Field as Described
 from model.lens.attribution import attribution
 from model.lens.progress import Progress
 
+from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable, named, position_of, token_of
 from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
-from .service import Answer, Inquiry
 
 LIKELIEST = "likeliest"  # a value of `against`: the most probable token other than `token`
 

@@ -8,8 +8,8 @@ from model.lens.composition import DRAWS, SEED, WAYS, composition
 from model.lens.progress import Progress
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .question import MODEL, Field, ModelAnswer, Question
-from .service import Answer, Inquiry
 
 
 class BaselineScores(BaseModel):

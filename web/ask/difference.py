@@ -7,8 +7,8 @@ from pydantic import Field as Described
 from model.lens.difference import attention_difference
 from model.lens.progress import Progress
 
+from .inquiry import Answer, Inquiry
 from .question import HEAD_MASK, MODEL, PROMPT, ModelField, NamedToken, PerHead, Question, TextAnswer, TextField
-from .service import Answer, Inquiry
 
 
 class DifferenceAnswer(TextAnswer):

@@ -28,8 +28,8 @@ from model.lens.head_roles import (
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
+from .inquiry import Answer, Ask, Inquiry
 from .question import MODEL, ModelAnswer, Question
-from .service import Answer, Ask, Inquiry
 from .turns import lower_priority
 
 VERSION = 2  # of the definitions of the scores; incremented whenever one changes

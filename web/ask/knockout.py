@@ -9,8 +9,8 @@ from model.lens.knockout import check_two_tokens, knockout, removal
 from model.lens.progress import Progress
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
-from .service import Answer, Inquiry
 
 METHOD = Field(
     "method",

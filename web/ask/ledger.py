@@ -9,9 +9,9 @@ from model.lens.ledger import ledger
 from model.lens.progress import Progress
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .prediction import TOKEN, named, position_of, token_of
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, Question, TextAnswer
-from .service import Answer, Inquiry
 
 
 class LedgerErrors(BaseModel):

@@ -7,8 +7,8 @@ from model.lens.logit_lens import logit_lens
 from model.lens.progress import Progress
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .question import HEAD_MASK, MODEL, PROMPT, Field, ProbableToken, Question, TextAnswer
-from .service import Answer, Inquiry
 
 MAX_TOP = 20
 

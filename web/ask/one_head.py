@@ -6,9 +6,9 @@ from pydantic import Field as Described
 from model.lens.one_head import head_measures
 from model.lens.progress import Progress
 
+from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, named, position_of, token_of
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
-from .service import Answer, Inquiry
 
 
 class KeyMeasures(NamedToken):

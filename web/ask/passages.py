@@ -21,8 +21,8 @@ from model.lens.passages import (
 )
 from model.lens.progress import Progress, part
 
+from .inquiry import Answer, Inquiry
 from .question import MAX_LONG_TEXT_BYTES, MODEL, BodyLimit, LongTextField, ModelAnswer, Question
-from .service import Answer, Inquiry
 
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
 LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)

@@ -11,6 +11,7 @@ from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .question import (
     HEAD_MASK,
     MODEL,
@@ -24,7 +25,6 @@ from .question import (
     TextField,
     TokenField,
 )
-from .service import Answer, Inquiry
 
 
 class Patched(BaseModel):

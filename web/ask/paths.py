@@ -12,8 +12,8 @@ from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
 
 from ..settings import Limits
+from .inquiry import Answer, Inquiry
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, ModelAnswer, PerHead, Question, TextAnswer
-from .service import Answer, Inquiry
 
 PerWay = dict[Literal["q", "k", "v"], PerHead]
 

@@ -6,8 +6,8 @@ from pydantic import Field as Described
 
 from model.lens.attribution import logits_at
 
+from .inquiry import Inquiry
 from .question import Field, NamedToken, TextAnswer
-from .service import Inquiry
 
 ALTERNATIVES = 6  # the number of most probable tokens in an answer, which a client may ask about next
 

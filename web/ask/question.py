@@ -18,7 +18,7 @@ from model.lens.text_pass import heads_by_layer
 
 from ..serving.inputs import parse_ids
 from ..settings import Limits
-from .service import Answer, Ask, Inquiry, PendingAnswer
+from .inquiry import Answer, Ask, Inquiry, PendingAnswer
 
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 

@@ -17,7 +17,7 @@ from model.gpt import GPT
 from model.lens.float32 import float32_bytes, in_float32
 from web.ask import disk_cache as module
 from web.ask.disk_cache import DiskCache
-from web.ask.service import Ask
+from web.ask.inquiry import Ask
 from web.prometheus import Metrics
 from web.serving.budget import MEGABYTE, NoRoom
 from web.settings import Limits

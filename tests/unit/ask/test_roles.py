@@ -12,7 +12,7 @@ from model import InputError, LoadedModel
 from model.lens.head_roles import LOOKS, role_scores
 from web.ask import head_roles as roles_module
 from web.ask.head_roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
-from web.ask.service import Ask
+from web.ask.inquiry import Ask
 from web.prometheus import Metrics
 from web.settings import Limits, default_cache
 

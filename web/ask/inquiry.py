@@ -1,4 +1,4 @@
-"""The service behind Ask: inquiries, their computations, and the caches of answers and passes."""
+"""Inquiries of Ask: their computation, and the caches of answers and passes."""
 
 import asyncio
 import hashlib
