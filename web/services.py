@@ -17,8 +17,8 @@ from .runs.openings import Openings
 from .runs.store import Runs
 from .serving.budget import Budget, budget_for
 from .serving.chat_templates import Templates
+from .serving.engine_addresses import parse_addresses
 from .serving.engines import Engines
-from .serving.remote_engine import parse_addresses
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers

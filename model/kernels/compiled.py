@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ..gpt import GPT
 from .forward import (
+    ACTIVATIONS,
     DONE,
     IS_MASKED,
     IS_WANTED,
@@ -67,7 +68,7 @@ class CompiledGPT:
             context_length=T,
             n_slots=n_slots,
             n_rotated=0 if config.rotary is None else config.rotary.n_dim,
-            activation=("gelu_new", "gelu", "silu").index(config.activation_function),
+            activation=ACTIVATIONS[config.activation_function],
             is_gated=config.gated_mlp,
             is_parallel=config.parallel,
             is_rms=config.norm == "RMSNorm",

@@ -34,6 +34,9 @@ from .panels import WIDTH, Integers, Matrix, Rows, inputs_for, multiply
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
 OUTPUT_HEAD, ZEROS = np.int64(0), np.int64(1)  # the matrices after those of the last layer
 SET, ADD = np.bool_(False), np.bool_(True)  # whether a product overwrites its output or adds to it
+BEFORE_ATTENTION, BEFORE_MLP = np.int64(0), np.int64(2)  # the norms of a layer: gain, followed by shift
+FINAL = np.int64(0)  # the norm after the last layer
+QUERY, KEY = np.int64(0), np.int64(1)  # the gains of the norms of queries and keys
 LEADER = np.int64(0)  # the thread that announces a pass
 TURN, DONE, MET = 0, 8, 16  # indices in ``control``, each in a separate cache line
 N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # indices in ``job``
@@ -41,7 +44,8 @@ TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
 PATIENCE = 4_000  # spins before a waiting thread yields its core
 IDLE_PATIENCE = 40_000  # spins before a thread that waits for the next pass goes to sleep: about a millisecond
 Array = NDArray[Any]
-TANH, EXACT_GELU, SILU = range(3)  # activation functions
+GELU_NEW, GELU, SILU = range(3)
+ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
 AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
 
 
@@ -196,8 +200,8 @@ def attend(shape, head, n_keys, scale, query, zeros, memory, scores, context):
 
 
 @compiled(EXACT)
-def place(shape, weights, layer, which, position, vector):
-    """Normalise and rotate a head's query (``which`` 0) or key (1) in place, if the model does so."""
+def norm_and_rotate(shape, weights, layer, which, position, vector):
+    """Normalise and rotate a head's query (``which`` is ``QUERY``) or key (``KEY``) in place, if the model does so."""
     if shape.has_qk_norm:
         rms_norm(vector, weights.qk_gains[layer, which], weights.epsilon, vector)
     half = shape.n_rotated // 2
@@ -225,10 +229,10 @@ def attention(shape, weights, memory, layer, thread, n_threads):
             query = row * wide + h * D
             key = qkv[row * wide + (H + shared) * D :][:D]
             if changed:
-                place(shape, weights, layer, 0, position, qkv[query:][:D])
+                norm_and_rotate(shape, weights, layer, QUERY, position, qkv[query:][:D])
                 scaled(key, ONE, memory.key[thread])
                 key = memory.key[thread][:D]
-                place(shape, weights, layer, 1, position, key)
+                norm_and_rotate(shape, weights, layer, KEY, position, key)
             remember(shape, head, position, key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
             attend(shape, head, position + 1, scale, Rows(qkv, query, 0), zeros, memory, scores, context)
             factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
@@ -262,7 +266,7 @@ def activate(shape, memory, thread, n_threads):
     first, end = inner * thread // n_threads, inner * (thread + 1) // n_threads
     for row in range(memory.job[N_ROWS]):
         part = memory.hidden[row * width + first :][: end - first]
-        if shape.activation == TANH:
+        if shape.activation == GELU_NEW:
             gelu_tanh(part)
         elif shape.activation == SILU:
             silu(part)
@@ -294,10 +298,10 @@ def forward(thread, shape, weights, memory):
     met = meet(control, n_threads, 0)
 
     for layer in range(L):
-        norm(shape, weights, memory, layer, 0, False, own)
+        norm(shape, weights, memory, layer, BEFORE_ATTENTION, False, own)
         project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, integers, thread, n_threads)
         if shape.is_parallel:  # the MLP reads the same stream as attention
-            norm(shape, weights, memory, layer, 2, False, own)
+            norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
             project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
         met = meet(control, n_threads, met)
         attention(shape, weights, memory, layer, thread, n_threads)
@@ -308,7 +312,7 @@ def forward(thread, shape, weights, memory):
         met = meet(control, n_threads, met)
 
         if not shape.is_parallel:
-            norm(shape, weights, memory, layer, 2, False, own)
+            norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
             project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
             met = meet(control, n_threads, met)
             activate(shape, memory, thread, n_threads)
@@ -316,7 +320,7 @@ def forward(thread, shape, weights, memory):
         project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, integers, thread, n_threads)
         met = meet(control, n_threads, met)
 
-    norm(shape, weights, memory, L, 0, True, own)
+    norm(shape, weights, memory, L, FINAL, True, own)
     logits = Rows(memory.logits, 0, padded(V))
     project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, integers, thread, n_threads)
     met = meet(control, n_threads, met)

@@ -139,10 +139,15 @@ class Engine:
                     return
                 evictable = (sequence for sequence in self.at_work if sequence.client == client)
                 self.preempt(max(evictable, key=lambda sequence: sequence.turn))
-            sequence = self.queue.take(counts)
-            sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+            sequence = self.fill_slot(counts)
             sequence.reader = self.reader = self.reader or TorchReader(self.loaded.gpt, self.max_batch)
-            self.slots[sequence.slot] = sequence
+
+    def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
+        """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
+        sequence = self.queue.take(counts)
+        sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+        self.slots[sequence.slot] = sequence
+        return sequence
 
     def preempt(self, sequence: TextSequence) -> None:
         """Put a text back into the queue; its written tokens are kept, and read again when its turn comes."""

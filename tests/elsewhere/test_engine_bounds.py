@@ -9,14 +9,14 @@ import pytest
 
 from helpers.models import tiny_model
 from helpers.server import run_async
-from web.serving.remote_engine import (
+from web.serving.engine_addresses import EngineAddress
+from web.serving.engine_client import (
     MAX_ERROR_BYTES,
     MAX_LINE_BYTES,
     MAX_LIST_BYTES,
     MAX_TOKEN_BYTES,
-    EngineAddress,
+    EngineClient,
     EngineLost,
-    Upstream,
 )
 
 N_TOKENS = 3
@@ -32,9 +32,9 @@ def wrote(answers: Callable[[str], httpx.Response], model: str | None = "tiny") 
     async def write() -> str:
         transport = httpx.MockTransport(lambda request: answers(request.url.path))
         async with httpx.AsyncClient(transport=transport) as client:
-            upstream = Upstream("tiny", EngineAddress("http://engine/v1", model), client)
+            engine = EngineClient("tiny", EngineAddress("http://engine/v1", model), client)
             request = tiny_model().request([1, 2], N_TOKENS)
-            return "".join([text async for text, _ in upstream.write("ab", request, N_TOKENS)])
+            return "".join([text async for text, _ in engine.write("ab", request, N_TOKENS)])
 
     return str(run_async(write()))
 

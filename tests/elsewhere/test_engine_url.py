@@ -16,8 +16,8 @@ from helpers.runs import FIELDS, new_ids, streamed, write_text
 from helpers.serve_once import free_port
 from helpers.server import Server
 from web import settings
-from web.serving import remote_engine
-from web.serving.remote_engine import EngineAddress, parse_addresses
+from web.serving import engine_client
+from web.serving.engine_addresses import EngineAddress, parse_addresses
 from web.settings import Settings
 
 BODY = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "seed": 4}
@@ -127,7 +127,7 @@ def test_an_engine_that_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     logged: list[Any] = []
-    monkeypatch.setattr(remote_engine.log, "warning", lambda *said: logged.append(said))
+    monkeypatch.setattr(engine_client.log, "warning", lambda *said: logged.append(said))
     vars(engine).update(script)
     answer = post_body(beside, BODY)
     assert answer.status_code == status and said in error_of(answer)["message"]

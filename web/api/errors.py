@@ -17,7 +17,7 @@ from model.sampling import SAMPLING_OPTIONS
 
 from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom
-from ..serving.remote_engine import EngineLost
+from ..serving.engine_client import EngineLost
 
 RETRY_SECONDS = 2
 CLIENT_LEFT = 499  # nginx's status for a client that disconnected; nobody reads this answer

@@ -13,8 +13,8 @@ from model.errors import Busy, Closed
 from ..ask.turns import OutOfTime
 from ..client import client_of
 from ..services import Services
+from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model
-from ..serving.remote_engine import EngineLost
 from .errors import ApiError, as_api_error
 
 

@@ -19,8 +19,8 @@ from model.errors import Busy, Closed, shorten
 from ..client import client_of
 from ..services import Services
 from ..serving.attention_answer import AttentionAnswer
+from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model, parse_ids
-from ..serving.remote_engine import EngineLost
 from ..serving.server_sent_events import EVENT_STREAM
 from . import openapi
 from .chat import answer_conversation

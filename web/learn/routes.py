@@ -17,7 +17,7 @@ from model.errors import Busy, Closed, shorten
 
 from ..client import client_of
 from ..services import Services
-from ..serving.remote_engine import EngineLost
+from ..serving.engine_client import EngineLost
 from ..serving.workers import Workers
 from .lesson_request import BigramRequest, LessonRequest
 

@@ -13,9 +13,9 @@ from model.errors import Busy, Closed, InvalidValue, counted, shorten
 from ..runs.run import Run
 from ..runs.store import RunWriter
 from ..services import Services
+from ..serving.engine_client import EngineLost
 from ..serving.generation import Generation
 from ..serving.inputs import parse_index, parse_options, parse_request, settings_of, whole
-from ..serving.remote_engine import EngineLost
 from ..serving.served_models import ServedModels
 from ..settings import MAX_RUN_ID
 from .pointer import pointer

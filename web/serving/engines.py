@@ -14,8 +14,10 @@ from model.serving.reader import Reader
 from ..process_memory import trim_heap
 from ..prometheus import Metrics
 from ..settings import Limits
+from .engine_addresses import EngineAddress
+from .engine_client import check_supported
 from .generation import Generation
-from .remote_engine import EngineAddress, RemoteEngine, check_sent
+from .remote_engine import RemoteEngine
 from .zero_gpu import ZeroGpuEngine
 
 log = logging.getLogger(__name__)
@@ -96,9 +98,9 @@ class Engines:
         return loaded.name in self.elsewhere
 
     def check(self, loaded: LoadedModel, *requests: GenerationRequest, same_ids: bool = True) -> None:
-        """Raise ``InputError`` if this model's engine cannot handle a request; see ``check_sent``."""
+        """Raise ``InputError`` if this model's engine cannot handle a request; see ``check_supported``."""
         for request in requests if self.writes_elsewhere(loaded) else ():
-            check_sent(loaded, request, same_ids=same_ids)
+            check_supported(loaded, request, same_ids=same_ids)
 
     def add(self, loaded: LoadedModel, engine: Engine, *, on_gpu: bool = False) -> None:
         (self.gpu_engines if on_gpu else self.engines)[loaded] = engine
