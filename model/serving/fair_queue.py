@@ -57,6 +57,15 @@ class FairQueue(Generic[T]):
             del self.clients[client]
         return item
 
+    def in_order(self, at_work: Mapping[Hashable, int]) -> list[T]:
+        """All items in the order in which they are taken if no active one ends before."""
+        rest, counts, taken = FairQueue[T](), Counter(at_work), list[T]()
+        rest.clients = OrderedDict((client, deque(waiting)) for client, waiting in self.clients.items())
+        while rest.clients:
+            taken.append(rest.take(counts))
+            counts[taken[-1].client] += 1
+        return taken
+
     def to_refuse(
         self,
         newcomer: Hashable,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 
 from ..errors import CheckpointError
@@ -305,9 +306,11 @@ def main() -> int:
             trainer = LiveTrainer(TrainSettings(**given), out, channel.report)
             channel.watch(trainer)
             trainer.run()
-    except (ValueError, CheckpointError, OSError, MemoryError, RuntimeError) as error:
+    except (ValueError, CheckpointError, OSError, SafetensorError, MemoryError, RuntimeError) as error:
         is_memory = isinstance(error, MemoryError) or "allocate" in str(error)
         message = f"It needs more than the {megabytes} MB of memory that it may use." if is_memory else str(error)
+        if isinstance(error, OSError | SafetensorError):  # the text of the first may name a path of the server
+            message = f"The model could not be stored ({getattr(error, 'strerror', None) or error})."
         channel.report({"kind": "error", "message": message})
         return 1
     return 0

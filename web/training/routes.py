@@ -6,6 +6,7 @@ Only a visitor's cookie gives access to the model that this visitor trained.
 import asyncio
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
@@ -19,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from model import InputError
 from model.errors import Busy, Closed
 
+from ..client import client_of
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..settings import UPLOAD_SECONDS
@@ -31,7 +33,7 @@ from .training_request import (
     request_with_writer,
     seconds_of,
 )
-from .trainings import AlreadyTraining, Training, Trainings
+from .trainings import AlreadyTraining, DiskFull, Training, Trainings, writing_files
 from .visitor_cookie import COOKIE, give_cookie, new_visitor
 
 MAX_UPLOADS = 4  # texts that are received at the same time
@@ -40,6 +42,8 @@ UPLOAD = "/train/text"  # the only route that accepts larger bodies than the oth
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
+UPLOAD_GRACE_SECONDS = 10  # before a text must arrive at the least rate
+MIN_UPLOAD_RATE = 50_000  # bytes per second
 
 
 class WriterRequest(BaseModel):
@@ -53,7 +57,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
     """The routes of the Train tab, all below ``/train``."""
     router = APIRouter(prefix="/train", include_in_schema=False)
     limits, served = trainings.limits, trainings.services.served
-    uploads = asyncio.Semaphore(MAX_UPLOADS)
+    uploads: Counter[str | None] = Counter()  # being received, by client
 
     def mine() -> Training:
         training = trainings.get(VISITOR.get())
@@ -64,13 +68,15 @@ def train_routes(trainings: Trainings) -> APIRouter:
     def start(request: Request, wanted: TrainingRequest) -> Response:
         visitor = VISITOR.get() or new_visitor()
         try:
-            training = trainings.start(visitor, wanted)
+            training = trainings.start(visitor, wanted, client_of(request))
         except AlreadyTraining:
             raise HTTPException(409, "You are already training a GPT here; stop it before starting another.") from None
         except Busy:
             raise HTTPException(429, "Too many visitors are waiting to train. Try again in a few minutes.") from None
         except Closed:
             raise HTTPException(503, "The server is shutting down.") from None
+        except DiskFull as error:
+            raise HTTPException(507, str(error)) from None
         response = JSONResponse({"name": training.name})
         give_cookie(response, request, visitor)
         return response
@@ -95,19 +101,26 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.post("/text")
     async def post_text(request: Request, size: str) -> Response:
         """Train on the body, a text in UTF-8."""
-        if uploads.locked():
+        client = client_of(request)
+        if uploads.total() >= MAX_UPLOADS or uploads[client] >= MAX_UPLOADS // 2:
             raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
+        uploads[client] += 1
         try:
             parse_size(limits, size)  # fail before the body is received
-            async with uploads, asyncio.timeout(UPLOAD_SECONDS):
-                data = await request.body()
-                wanted = await asyncio.to_thread(request_with_text, limits, size, data)
+            data = await receive(request)
+            wanted = await asyncio.to_thread(request_with_text, limits, size, data)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except TimeoutError:
-            raise HTTPException(408, f"The text did not arrive within {UPLOAD_SECONDS} seconds.") from None
+            least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
+            message = f"The text arrived too slowly: it takes at least {least} and at most {UPLOAD_SECONDS} seconds."
+            raise HTTPException(408, message) from None
         except ClientDisconnect:
             return Response(status_code=499)
+        finally:
+            uploads[client] -= 1
+            if not uploads[client]:
+                del uploads[client]
         return start(request, wanted)
 
     @router.post("/written")
@@ -149,7 +162,10 @@ def train_routes(trainings: Trainings) -> APIRouter:
         training = mine()
         if training.state != "done":
             raise HTTPException(404, "This training has not ended yet.")
-        path = await asyncio.to_thread(archive, training)
+        try:
+            path = await asyncio.to_thread(archive, training)
+        except DiskFull as error:
+            raise HTTPException(507, str(error)) from None
         return FileResponse(path, media_type="application/zip", filename=f"{training.name}.zip")
 
     return router
@@ -161,19 +177,36 @@ async def events(training: Training) -> AsyncIterator[bytes]:
             yield b": still here\n\n" if event is None else server_sent_event(event)
 
 
+async def receive(request: Request) -> bytes:
+    """The body of an upload. Raises ``TimeoutError`` if it arrives too slowly, so that it cannot hold its place."""
+    started, data = asyncio.get_running_loop().time(), bytearray()
+    async with asyncio.timeout_at(started + UPLOAD_GRACE_SECONDS) as limit:
+        async for chunk in request.stream():
+            data += chunk
+            seconds = min(UPLOAD_GRACE_SECONDS + len(data) / MIN_UPLOAD_RATE, UPLOAD_SECONDS)
+            limit.reschedule(started + seconds)
+    return bytes(data)
+
+
 def archive(training: Training) -> str:
-    """The folder of a finished training as a zip archive, made once."""
+    """The folder of a finished training as a zip archive, made once. Raises ``DiskFull``."""
     path = training.work / f"{training.name}.zip"
     if not path.exists():
-        archived = shutil.make_archive(str(training.work / "archive"), "zip", training.work, training.name)
-        shutil.move(archived, path)
+        unfinished = training.work / "archive"
+        try:
+            with writing_files():
+                archived = shutil.make_archive(str(unfinished), "zip", training.work, training.name)
+                shutil.move(archived, path)
+        except DiskFull:
+            unfinished.with_suffix(".zip").unlink(missing_ok=True)
+            raise
     return str(path)
 
 
 def add_train_endpoint(trainings: Trainings) -> None:
     """Add ``/train`` to the Blocks that are being built."""
 
-    async def train(text: str = "", size: str = "small") -> AsyncIterator[dict[str, Any]]:
+    async def train(request: gr.Request, text: str = "", size: str = "small") -> AsyncIterator[dict[str, Any]]:
         """Train a small GPT on a text, for some seconds, and report how it learns.
 
         Args:
@@ -188,8 +221,8 @@ def add_train_endpoint(trainings: Trainings) -> None:
         try:
             wanted = request_with_text(trainings.limits, size, text.encode())
             visitor = new_visitor()
-            training = trainings.start(visitor, wanted)
-        except (InputError, UnicodeEncodeError) as error:
+            training = trainings.start(visitor, wanted, client_of(request))
+        except (InputError, UnicodeEncodeError, DiskFull) as error:
             raise gr.Error(str(error), print_exception=False) from None
         except Busy:
             raise gr.Error(

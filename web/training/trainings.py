@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import secrets
 import shutil
@@ -9,13 +10,15 @@ import string
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Coroutine
+from collections import Counter
+from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
 
 import model
-from model.errors import Busy, Closed
+from model.errors import Closed
+from model.serving.fair_queue import FairQueue
 
 from ..gauges import TrainingGauges
 from ..services import Services
@@ -36,6 +39,11 @@ EXPIRY_CHECK_SECONDS = 1.0
 GRACE_SECONDS = 120  # added to the training time, for starting, finishing and a busy machine
 WRITING_SECONDS = 300  # the longest time that a model may take to write the text
 OUT_OF_TIME = "The time limit of this server was reached."
+DISK_FULL = "The server's disk is full. Nothing was kept; try again later."
+GAVE_WAY = (
+    "The queue was full, and most of it came from your address, so another visitor took this place. Try again in a few "
+    "minutes."
+)
 
 
 class Training:
@@ -44,8 +52,8 @@ class Training:
     ``events`` holds what the process reports, and events of the kind "state". It is used from the event loop only.
     """
 
-    def __init__(self, visitor: str, name: str, request: TrainingRequest, work: Path) -> None:
-        self.visitor, self.name, self.request, self.work = visitor, name, request, work
+    def __init__(self, visitor: str, name: str, request: TrainingRequest, work: Path, client: str | None) -> None:
+        self.visitor, self.name, self.request, self.work, self.client = visitor, name, request, work, client
         self.state: State = "waiting"
         self.events: list[dict[str, Any] | None] = []
         self.newest: dict[str, int] = {}  # index of the newest event, by kind
@@ -129,13 +137,31 @@ class AlreadyTraining(Exception):
     """The visitor's training has not ended yet."""
 
 
+class DiskFull(Exception):
+    """The disk has no room for a text or a model."""
+
+
+@contextlib.contextmanager
+def writing_files() -> Iterator[None]:
+    """Raise ``DiskFull`` instead of the ``OSError`` of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFull(DISK_FULL) from None
+
+
 class Trainings:
-    """At most one training per visitor. Must be used from the server's event loop, except ``close``."""
+    """At most one training per visitor, and clients take turns.
+
+    Must be used from the server's event loop, except ``close``.
+    """
 
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.queue: list[Training] = []  # waiting
+        self.queue: FairQueue[Training] = FairQueue()
         self.at_work: set[Training] = set()
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: Path | None = None
@@ -148,24 +174,31 @@ class Trainings:
         """The training of a visitor, running or ended."""
         return self.by_visitor.get(visitor)
 
-    def start(self, visitor: str, request: TrainingRequest) -> Training:
-        """Put a training at the end of the queue. It replaces an ended one of this visitor.
+    def start(self, visitor: str, request: TrainingRequest, client: str | None) -> Training:
+        """Put a training of ``client`` into the queue. It replaces an ended one of this visitor.
 
-        Raises ``Closed``, ``AlreadyTraining``, or ``Busy`` if too many wait.
+        If the queue is full, the newest of the client with the most trainings leaves it. Raises ``Closed``,
+        ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``.
         """
         if self.closed:
             raise Closed
         before = self.by_visitor.get(visitor)
         if before and not before.ended:
             raise AlreadyTraining
-        if len(self.at_work) >= self.limits.max_trainings and len(self.queue) >= self.limits.max_waiting_trainings:
-            raise Busy
+        if len(self.at_work) >= self.limits.max_trainings:
+            n_over = len(self.queue) + 1 - self.limits.max_waiting_trainings
+            for refused in self.queue.to_refuse(client, n_over, counted=[*self.queue, *self.at_work]):
+                self.queue.remove(refused)
+                self.fail(refused, GAVE_WAY)
         self.forget(visitor)
-        name = self.new_name()
-        work = Path(tempfile.mkdtemp(dir=self.make_root()))
-        training = Training(visitor, name, request, work)
-        if request.text is not None:
-            training.text_file.write_text(request.text, encoding="utf-8", newline="")
+        with writing_files():
+            training = Training(visitor, self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client)
+            try:
+                if request.text is not None:
+                    training.text_file.write_text(request.text, encoding="utf-8", newline="")
+            except OSError:
+                training.discard()
+                raise
         self.by_visitor[visitor] = training
         self.queue.append(training)
         self.advance()
@@ -191,10 +224,13 @@ class Trainings:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    def advance(self) -> None:
-        """Start those at the front of the queue, and report their place to the others."""
+    def advance(self, ended: Training | None = None) -> None:
+        """Start those whose turn it is, and report their place to the others. ``ended`` has just had its turn."""
         while self.queue and len(self.at_work) < self.limits.max_trainings:
-            training = self.queue.pop(0)
+            counts = self.counts()
+            if ended:
+                counts[ended.client] += 1
+            training = self.queue.take(counts)
             self.at_work.add(training)
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
@@ -202,25 +238,32 @@ class Trainings:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
-        for place, training in enumerate(self.queue, 1):
+        for place, training in enumerate(self.queue.in_order(self.counts()), 1):
             training.enter("waiting", place=place)
+
+    def counts(self) -> Counter[Hashable]:
+        """The number of running trainings by client."""
+        return Counter(training.client for training in self.at_work)
 
     async def train_and_serve(self, training: Training) -> None:
         """Train, then serve the model to the visitor who trained it."""
         try:
             seconds = seconds_of(training.request.size, self.limits) + GRACE_SECONDS
             async with asyncio.timeout(seconds + (WRITING_SECONDS if training.request.writer else 0)):
-                await self.run_process(training)
+                with writing_files():
+                    await self.run_process(training)
             if not training.ended:
                 await self.serve(training)
         except TimeoutError:
-            training.enter("failed", why=OUT_OF_TIME)
+            self.fail(training, OUT_OF_TIME)
+        except DiskFull as error:
+            self.fail(training, str(error))
         except Exception:
             log.exception("training failed")
-            training.enter("failed", why="Training failed: see the server's log.")
+            self.fail(training, "Training failed: see the server's log.")
         finally:
             self.at_work.discard(training)
-            self.advance()
+            self.advance(ended=training)
 
     async def run_process(self, training: Training) -> None:
         """Pass on what the process reports. If the process ends early, the training has failed."""
@@ -243,7 +286,7 @@ class Trainings:
                     case "finishing":
                         training.enter("finishing")
                     case "error":
-                        training.enter("failed", why=event["message"])
+                        self.fail(training, event["message"])
                         return
                     case "end":
                         training.tell(event)
@@ -251,7 +294,12 @@ class Trainings:
                 training.tell(event)
         if "end" not in training.newest and not training.ended:
             log.error("a training process ended early: %s", training.process.errors)
-            training.enter("failed", why="The training process ended unexpectedly.")
+            self.fail(training, "The training process ended unexpectedly.")
+
+    def fail(self, training: Training, why: str) -> None:
+        """End a training that leaves no model, and remove its files."""
+        training.enter("failed", why=why)
+        training.discard()
 
     async def serve(self, training: Training) -> None:
         settings = self.services.served.settings
@@ -266,7 +314,7 @@ class Trainings:
         training = self.by_visitor.pop(visitor, None)
         if training is None:
             return
-        with contextlib.suppress(ValueError):
+        if training in self.queue:
             self.queue.remove(training)
         self.services.forget(visitor)
         training.discard()
@@ -280,11 +328,18 @@ class Trainings:
                 self.forget(visitor)
 
     def to_forget(self, now: float) -> list[str]:
-        """The visitors who have left, or whose time is up."""
+        """The visitors who have left, whose time is up, or who are too many.
+
+        Of too many, the client with the most loses the one whose visitor has been away longest.
+        """
         gone = [visitor for visitor, training in self.by_visitor.items() if self.is_over(training, now)]
         kept = [each for each in self.by_visitor.values() if each.ended and each.visitor not in gone]
-        kept.sort(key=lambda each: each.seen_at)
-        return gone + [each.visitor for each in kept[: max(0, len(kept) - MAX_KEPT_TRAININGS)]]
+        while len(kept) > MAX_KEPT_TRAININGS:
+            counts = Counter(each.client for each in kept)
+            first = max(kept, key=lambda each: (counts[each.client], -each.seen_at))
+            kept.remove(first)
+            gone.append(first.visitor)
+        return gone
 
     def is_over(self, training: Training, now: float) -> bool:
         away = 0.0 if training.n_followers else now - training.seen_at

@@ -14,7 +14,8 @@ async def told(training: Training) -> list[dict[str, Any] | None]:
 
 def test_every_state_is_told_but_only_the_newest_place_in_line_and_step(tmp_path: Path) -> None:
     async def follow() -> None:
-        training = Training("visitor", "your-gpt", TrainingRequest(SIZES[0], text="abc", n_characters=3), tmp_path)
+        request = TrainingRequest(SIZES[0], text="abc", n_characters=3)
+        training = Training("visitor", "your-gpt", request, tmp_path, "192.0.2.1")
         early = asyncio.create_task(told(training))
         for place in (2, 1):
             training.enter("waiting", place=place)
