@@ -5,6 +5,7 @@ import functools
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ OPTIONAL = {"ray", "spaces"}
 # Run in environments of their own.
 ELSEWHERE = {"third_party_clients.py"}
 # Commands, plugins and stubs, which nothing imports.
-TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "types-tqdm"}
+TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "setuptools", "types-tqdm"}
 
 
 @functools.cache
@@ -50,6 +51,11 @@ def required(path: str) -> set[str]:
 
 def test_requirements_name_what_the_app_imports() -> None:
     assert imported("app.py", "model", "web") - OPTIONAL == required("requirements.txt")
+
+
+def test_the_library_requires_what_it_imports() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert imported("model") == {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
 
 
 def test_development_requirements_name_what_the_tests_import() -> None:
