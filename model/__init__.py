@@ -15,7 +15,7 @@ from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
-from .trace import Token, Trace
+from .view.trace import Token, Trace
 
 __version__ = "0.2.0"
 

@@ -18,7 +18,7 @@ from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .sampling import SamplingSettings
 from .tokenizer import Tokenizer, token_text
-from .trace import Token, Trace, mean_hidden_state, read
+from .view.trace import Token, Trace, mean_hidden_state, read
 
 log = logging.getLogger(__name__)
 

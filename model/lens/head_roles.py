@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from ..gpt import GPT, Block
 from ..loaded import LoadedModel
 from ..tokenizer import token_text
-from ..trace import take_weights
-from .metrics import entropy_in_bits
+from ..view.metrics import entropy_in_bits
+from ..view.trace import take_weights
 from .progress import Progress, ignore
 
 Role = Literal["previous_token", "duplicate_token", "induction"]

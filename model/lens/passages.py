@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ..gpt import GPT, Block
 from ..tokenizer import Tokenizer, token_text
-from .metrics import METRICS, metric_sums
+from ..view.metrics import METRICS, metric_sums
 from .progress import Progress, ignore
 
 WINDOW = 256  # most tokens read at once, which bounds the memory for any context and text
@@ -135,7 +135,7 @@ class Firing:
 
     ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
     queries for which each pattern holds with the key they attend to most, excluding the first token. ``metrics``
-    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.lens.metrics``.
+    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.view.metrics``.
     """
 
     n_queries: int

@@ -25,9 +25,9 @@ from torch import Tensor
 
 from ..errors import CheckpointError
 from ..lens.text_pass import TextPass
-from ..lens.thumbnails import encode_weights
 from ..loaded import load
 from ..serving.threads import available_cores
+from ..view.thumbnails import encode_weights
 from .losses import bigram_loss, loss_of, uniform_loss
 from .schedule import ByClock, Marks
 from .settings import TrainSettings, add_flags

@@ -9,7 +9,7 @@ import torch
 
 from helpers.runs import PROMPT, frame, lower, written
 from helpers.server import Server
-from model.lens.recording import Recording, triangle
+from model.view.recording import Recording, triangle
 from web.runs import run as run_module
 
 

@@ -5,7 +5,6 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError, LoadedModel
-from model.lens.metrics import METRICS
 from model.lens.passages import (
     FIRING_MEASURES,
     PATTERNS,
@@ -20,6 +19,7 @@ from model.lens.passages import (
     shared,
 )
 from model.lens.progress import Progress, part
+from model.view.metrics import METRICS
 
 from .inquiry import Answer, Inquiry
 from .question import MAX_LONG_TEXT_BYTES, MODEL, BodyLimit, LongTextField, ModelAnswer, Question

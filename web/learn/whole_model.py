@@ -23,8 +23,8 @@ from model.ladder.block import (
 )
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
-from model.lens.metrics import most_selective_head
 from model.lens.text_pass import TextPass
+from model.view.metrics import most_selective_head
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import find_model

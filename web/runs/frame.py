@@ -3,7 +3,7 @@
     bytes            content
     4                length of the header, an unsigned little-endian integer
     length           the header, a JSON object in UTF-8 (below)
-    4 * P * M        float32, little-endian: M numbers (``model.lens.metrics.FRAME_MEASURES``) of each of P pictures
+    4 * P * M        float32, little-endian: M numbers (``model.view.metrics.FRAME_MEASURES``) of each of P pictures
     the rest         uint8: the thumbnails of all pictures, one after the other; of each the cells of its lower triangle
                      from pooled row ``first`` on, row after row, as 255 * sqrt(weight)
 

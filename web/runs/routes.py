@@ -13,8 +13,8 @@ from pydantic import BaseModel, FailFast, Field
 from model import InputError, LoadedModel
 from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
 from model.lens.difference import check_pieces, head_differences
-from model.lens.pictures import NotInText
 from model.lens.text_pass import TextPass
+from model.view.pictures import NotInText
 
 from ..client import client_of
 from ..serving.body_types import HeadMask, TokenIds, Unicode

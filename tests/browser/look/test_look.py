@@ -25,9 +25,9 @@ from helpers.page import (
 )
 from helpers.server import Server, save_tiny
 from model import LoadedModel
-from model.lens.pictures import picture_index
-from model.lens.recording import Recording
-from model.lens.thumbnails import tile
+from model.view.pictures import picture_index
+from model.view.recording import Recording
+from model.view.thumbnails import tile
 
 PROMPT = "What light through yonder window breaks?"
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.lens import passages as module
-from model.lens.metrics import METRICS, metric_sums
 from model.lens.passages import (
     APART,
     FIRING_MEASURES,
@@ -29,6 +28,7 @@ from model.lens.passages import (
     windows,
 )
 from model.tokenizer import CharTokenizer
+from model.view.metrics import METRICS, metric_sums
 
 
 @pytest.fixture(scope="module")

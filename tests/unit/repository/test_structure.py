@@ -13,6 +13,7 @@ MAX_LINES = 500
 MAX_LINES_OF_FORWARD_PASS = 380  # attention.py and gpt.py together: what one reads first
 MAX_LINES_OF_APP = 100  # app.py
 MAX_ENTRIES = 20
+MARKERS = ("__init__.py", "py.typed")  # files that only say what a folder is
 SOURCES = {".py", ".js", ".mjs", ".css"}
 
 # A layer may import itself and the layers after it.
@@ -38,7 +39,7 @@ MODEL_LAYERS = [
     {"model.train"},
     {"model.serving", "model.lens", "model.ladder"},
     {"model.loaded"},
-    {"model.generate", "model.trace", "model.checkpoint"},
+    {"model.generate", "model.view", "model.checkpoint"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention", "model.mlp"},
@@ -107,7 +108,7 @@ GRAPH = graph()
 
 
 def package_of(name: str) -> str:
-    """``model.lens`` for ``model.lens.pictures``; a file directly in ``model`` counts as a package."""
+    """``model.lens`` for ``model.view.pictures``; a file directly in ``model`` counts as a package."""
     return ".".join(name.split(".")[:2])
 
 
@@ -142,7 +143,7 @@ def test_files_can_be_read_in_one_sitting() -> None:
 def test_folders_can_be_read_at_a_glance(top: str) -> None:
     folders = [path for path in (ROOT / top).rglob("*") if path.is_dir() and not is_hidden(path)]
     for folder in [ROOT / top, *folders]:
-        entries = [path.name for path in folder.iterdir() if not is_hidden(path) and path.name != "__init__.py"]
+        entries = [path.name for path in folder.iterdir() if not is_hidden(path) and path.name not in MARKERS]
         assert len(entries) <= MAX_ENTRIES, (folder, sorted(entries))
 
 

@@ -1,4 +1,4 @@
-// The thumbnails of all pictures of a text, pooled in the same way as on the server (model/lens/thumbnails.py).
+// The thumbnails of all pictures of a text, pooled in the same way as on the server (model/view/thumbnails.py).
 
 /**
  * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.

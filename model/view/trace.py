@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .gpt import GPT
+from ..gpt import GPT
 
 
 class Token(NamedTuple):

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
-from model.lens.metrics import DISTANCES, FRAME_MEASURES, METRICS
-from model.lens.pictures import last_rows, picture, picture_index
-from model.lens.recording import Recording, triangle
-from model.lens.thumbnails import encode_weights, tile
+from model.view.metrics import DISTANCES, FRAME_MEASURES, METRICS
+from model.view.pictures import last_rows, picture, picture_index
+from model.view.recording import Recording, triangle
+from model.view.thumbnails import encode_weights, tile
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
