@@ -12,15 +12,6 @@ from ..gpt import GPT, Block
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")
-DRAWS = 16  # random heads for the baseline, each paired with this many others
-SEED = 0
-
-
-class Baseline(NamedTuple):
-    """The scores of random heads of the same shape: their mean and standard deviation."""
-
-    mean: float
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -28,11 +19,14 @@ class Composition:
     """How strongly each head reads each earlier one, in its queries, keys and values.
 
     ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
-    head of every earlier layer. ``baseline[way]`` is the score of random heads of this shape.
+    head of every earlier layer. ``deviations`` has the same shape: by how many standard deviations the squared score
+    exceeds that of the same two heads rotated at random against each other. ``chance`` is the root mean square of the
+    score under such rotations.
     """
 
     scores: dict[Way, list[Tensor]]
-    baseline: dict[Way, Baseline]
+    deviations: dict[Way, list[Tensor]]
+    chance: float
 
 
 class HeadFactors(NamedTuple):
@@ -58,6 +52,10 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
     folded into its matrices; with ``centred`` so is the subtraction of the mean, otherwise it is left out. Biases, the
     norm's division and all layers in between, including MLPs, do not enter the score.
 
+    A score is compared with those of two heads with the same singular values, the later one rotated at random against
+    the earlier one: ``W_OV Q M`` for orthogonal ``Q``. This differs from random heads, whose singular values are nearly
+    equal: a trained head with a few large ones reads much of a few directions, by chance too.
+
     Where positions are rotary, the scores are those of a query that is ``distance`` positions after its key. Raises
     ``InputError`` for a model that normalises each query and key: their product is then not a matrix of the weights.
     """
@@ -67,28 +65,14 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
     check_int("distance", distance, gpt.config.context_length - 1, least=0)
     layers = [factors_of(cast(Block, block), centred, distance) for block in gpt.h]
     scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
+    deviations: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
+    n_head = gpt.config.n_head
     for later, head in enumerate(layers):
         for way in WAYS:
-            rows = [pair_scores(earlier, head, way) for earlier in layers[:later]]
-            n_head = len(head.query)
-            scores[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
-    return Composition(scores, baseline(gpt.config.n_embd, gpt.config.head_dim))
-
-
-def baseline(n_embd: int, head_dim: int, seed: int = SEED) -> dict[Way, Baseline]:
-    """The scores of heads whose weights are drawn independently from one normal distribution.
-
-    The mean is about ``1 / sqrt(n_embd)`` in each way; the spread is the standard deviation over single pairs of heads.
-    """
-    generator = torch.Generator().manual_seed(seed)
-
-    def draw() -> HeadFactors:
-        parts = torch.randn(4, DRAWS, n_embd, head_dim, generator=generator, dtype=torch.float64)
-        return HeadFactors(*parts)
-
-    earlier, later = draw(), draw()
-    found = {way: pair_scores(earlier, later, way) for way in WAYS}
-    return {way: Baseline(float(scores.mean()), float(scores.std())) for way, scores in found.items()}
+            pairs = [pair_scores(earlier, head, way) for earlier in layers[:later]]
+            for found, rows in zip((scores, deviations), zip(*pairs, strict=True) if pairs else ((), ()), strict=True):
+                found[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
+    return Composition(scores, deviations, gpt.config.n_embd**-0.5)
 
 
 def factors_of(block: Block, centred: bool, distance: int) -> HeadFactors:
@@ -97,17 +81,36 @@ def factors_of(block: Block, centred: bool, distance: int) -> HeadFactors:
     return HeadFactors(query, key, value, W_O.mT)
 
 
-def pair_scores(earlier: HeadFactors, later: HeadFactors, way: Way) -> Tensor:
-    """``(later heads, earlier heads)``: from triangular factors, as the matrices have a rank of only ``head_dim``."""
+def pair_scores(earlier: HeadFactors, later: HeadFactors, way: Way) -> tuple[Tensor, Tensor]:
+    """The scores ``(later heads, earlier heads)`` and their deviations.
+
+    Both are computed from triangular factors, as the matrices have a rank of only ``head_dim``.
+    """
     read, rest = {"q": (later.query, later.key), "k": (later.key, later.query), "v": (later.value, later.output)}[way]
     rest, value = triangle(rest), triangle(earlier.value)
     # ||V O^T R S^T|| = ||tri(V) (O^T R) tri(S)^T|| for every pair of heads, and likewise the norms of the two factors.
     between = torch.einsum("ecd,lcf->ledf", earlier.output, read)
     both = torch.linalg.matrix_norm(value @ between @ rest.mT[:, None])
-    written = torch.linalg.matrix_norm(value @ triangle(earlier.output).mT)
-    reading = torch.linalg.matrix_norm(triangle(read) @ rest.mT)
-    scale = reading[:, None] * written
-    return torch.where(scale > 0, both / scale, 0.0)
+    written, reading = value @ triangle(earlier.output).mT, triangle(read) @ rest.mT
+    scale = torch.linalg.matrix_norm(reading)[:, None] * torch.linalg.matrix_norm(written)
+    scores = torch.where(scale > 0, both / scale, 0.0)
+    n_embd = read.shape[1]
+    spread = (2 * unevenness(reading, n_embd)[:, None] * unevenness(written, n_embd)).sqrt()
+    spread = spread / ((n_embd - 1) * (n_embd + 2)) ** 0.5
+    deviations = torch.where((scale > 0) & (spread > 0), (scores.square() - 1 / n_embd) / spread, 0.0)
+    return scores, deviations
+
+
+def unevenness(factors: Tensor, n_embd: int) -> Tensor:
+    """``sum(s^4) / sum(s^2)^2 - 1 / n_embd`` of the singular values ``s`` of each matrix.
+
+    ``||A Q B||_F^2`` with ``Q`` uniform over the orthogonal matrices has the mean ``||A||^2 ||B||^2 / n`` and, relative
+    to ``||A||^4 ||B||^4``, the variance ``2 unevenness(A) unevenness(B) / ((n - 1) (n + 2))``, from the moments of the
+    entries of ``Q`` (Collins and Sniady 2006).
+    """
+    squares = torch.linalg.svdvals(factors).square()
+    total = squares.sum(-1).square()
+    return torch.where(total > 0, squares.square().sum(-1) / total - 1 / n_embd, 0.0).clamp_min(0)
 
 
 def triangle(matrices: Tensor) -> Tensor:

@@ -28,10 +28,11 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
 class AttentionDifference:
     """How differently each head attends in two passes.
 
-    ``pairs`` lists the aligned positions, ``(position in one, position in the other)``. ``heads`` ``(n_layer, n_head)``
-    is the mean over the aligned queries of the attention weight that would have to move from some keys to others: 0 is
-    the same attention, 1 is attention to entirely different tokens. ``most`` ``(n_layer, n_head)`` is the index in
-    ``pairs`` of the query that differs most.
+    ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, apart from a first token that is
+    aligned with the other first token: each has a single key, so they never differ. ``heads`` ``(n_layer, n_head)`` is
+    the mean over these queries of the attention weight that would have to move from some keys to others: 0 is the same
+    attention, 1 is attention to entirely different tokens. ``most`` ``(n_layer, n_head)`` is the index in ``pairs`` of
+    the query that differs most.
     """
 
     pairs: list[tuple[int, int]]
@@ -49,8 +50,9 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     """Compare every head's attention weights in two passes, by the same or another model of the same shape.
 
     Rows of attention weights are compared by ``row_distances``: equal tokens at corresponding positions are separate
-    keys, and all others count as one key. Raises ``InputError`` if the models have different numbers of layers or
-    heads, or if no token of one text corresponds to an equal one of the other.
+    keys, and all others count as one key, so weight that moves among those others does not count. Raises
+    ``InputError`` if the models have different numbers of layers or heads, or if no token of one text corresponds to an
+    equal one of the other, or none but the first tokens correspond.
     """
     shapes = [(text.config.n_layer, text.config.n_head) for text in (one, other)]
     if shapes[0] != shapes[1]:
@@ -60,12 +62,15 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     pairs = [(piece.a_start, piece.b_start) for piece in pieces]
     if not any(piece.same for piece in pieces):
         raise InputError("other", "The two texts share no tokens, so there is nothing to compare.")
+    n_first = int(pairs[0] == (0, 0))  # the queries that have a single key in both texts
+    if n_first == len(pairs):
+        raise InputError("other", "Only the first tokens correspond, and each of them has a single key.")
     heads, most = [], []
-    for distances in layer_distances(one, other, pieces):
+    for distances in (each[:, n_first:] for each in layer_distances(one, other, pieces)):
         heads.append(distances.mean(-1))
         most.append(distances.argmax(-1))
         progress(len(heads) / one.config.n_layer)
-    return AttentionDifference(pairs, torch.stack(heads), torch.stack(most))
+    return AttentionDifference(pairs[n_first:], torch.stack(heads), torch.stack(most))
 
 
 def layer_distances(a: TextPass, b: TextPass, pieces: Sequence[Piece]) -> Iterator[Tensor]:

@@ -43,6 +43,9 @@ CHANCE = 0.5  # the copying score of random weights
 
 MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
 
+# The random tokens on which every role score is measured, so that a score is the same number everywhere.
+N_TEXTS, LENGTH, SEED = 16, 64, 0
+
 
 class RoundedScores(TypedDict):
     """``RoleScores`` as plain numbers; the scores of each role are ``[layer][head]``."""
@@ -60,13 +63,15 @@ class RoleScores:
     """How well each head fits each role, measured on random tokens that are repeated once.
 
     ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
-    that the role looks at; ``uniform`` is the score of a head that attends to all tokens equally. ``entropy``
+    that the role looks at, and ``errors[role]`` its standard error over the texts (0 for a single text). ``uniform`` is
+    the score of a head that attends to all tokens equally. ``entropy``
     ``(n_layer, n_head)`` is the mean entropy of the weights of those tokens in bits, and ``uniform_entropy`` that of
     equal weights. ``first_loss`` and ``second_loss`` are the losses on the two halves in nats per token: random tokens
     can be predicted in the second half only, by copying from the first.
     """
 
     scores: dict[Look, Tensor]
+    errors: dict[Look, Tensor]
     entropy: Tensor
     uniform: float
     uniform_entropy: float
@@ -129,7 +134,7 @@ def sampled_tokens(loaded: LoadedModel, n_tokens: int = 512, seed: int = 0) -> T
 
 @torch.inference_mode()
 def role_scores(
-    loaded: LoadedModel, n_texts: int = 16, length: int = 64, seed: int = 0, progress: Progress = ignore
+    loaded: LoadedModel, n_texts: int = N_TEXTS, length: int = LENGTH, seed: int = SEED, progress: Progress = ignore
 ) -> RoleScores:
     """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
 
@@ -145,25 +150,32 @@ def role_scores(
     loaded.gpt.eval()
     queries = torch.arange(length, 2 * length)
     keys = {role: keys_of(role, queries, length) for role in LOOKS}
-    scores: dict[Look, Tensor] = {role: torch.zeros(n_layer, n_head) for role in LOOKS}
+    scores: dict[Look, Tensor] = {role: torch.empty(n_texts, n_layer, n_head) for role in LOOKS}
     entropy = torch.zeros(n_layer, n_head)
     losses = torch.zeros(2 * length - 1)
     for i, text in enumerate(repeated_tokens(loaded, n_texts, length, seed)[:, None]):  # one at a time: less memory
         forward = loaded.gpt(text.to(loaded.device), record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role in LOOKS:
-            scores[role] += attention[..., queries, keys[role]].mean(-1) / n_texts
+            scores[role][i] = attention[..., queries, keys[role]].mean(-1)
         entropy += entropy_in_bits(attention[..., length:, :]).mean(-1) / n_texts
         losses += F.cross_entropy(forward.logits[0, :-1].float().cpu(), text[0, 1:], reduction="none") / n_texts
         progress((i + 1) / n_texts)
     return RoleScores(
-        scores,
+        {role: each.mean(0) for role, each in scores.items()},
+        {role: standard_error(each) for role, each in scores.items()},
         entropy,
         uniform=float((1 / (queries + 1)).mean()),
         uniform_entropy=float((queries + 1).log2().mean()),
         first_loss=float(losses[: length - 1].mean()),
         second_loss=float(losses[length:].mean()),  # the first token of the second half cannot be predicted
     )
+
+
+def standard_error(samples: Tensor) -> Tensor:
+    """The standard error of the mean over the first dimension of ``(n, ...)``; 0 for a single sample."""
+    n = len(samples)
+    return samples.std(0, correction=1) / n**0.5 if n > 1 else torch.zeros_like(samples[0])
 
 
 def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:

@@ -15,10 +15,12 @@ class DifferenceAnswer(TextAnswer):
     other_model: str
     other_tokens: list[NamedToken]
     pairs: list[tuple[int, int]] = Described(
-        description="The positions that are compared, in the text and in the other text."
+        description="The queries that are compared, by position in the text and in the other text. The pair of both "
+        "first tokens is left out: each has a single key, so they never differ."
     )
     heads: PerHead = Described(
-        description="The mean total variation distance of the rows of attention weights, 0 to 1."
+        description="The mean total variation distance of the rows of attention weights, 0 to 1. Equal tokens at "
+        "corresponding positions are separate keys; all other tokens of a text are pooled into one key."
     )
     most: list[list[int]] = Described(
         description="`[layer][head]`: the index in `pairs` of the query that differs most."

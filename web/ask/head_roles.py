@@ -32,7 +32,7 @@ from .inquiry import Answer, Ask, Inquiry
 from .question import MODEL, ModelAnswer, Question
 from .turns import lower_priority
 
-VERSION = 2  # of the definitions of the scores; incremented whenever one changes
+VERSION = 3  # of the definitions of the scores; incremented whenever one changes
 NO_ROLE = "no clear role"
 COPYING = "copying"
 IDLE_SECONDS = 0.2  # between two checks for texts being written
@@ -54,6 +54,7 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
     found = role_scores(replace(loaded, gpt=gpt), progress=progress)
     measured: Measured = {
         "scores": {role: found.scores[role].tolist() for role in LOOKS},
+        "errors": {role: found.errors[role].tolist() for role in LOOKS},
         "entropy": found.entropy.tolist(),
         "copying": copying_scores(gpt, sampled_tokens(loaded)).tolist(),
         "uniform": found.uniform,
@@ -94,8 +95,8 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:
     """Whether the content of a file has the form that this version writes for a model of this shape."""
-    scores = measured.get("scores")
-    looks = [scores.get(role) for role in LOOKS] if isinstance(scores, dict) else [None]
+    by_role = [measured.get(name) for name in ("scores", "errors")]
+    looks = [each.get(role) if isinstance(each, dict) else None for each in by_role for role in LOOKS]
     grids = [*looks, measured.get("entropy"), measured.get("copying")]
     numbers = (measured.get("uniform"), measured.get("uniform_entropy"))
     return all(is_grid(grid, loaded) for grid in grids) and all(map(is_number, numbers))
@@ -108,7 +109,7 @@ def is_grid(value: object, loaded: LoadedModel) -> bool:
 
 
 def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
-    """``[layer][head]``: the label of each head, its scores, and the scores of uniform attention or random weights.
+    """``[layer][head]``: the label of each head, its scores and their errors, and those of uniform attention.
 
     The label is the head's role, or, without a clear one, "copying" if the head clearly copies.
     """
@@ -120,18 +121,22 @@ def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
         more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
         role = clear_role(own, uniform)
         label = role.replace("_", " ") if role else COPYING if more["copying"] >= CLEAR_COPYING else NO_ROLE
-        return {"label": label, "scores": own | more, "baseline": baseline}
+        errors = {role: measured["errors"][role][layer][index] for role in LOOKS}
+        return {"label": label, "scores": own | more, "errors": errors, "baseline": baseline}
 
     n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
     return [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)]
 
 
-class HeadScores(BaseModel):
+class LookScores(BaseModel):
     previous_token: float
     first_token: float
     self: float
     duplicate_token: float
     induction: float
+
+
+class HeadScores(LookScores):
     copying: float = Described(
         description="The share of other tokens whose logits the head raises by less than that of the token it looks "
         "at. It is computed from the weights, on a sample of tokens."
@@ -146,6 +151,7 @@ class HeadRole(BaseModel):
     scores: HeadScores = Described(
         description="Mean attention weights on random tokens that are repeated once, unless a score says otherwise."
     )
+    errors: LookScores = Described(description="The standard errors of these mean weights, over the random texts.")
     baseline: HeadScores = Described(
         description="The scores of uniform attention on the same texts, and, for copying, of random weights."
     )

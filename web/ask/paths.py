@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.head_roles import MIN_CONTEXT_LENGTH, repeated_tokens
+from model.lens.head_roles import LENGTH, MIN_CONTEXT_LENGTH, N_TEXTS, SEED, repeated_tokens
 from model.lens.paths import cut_paths, role_cuts
 from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
@@ -45,8 +45,6 @@ PATHS = Question(
     answer_paths,
 )
 
-ROLE_TEXTS, ROLE_LENGTH, ROLE_SEED = 8, 64, 0  # random tokens, repeated once, on which roles are scored
-
 
 class RoleScore(BaseModel):
     previous_token: float
@@ -81,8 +79,8 @@ def check_role_paths(inquiry: Inquiry, _limits: Limits) -> None:
 
 def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded = inquiry.loaded
-    length = min(ROLE_LENGTH, loaded.config.context_length // 2)
-    texts = [TextPass(inquiry.gpt, ids) for ids in repeated_tokens(loaded, ROLE_TEXTS, length, ROLE_SEED).tolist()]
+    length = min(LENGTH, loaded.config.context_length // 2)
+    texts = [TextPass(inquiry.gpt, ids) for ids in repeated_tokens(loaded, N_TEXTS, length, SEED).tolist()]
     found = role_cuts(texts, **inquiry.values, progress=progress)
     cut: Answer = {
         route: {role: scores.tolist() for role, scores in roles.items()} for route, roles in found.cut.items()

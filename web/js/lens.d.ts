@@ -3,6 +3,7 @@
 export interface HeadRole {
   label: string;
   scores: HeadScores;
+  errors: LookScores;
   baseline: HeadScores;
 }
 
@@ -14,6 +15,14 @@ export interface HeadScores {
   induction: number;
   copying: number;
   entropy: number;
+}
+
+export interface LookScores {
+  previous_token: number;
+  first_token: number;
+  self: number;
+  duplicate_token: number;
+  induction: number;
 }
 
 export interface Precision {
@@ -281,17 +290,10 @@ export interface PatchBody {
   corrupted_tokens?: number[] | null;
 }
 
-export interface BaselineScores {
-  mean: number;
-  spread: number;
-}
-
-export interface CompositionBaseline {
-  q: BaselineScores;
-  k: BaselineScores;
-  v: BaselineScores;
-  heads: number;
-  seed: number;
+export interface Deviations {
+  q: number[][][][];
+  k: number[][][][];
+  v: number[][][][];
 }
 
 export interface CompositionAnswer {
@@ -300,7 +302,8 @@ export interface CompositionAnswer {
   q: number[][][][];
   k: number[][][][];
   v: number[][][][];
-  baseline: CompositionBaseline;
+  deviations: Deviations;
+  chance: number;
   centred: boolean;
   distance: number;
 }

@@ -13,7 +13,7 @@ from helpers.server import Server
 from model import LoadedModel
 from model.lens.composition import composition
 from model.lens.difference import attention_difference
-from model.lens.head_roles import repeated_tokens
+from model.lens.head_roles import N_TEXTS, repeated_tokens
 from model.lens.passages import PATTERNS, firing, mark_tokens, shared
 from model.lens.patching import DIRECTIONS, patching
 from model.lens.paths import cut_paths, role_cuts
@@ -109,8 +109,9 @@ def test_composition(server: Server, tiny: LoadedModel, centred: bool) -> None:
     for way, layers in expected.scores.items():
         assert [len(layer[0]) for layer in found[way]] == [0, 1, 2]
         assert all(same(one, other) for one, other in zip(found[way][1:], layers[1:], strict=True))
-        assert found["baseline"][way]["mean"] == pytest.approx(expected.baseline[way].mean)
-    assert found["baseline"]["seed"] == 0 and found["centred"] is centred
+        pairs = zip(found["deviations"][way][1:], expected.deviations[way][1:], strict=True)
+        assert all(same(one, other) for one, other in pairs)
+    assert found["chance"] == pytest.approx(expected.chance) and found["centred"] is centred
     assert found["distance"] == 0
 
 
@@ -125,9 +126,11 @@ def test_paths(server: Server, tiny: LoadedModel) -> None:
 
 def test_role_paths(server: Server, tiny: LoadedModel) -> None:
     found = get(server, "role-paths", layer=2, head=1, way="q").json()
-    texts = [TextPass(tiny.gpt, ids) for ids in repeated_tokens(tiny, 8, 32, 0).tolist()]
+    texts = [TextPass(tiny.gpt, ids) for ids in repeated_tokens(tiny, N_TEXTS, 32, 0).tolist()]
     expected = role_cuts(texts, layer=2, head=1, way="q")
     assert found["plain"] == pytest.approx(expected.plain, abs=1e-6)
+    scores = get(server, "roles").json()["heads"][2][1]["scores"]  # the same number everywhere
+    assert found["plain"] == pytest.approx({role: scores[role] for role in found["plain"]}, abs=1e-5)
     assert all(same(found[route][role], s) for route, roles in expected.cut.items() for role, s in roles.items())
     assert get(server, "role-paths", layer=2, head=9).json()["error"]["param"] == "head"
 

@@ -13,6 +13,7 @@ const UNIFORM = { previous_token: 0.011, first_token: 0.011, self: 0.011, duplic
 const head = (label, scores) => ({
   label,
   scores: { ...UNIFORM, copying: 0.5, entropy: 5, ...scores },
+  errors: UNIFORM,
   baseline: { ...UNIFORM, copying: 0.5, entropy: 6 },
 });
 
@@ -24,7 +25,7 @@ test("a head is named after where it clearly looks, else after copying, and else
     head("no clear role", { first_token: 0.2 }),
   ];
   assert.deepEqual(heads.map(headlineRole), ["induction", "copying", "first_token", "first_token"]);
-  const store = { roles: [heads], pointer: { n_layer: 1, n_head: 4 }, rows: 9, metric: () => 0 };
+  const store = { roles: [heads], pointer: { n_layer: 1, n_head: 4 }, rows: 9, metric: () => 0.25, open: [1, 0] };
   const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
   assert.match(words[0], /^On random tokens, L0 H0 looks at what followed .* also copies/);
   assert.match(words[1], /^L0 H1 copies what it looks at/);
@@ -38,10 +39,22 @@ test("a head is named after where it clearly looks, else after copying, and else
   );
 });
 
+test("a role on random tokens comes with the share of its attention in this text", () => {
+  const heads = [[head("previous token", { previous_token: 0.9 })]];
+  const store = { roles: heads, pointer: { n_layer: 1, n_head: 1 }, rows: 9, metric: () => 0.4, open: [1, 0] };
+  assert.equal(
+    rolePlain(/** @type {any} */ (store), [0, 0]),
+    "On random tokens, L0 H0 looks at the token before, with 90% of its attention (uniform attention: 1.1%), " +
+      "in this text with 40%.",
+  );
+});
+
 test("the colours of composition are named after the numbers that they show", () => {
-  const answer = { baseline: { k: { mean: 0.063, spread: 0.002 } }, k: [[], [[[0.135, 0.06]]]] };
-  const { title, short, rows } = readComposition(answer, [1, 0], "k");
-  assert.equal(title, "K-composition score with L1 H0 (random heads: 0.063, in the middle)");
+  const answer = { chance: 0.063, deviations: { k: [[], [[[3.4, -0.1]]]] }, k: [[], [[[0.135, 0.06]]]] };
+  const { title, short, rows, arcs, sentence } = readComposition(answer, [1, 0], "k");
+  assert.equal(title, "K-composition score with L1 H0 (rotated at random: 0.063, in the middle)");
+  assert.deepEqual(arcs, [[0, 0]]);
+  assert.match(sentence, /0\.135, .* That is 3\.4 standard deviations above the same two heads rotated at random, /);
   assert.deepEqual(
     rows.map(({ value }) => short(value)),
     [".135", ".060"],

@@ -101,6 +101,7 @@ def test_every_head_beside_uniform_attention(loaded: LoadedModel) -> None:
     assert heads[1][0]["label"] == "induction" and heads[1][0]["scores"]["induction"] == 0.8
     for head in (head for row in heads for head in row):
         assert set(head["scores"]) == set(head["baseline"]) == {*LOOKS, "copying", "entropy"}
+        assert set(head["errors"]) == set(LOOKS) and head["errors"]["self"] > 0
         assert head["baseline"]["self"] == measured["uniform"] and head["baseline"]["copying"] == 0.5
 
 

@@ -8,7 +8,7 @@ import model
 from helpers.files import ROOT
 from helpers.models import max_difference, tiny_gpt
 from model.gpt import GPT
-from model.lens.composition import WAYS, Way, baseline, composition
+from model.lens.composition import WAYS, Way, composition
 
 
 def whole_matrices(gpt: GPT, layer: int, head: int, centred: bool) -> dict[str, Tensor]:
@@ -54,12 +54,22 @@ def test_a_head_that_reads_exactly_what_another_writes() -> None:
     assert composition(gpt).scores["k"][1][0].abs().max() == 0  # rather than 0 / 0
 
 
-def test_the_baseline_of_random_heads() -> None:
-    found = baseline(160, 40)
-    for way in WAYS:
-        assert found[way].mean == pytest.approx(160**-0.5, rel=0.01)
-        assert 0.0005 < found[way].spread < 0.004
-    assert found == baseline(160, 40) != baseline(160, 40, seed=1)
+def test_deviations_are_those_over_random_rotations() -> None:
+    """The closed form, compared with many orthogonal matrices drawn at random."""
+    gpt, n = tiny_gpt(2, n_layer=2, n_embd=12, n_head=2), 20_000
+    gpt.h[0].attn.c_proj.weight[:, 0] *= 5  # singular values that differ
+    found = composition(gpt)
+    drawn = torch.linalg.qr(torch.randn(n, 12, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64))
+    rotations = drawn[0] * drawn[1].diagonal(dim1=1, dim2=2).sign()[:, None]  # uniform over the orthogonal group
+    ov = whole_matrices(gpt, 0, 0, False)["ov"]
+    own = whole_matrices(gpt, 1, 1, False)
+    ways: dict[Way, Tensor] = {"q": own["qk"], "k": own["qk"].T, "v": own["ov"]}
+    for way, matrix in ways.items():
+        scale = ov.norm() * matrix.norm()
+        squares = ((ov @ rotations @ matrix).flatten(1).norm(dim=1) / scale).square()
+        assert float(squares.mean().sqrt()) == pytest.approx(found.chance, rel=0.02)
+        expected = (((ov @ matrix).norm() / scale).square() - 1 / 12) / squares.std()
+        assert float(found.deviations[way][1][1, 0, 0]) == pytest.approx(float(expected), rel=0.05, abs=0.02)
 
 
 def test_the_shipped_model_with_an_induction_head() -> None:
@@ -69,5 +79,6 @@ def test_the_shipped_model_with_an_induction_head() -> None:
     expected = torch.tensor([0.083, 0.103, 0.105, 0.084])
     assert max_difference(found.scores["k"][1][2, 0], expected) < 0.0005
     assert max_difference(composition(loaded.gpt, centred=True).scores["k"][1][2, 0], expected) < 0.001
-    above = (found.scores["k"][1][2, 0] - found.baseline["k"].mean) / found.baseline["k"].spread
-    assert above[1] > 10 and above[2] > 10 and above[[0, 3]].max() < 4
+    above = found.deviations["k"][1][2, 0]
+    assert found.chance == pytest.approx(160**-0.5)
+    assert above[1] > 10 and above[2] > 10 and above[[0, 3]].max() < 3

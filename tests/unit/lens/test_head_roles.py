@@ -15,22 +15,28 @@ def test_scores_are_the_weights_where_the_role_looks() -> None:
     length, n_texts = 10, 3
     found = role_scores(loaded, n_texts, length, seed=7)
     expected = {role: torch.zeros(2, 2) for role in LOOKS}
+    by_text: dict[str, list[torch.Tensor]] = {role: [] for role in LOOKS}
     entropy = torch.zeros(2, 2)
     second_half = []
     for text in repeated_tokens(loaded, n_texts, length, seed=7).tolist():
         assert text[:length] == text[length:]
         trace = loaded.trace(text)
+        for role in LOOKS:
+            by_text[role].append(torch.zeros(2, 2))
         for query in range(length, 2 * length):
             places = {"previous_token": query - 1, "duplicate_token": query - length, "induction": query - length + 1}
             places |= {"first_token": 0, "self": query}
             for role, key in places.items():
                 expected[role] += trace.attention[:, :, query, key] / (n_texts * length)
+                by_text[role][-1] += trace.attention[:, :, query, key] / length
             weights = trace.attention[:, :, query, : query + 1]
             entropy -= (weights * weights.log2()).sum(-1) / (n_texts * length)
         logprobs = trace.logits.log_softmax(-1)
         second_half += [-float(logprobs[i - 1, text[i]]) for i in range(length + 1, 2 * length)]
     for role, scores in expected.items():
         assert torch.allclose(found.scores[role], scores, atol=1e-6)
+        squares = sum((one - scores).square() for one in by_text[role])
+        assert torch.allclose(found.errors[role], (squares / (n_texts - 1) / n_texts).sqrt(), atol=1e-6)
         layer, head, score = found.best(role)
         assert score == found.scores[role][layer, head] == found.scores[role].max()
     assert torch.allclose(found.entropy, entropy, atol=1e-5)

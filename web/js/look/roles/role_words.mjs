@@ -3,7 +3,7 @@
 import { share } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
-import { fixedDistance, patternDoes, patternName } from "./text_patterns.mjs";
+import { fixedDistance, patternDoes, patternName, shareInText } from "./text_patterns.mjs";
 
 /** @import { PictureId, Pointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -21,7 +21,8 @@ export function roleSentence(store, place) {
   const name = pictureName(place, store.pointer);
   const best = bestRole(role);
   const { scores, baseline } = role;
-  const [score, uniform] = [scores[best].toFixed(2), baseline[best].toFixed(2)];
+  const uniform = baseline[best].toFixed(2);
+  const score = `${scores[best].toFixed(2)} ± ${role.errors[best].toFixed(2)}`;
   const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
   const copying = copies(role) ? ` It copies: when it looks at a token, ${copyingNumbers(role)}.` : "";
   if (role.label === ROLES[best].name) return `Role of ${name}: ${ROLES[best].name} (${numbers}).${copying}`;
@@ -46,8 +47,10 @@ export function rolePlain(store, place) {
   const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
   if (role.label === ROLES[best].name) {
     const also = copies(role) ? " It also copies what it finds there." : "";
-    const chance = `uniform attention would give it ${even}`;
-    return `On random tokens, ${name} ${ROLES[best].does}, with ${score} of its attention; ${chance}.${also}`;
+    const own = shareInText(store, place, best);
+    const here = own === null ? "" : `, in this text with ${share(own)}`;
+    const chance = `(uniform attention: ${even})`;
+    return `On random tokens, ${name} ${ROLES[best].does}, with ${score} of its attention ${chance}${here}.${also}`;
   }
   const distance = fixedDistance(store, place);
   if (distance) {

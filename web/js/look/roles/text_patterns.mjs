@@ -146,21 +146,35 @@ export function measuredPatterns(store, head) {
 export const isComplete = ({ count, readable, pointer, isGrowing }) =>
   count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
 
-/** @type {WeakMap<Store, { of: string, pattern: CountedPattern | null }>} the latest result */
+/** @type {WeakMap<Store, { of: string, patterns: CountedPattern[] }>} the latest result */
 const counted = new WeakMap();
 
-/**
- * The clearest pattern of the open head, once all of its weights have arrived; null if none is clear.
- * @param {Store} store
- */
-export function openPattern(store) {
+/** All patterns of the open head, once all of its weights have arrived. @param {Store} store */
+function openPatterns(store) {
   const { pointer, open, count, weights, ids } = store;
   const of = [pointer.run, open, count].join();
   const last = counted.get(store);
-  if (last?.of === of) return last.pattern;
-  const pattern = clearestPattern(patternsOf(weights, ids, count));
-  counted.set(store, { of, pattern });
-  return pattern;
+  if (last?.of === of) return last.patterns;
+  const patterns = patternsOf(weights, ids, count);
+  counted.set(store, { of, patterns });
+  return patterns;
+}
+
+/** The clearest pattern of the open head; null if none is clear. @param {Store} store */
+export const openPattern = (store) => clearestPattern(openPatterns(store));
+
+/**
+ * The share of its attention that a head gives, in this text, to the keys of a role; null if that is not known, or if
+ * no query has such keys.
+ * @param {Store} store
+ * @param {PictureId} head
+ * @param {RoleName} role
+ */
+export function shareInText(store, head, role) {
+  const isOpen = head.join() === store.open.join() && isComplete(store);
+  const patterns = isOpen ? openPatterns(store) : measuredPatterns(store, head);
+  const found = patterns.find(({ name }) => name === role);
+  return found?.queries ? found.mean : null;
 }
 
 /**

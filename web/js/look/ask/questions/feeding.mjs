@@ -13,7 +13,7 @@ import { percent } from "./residual_table.mjs";
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const MIN_SPREADS = 3; // standard deviations above the mean of random heads: the least score for an arc
+const MIN_DEVIATIONS = 3; // above the same heads rotated at random: the least score for an arc
 const MAX_ARCS = 8;
 const LARGE_SHARE = 0.5; // of the largest effect: the least effect for an arc
 const CLOSE_MARGIN = 0.1; // of a score: a smaller lead is called "hardly more"
@@ -29,8 +29,9 @@ const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
     "that this head reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
-    "between are not part of the score. Random heads have independent normal weights; many pairs of trained heads " +
-    `score above them. Arcs show scores more than ${MIN_SPREADS} standard deviations above random heads.`,
+    "between are not part of the score. It is compared with the same two heads, rotated at random against each " +
+    "other, which keeps their singular values. Arcs show squared scores more than " +
+    `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
     "The earlier head’s output is replaced by its mean over this text, but only for this head’s queries, keys or " +
     "values. Every path: also through the layers in between; direct path: only through the residual stream.",
@@ -151,40 +152,44 @@ const arcsOf = (rows, counts) =>
 
 /**
  * Composition scores, from the weights alone.
- * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "baseline">} answer
+ * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "deviations" | "chance">} answer
  * @param {PictureId} open
  * @param {Way} way
  * @returns {Reading}
  */
 export function readComposition(answer, [layer, head], way) {
-  const { mean, spread } = answer.baseline[way];
-  const scores = answer[way][layer][head];
-  const above = scores.map((row) => row.map((score) => score - mean));
-  const score = (/** @type {number} */ value) => fixed(value + mean, 3);
-  const rows = rowsOf(above, (value) => `${score(value)} (${fixed(value / spread, 1)} SD)`);
+  const { chance, deviations } = answer;
+  const above = answer[way][layer][head].map((row) => row.map((score) => score - chance));
+  const score = (/** @type {number} */ value) => fixed(value + chance, 3);
+  const deviation = (/** @type {PictureId} */ [earlier, other]) => deviations[way][layer][head][earlier][other];
+  const rows = rowsOf(above, score).map((row) => ({
+    ...row,
+    text: `${row.text} (${fixed(deviation(row.place), 1)} SD)`,
+  }));
   const [first, second] = rows;
-  const margin = second ? 1 - (second.value + mean) / (first.value + mean) : 0;
+  const margin = second ? 1 - (second.value + chance) / (first.value + chance) : 0;
   const runnerUp = second ? `, ${percent(margin)} above ${headName(second.place)} with ${score(second.value)}` : "";
   const here = headName([layer, head]);
-  const isWeak = first.value < MIN_SPREADS * spread;
-  const weak = " None is clearly above what random heads score.";
-  const sentence =
-    `By the weights, the ${WAYS[way]} of ${headName([layer, head])} read ${headName(first.place)} most: ` +
-    `${score(first.value)}${runnerUp}. Random heads of this shape score ${fixed(mean, 3)} ± ${fixed(spread, 3)}.${
-      isWeak ? weak : ""
-    }`;
+  const isWeak = deviation(first.place) < MIN_DEVIATIONS;
+  const by = fixed(Math.abs(deviation(first.place)), 1);
+  const side = deviation(first.place) < 0 ? "below" : "above";
   return {
     rows,
-    arcs: arcsOf(rows, ({ value }) => value > MIN_SPREADS * spread),
-    sentence,
+    arcs: arcsOf(rows, ({ place }) => deviation(place) > MIN_DEVIATIONS),
+    sentence:
+      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.place)} most: ${score(first.value)}` +
+      `${runnerUp}. That is ${by} standard deviations ${side} the same two heads rotated at random, whose score is ` +
+      `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`
       : `By its weights, ${here} could read ${headName(first.place)} most${
           margin < CLOSE_MARGIN && second ? `, but hardly more than ${headName(second.place)}` : ""
         }. Cutting that path shows whether it does.`,
-    column: `${way.toUpperCase()}-composition score (above random heads, in standard deviations)`,
-    title: `${way.toUpperCase()}-composition score with ${here} (random heads: ${fixed(mean, 3)}, in the middle)`,
-    ends: ["below random heads", "above random heads"],
+    column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
+    title:
+      `${way.toUpperCase()}-composition score with ${here} ` +
+      `(rotated at random: ${fixed(chance, 3)}, in the middle)`,
+    ends: ["below rotated heads", "above rotated heads"],
     short: (value) => score(value).replace("0.", "."),
     long: score,
     ramp: "change",

@@ -30,7 +30,8 @@ export const roles = {
   hook: "Does it look at the token before, or at the same token earlier? Does it copy what it finds?",
   explanation:
     "Shows how much attention each head pays to the token that a known role would look at, on random tokens that " +
-    "are repeated once. Copying is computed from the weights: of all other tokens, the share whose logits the head " +
+    "are repeated once; ± is the standard error over 16 such texts. " +
+    "Copying is computed from the weights: of all other tokens, the share whose logits the head " +
     "raises by less than that of the token it looks at.",
   caution:
     `A head gets a label only if its mean weight there is at least ${CLEAR} and three times the uniform weight, ` +
@@ -85,12 +86,13 @@ function build({ store, choices, choose, conclude, overlay }) {
       return;
     }
     sentence.textContent = roleSentence(store, store.open);
-    const { scores, baseline } = head;
+    const { scores, errors, baseline } = head;
     const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
       const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
       bar.style.setProperty("--part", String(scores[name]));
       const does = name === "copying" ? COPYING.does : ROLES[name].does;
-      return scoreRow([NAMES[name], does], scores[name].toFixed(3), baseline[name].toFixed(3), bar);
+      const error = name === "copying" ? "" : ` ± ${errors[name].toFixed(3)}`;
+      return scoreRow([NAMES[name], does], `${scores[name].toFixed(3)}${error}`, baseline[name].toFixed(3), bar);
     });
     const spread = ["entropy (bits)", "over how many tokens it spreads"];
     rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
