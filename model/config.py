@@ -130,9 +130,13 @@ class GPTConfig:
         return self.n_inner or 4 * self.n_embd
 
     @property
+    def qkv_dims(self) -> tuple[int, int, int]:
+        """The dimensions of the queries, of the keys and of the values of all heads together."""
+        return self.n_head * self.head_dim, self.n_kv_head * self.head_dim, self.n_kv_head * self.head_dim
+
+    @property
     def qkv_dim(self) -> int:
-        """How many numbers the queries, keys and values of all heads have together."""
-        return (self.n_head + 2 * self.n_kv_head) * self.head_dim
+        return sum(self.qkv_dims)
 
     @property
     def n_parameters(self) -> int:

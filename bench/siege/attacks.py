@@ -170,7 +170,7 @@ async def heavy_bodies(port: int, _seconds: float) -> None:
         ("/v1/attention", b'{"prompt":"a","heads":%s}' % EMPTY),
         ("/v1/completions", b'{"prompt":%s}' % EMPTY),
         ("/look/write", b'{"prompt":%s}' % EMPTY),
-        ("/learn/tokens", b'{"factor":NaN}'),
+        ("/learn/self-attention", b'{"factor":NaN}'),
         ("/gradio_api/call/tokenize", b'{"data":[%s,null]}' % EMPTY),
     ]
     await together(200, lambda i: ask(port, "POST", *bodies[i % len(bodies)], BAD))

@@ -21,8 +21,9 @@ class BlockMuon(Muon):
 
     def __init__(self, gpt: GPT, lr: float, weight_decay: float) -> None:
         fused = [cast(Block, block).attn.c_attn.weight for block in gpt.h]
+        self.sizes = gpt.config.qkv_dims
         # Separate parameters that share memory with the fused ones.
-        self.fused = [(weight, [nn.Parameter(part) for part in weight.detach().chunk(3)]) for weight in fused]
+        self.fused = [(weight, [nn.Parameter(part) for part in weight.detach().split(self.sizes)]) for weight in fused]
         whole = [p for p in gpt.h.parameters() if p.dim() == 2 and not any(p is weight for weight in fused)]
         parts = [part for _, parts in self.fused for part in parts]
         super().__init__([*whole, *parts], lr=lr, weight_decay=weight_decay)
@@ -32,7 +33,7 @@ class BlockMuon(Muon):
         """One step of Muon. Small matrices of one size are orthogonalised together, which is three times as fast."""
         assert closure is None
         for weight, parts in self.fused:
-            gradients: tuple[Tensor | None, ...] = (None,) * 3 if weight.grad is None else weight.grad.chunk(3)
+            gradients = [None] * 3 if weight.grad is None else weight.grad.split(self.sizes)
             for part, gradient in zip(parts, gradients, strict=True):
                 part.grad = gradient
         (group,) = self.param_groups

@@ -39,10 +39,10 @@ def test_the_longest_sentence(server: Server, lesson: str) -> None:
     assert re.match(rf"The sentence has {most + 1:,} characters[,;] at most {most:,} ", refused.json()["detail"])
 
 
-@pytest.mark.parametrize("lesson", ["tokens", "bigram"])
-def test_the_longest_text_to_learn_from(server: Server, lesson: str) -> None:
+@pytest.mark.parametrize(("lesson", "settings"), [("tokens", {}), ("bigram", {"steps": 1})])
+def test_the_longest_text_to_learn_from(server: Server, lesson: str, settings: dict[str, int]) -> None:
     most = MAX_TRAINING_TEXT_CHARACTERS
-    assert post(server, lesson, training_text="ab " * (most // 3), steps=1).status_code == 200
+    assert post(server, lesson, training_text="ab " * (most // 3), **settings).status_code == 200
     refused = post(server, lesson, training_text="a" * (most + 1))
     assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
 
@@ -98,15 +98,22 @@ def test_whoever_leaves_ends_the_training(server: Server) -> None:
 
 
 def test_settings_out_of_range(server: Server) -> None:
-    assert post(server, "trainable-weights", head_dim=0).status_code == 422
+    assert httpx.post(f"{server.url}/learn/scale", json={"head_dim": 0}).status_code == 422
     assert post(server, "causal-masking", dropout=1).status_code == 422
-    assert "n_head must divide 256" in post(server, "times", n_head=3).json()["detail"]
+    assert "n_head must divide 256" in httpx.post(f"{server.url}/learn/times", json={"n_head": 3}).json()["detail"]
     assert post(server, "whole-model", layer=3, head=0).json() == {
         "detail": "layer must be an integer from 0 to 2, found 3"
     }
     assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell for query 2 and key 3."}
     assert post(server, "whole-model", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
     assert post(server, "11").status_code == 404
+
+
+def test_a_setting_of_another_lesson_is_refused_by_name(server: Server) -> None:
+    for lesson, field in (("trainable-weights", "head_dim"), ("tokens", "dropout"), ("scale", "sentence")):
+        refused = post(server, lesson, **{field: 1})
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == f"{field}: there is no such field."
 
 
 def test_a_cell_is_the_model_s(server: Server) -> None:

@@ -117,6 +117,8 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
     problem = error.errors()[0]
     place = ".".join(map(str, problem["loc"][1:]))
     message = f"{problem['msg']}, found {shorten(problem.get('input'))}."
+    if problem["type"] == "extra_forbidden":
+        message = "there is no such field."
     # Gradio's clients expect a list.
     detail: object = [{"type": problem["type"], "loc": problem["loc"][:3], "msg": message}]
     if not request.url.path.startswith("/gradio_api"):

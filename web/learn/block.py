@@ -1,6 +1,7 @@
 """Rung 9 as data: the rest of a block around attention, on three numbers for each word."""
 
 import torch
+from pydantic import Field
 
 from model import GPTConfig
 from model.gpt import Block
@@ -16,7 +17,11 @@ from .sentence import SIZE, parse_sentence
 CURVE = [i / 10 for i in range(-40, 41, 2)]  # where GELU is drawn
 
 
-def rest_of_a_block(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+class BlockRequest(LessonRequest):
+    scale: float = Field(1.0, ge=0.1, le=100)  # of the numbers that go into the block
+
+
+def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, object]:
     """A block of three heads with one number each on the words, step by step, and without each of its parts."""
     sentence = parse_sentence(served, request)
     x = sentence.x * request.scale

@@ -1,35 +1,39 @@
-"""The function that computes each lesson, by the name that the browser requests."""
+"""The lessons by the name that the browser requests."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..serving.served_models import ServedModels
 from . import bigram, block, multi_head, one_number, self_attention, tokens_and_windows, whole_model
-from .lesson_request import LessonRequest
+from .lesson_request import LessonRequest, StrictRequest
 
-LESSONS: dict[str, Callable[[LessonRequest], dict[str, object]]] = {
-    "tokens": tokens_and_windows.tokens,
-    "windows": tokens_and_windows.windows,
-    "scale": self_attention.scaled_scores,
-    "times": multi_head.running_times,
+
+class Lesson(NamedTuple):
+    """The fields of a request for a lesson, and the function that computes its numbers."""
+
+    request: type[StrictRequest]
+    compute: Callable[..., dict[str, object]]  # raises ``InputError``
+    needs_models: bool = True  # whether ``compute`` takes the served models before the request
+
+    def answer(self, served: ServedModels, request: Any) -> dict[str, object]:
+        """The numbers of the lesson. Raises ``InputError``."""
+        return self.compute(served, request) if self.needs_models else self.compute(request)
+
+
+LESSONS = {
+    "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens, False),
+    "windows": Lesson(tokens_and_windows.WindowsRequest, tokens_and_windows.windows, False),
+    "untrained-bigram": Lesson(LessonRequest, bigram.before_training),
+    "averages": Lesson(self_attention.AveragesRequest, self_attention.averages_of_the_past),
+    "self-attention": Lesson(self_attention.SelfAttentionRequest, self_attention.without_weights),
+    "trainable-weights": Lesson(self_attention.TrainableWeightsRequest, self_attention.with_trainable_weights),
+    "transfer": Lesson(self_attention.TransferRequest, self_attention.transferred_weights),
+    "scale": Lesson(self_attention.ScaleRequest, self_attention.scaled_scores, False),
+    "causal-masking": Lesson(multi_head.CausalMaskingRequest, multi_head.causal),
+    "many-heads": Lesson(multi_head.ManyHeadsRequest, multi_head.multi_head),
+    "times": Lesson(multi_head.TimesRequest, multi_head.running_times, False),
+    "block": Lesson(block.BlockRequest, block.rest_of_a_block),
+    "whole-model": Lesson(whole_model.WholeModelRequest, whole_model.whole_model),
+    "cell": Lesson(one_number.CellRequest, one_number.one_cell),
+    "number": Lesson(one_number.NumberRequest, one_number.one_number),
 }
-# Lessons that have to wait until the models are loaded.
-LESSONS_WITH_MODEL: dict[str, Callable[[ServedModels, LessonRequest], dict[str, object]]] = {
-    "untrained-bigram": bigram.before_training,
-    "averages": self_attention.averages_of_the_past,
-    "self-attention": self_attention.without_weights,
-    "trainable-weights": self_attention.with_trainable_weights,
-    "transfer": self_attention.transferred_weights,
-    "causal-masking": multi_head.causal,
-    "many-heads": multi_head.multi_head,
-    "block": block.rest_of_a_block,
-    "whole-model": whole_model.whole_model,
-    "cell": one_number.one_cell,
-    "number": one_number.one_number,
-}
-
-
-def answer(served: ServedModels, name: str, request: LessonRequest) -> dict[str, object] | None:
-    """The numbers of the lesson ``name``, or None if there is no such lesson. Raises ``InputError``."""
-    if name in LESSONS_WITH_MODEL:
-        return LESSONS_WITH_MODEL[name](served, request)
-    return LESSONS[name](request) if name in LESSONS else None

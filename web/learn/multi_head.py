@@ -1,6 +1,9 @@
 """Rungs 7 and 8 as data: causal attention with dropout, and several heads, stacked or split from one projection."""
 
+from typing import Literal
+
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from model import InputError, ladder
@@ -9,7 +12,7 @@ from model.ladder.timing import time_attention
 
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
-from .lesson_request import LessonRequest
+from .lesson_request import LessonRequest, StrictRequest, TwoHeadsRequest
 from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
@@ -22,7 +25,22 @@ HEADS = (
 TIMED_WIDTH = 256  # n_embd of the constructions that are timed
 
 
-def causal(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+class CausalMaskingRequest(LessonRequest):
+    dropout: float = Field(0.5, ge=0, le=0.9)
+    dropped: Literal["weights", "ones"] = "weights"
+    seed: int = Field(1, ge=0, le=10**9)
+
+
+class ManyHeadsRequest(TwoHeadsRequest):
+    d_out: Literal[2, 4, 16] = 2
+
+
+class TimesRequest(StrictRequest):
+    n_head: int = Field(8, ge=1, le=64)
+    n_tokens: int = Field(64, ge=1, le=512)
+
+
+def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, object]:
     """Causal attention and dropout, on the scores of the linear layers of rung 6."""
     sentence = parse_sentence(served, request)
     x = sentence.x
@@ -84,7 +102,7 @@ def lecture_head() -> dict[str, object]:
     }
 
 
-def multi_head(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def multi_head(served: ServedModels, request: ManyHeadsRequest) -> dict[str, object]:
     """Two stacked heads, the same as weight splits, and the book's splits with an output projection."""
     sentence = parse_sentence(served, request)
     x = sentence.x
@@ -168,7 +186,7 @@ def difference_from_torch(x: Tensor) -> float:
     return largest_difference(found[0], splits(x))
 
 
-def running_times(request: LessonRequest) -> dict[str, object]:
+def running_times(request: TimesRequest) -> dict[str, object]:
     """The running time of each construction on this machine."""
     if TIMED_WIDTH % request.n_head:
         raise InputError("n_head", f"n_head must divide {TIMED_WIDTH}, found {request.n_head}")

@@ -3,6 +3,7 @@
 from typing import cast
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from model import InputError, LoadedModel
@@ -20,14 +21,23 @@ from model.ladder.block import (
 )
 from model.ladder.terms import dot_product_terms
 
+from ..serving.body_types import Unicode
 from ..serving.served_models import ServedModels
-from .lesson_request import LessonRequest
-from .whole_model import TokenizedSentence, check_place, tokenize_sentence
+from .whole_model import TokenizedSentence, WholeModelRequest, check_place, tokenize_sentence
 
 SHOWN_TERMS = 12  # the largest terms of a sum; the others are added up
 
 
-def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+class CellRequest(WholeModelRequest):
+    key: int = Field(0, ge=0, le=10**6)
+
+
+class NumberRequest(WholeModelRequest):
+    stage: Unicode = Field("", max_length=20)
+    index: int = Field(0, ge=0, le=10**7)
+
+
+def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
     """The dot product behind one cell of a head."""
     found = tokenize_sentence(served, request)
     layer, head, at = check_place(found, request)
@@ -50,7 +60,7 @@ def one_cell(served: ServedModels, request: LessonRequest) -> dict[str, object]:
 
 
 @torch.inference_mode()
-def one_number(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def one_number(served: ServedModels, request: NumberRequest) -> dict[str, object]:
     """The terms of number ``index`` of a ``stage`` of the model, for the token at ``query``. Raises ``InputError``."""
     found = tokenize_sentence(served, request)
     layer, head, at = check_place(found, request)

@@ -7,10 +7,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 
 from model import InputError
 from model.errors import Busy, Closed, shorten
@@ -19,7 +22,10 @@ from ..client import client_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.workers import Workers
-from .lesson_request import BigramRequest, LessonRequest
+from .lesson_request import BigramRequest
+
+if TYPE_CHECKING:
+    from .lessons import Lesson
 
 MAX_WAITING_BIGRAMS = 8
 MAX_BIGRAMS = 2  # trained at the same time
@@ -31,20 +37,15 @@ BUSY = {"Retry-After": "5"}  # seconds, about the time that training a bigram mo
 
 
 def learn_routes(services: Services) -> APIRouter:
-    """``GET /learn/sources/{name}.json``, ``POST /learn/bigram`` and ``POST /learn/{lesson}``."""
+    """``GET /learn/sources/{name}.json``, ``POST /learn/bigram`` and ``POST /learn/{name}``."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     bigrams = Workers(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
 
-    def needs_models(lesson: str) -> bool:
-        from .lessons import LESSONS_WITH_MODEL
+    def find_lesson(name: str) -> "Lesson | None":
+        from .lessons import LESSONS
 
-        return lesson in LESSONS_WITH_MODEL
-
-    def compute(lesson: str, settings: LessonRequest) -> dict[str, object] | None:
-        from .lessons import answer
-
-        return answer(served, lesson, settings)
+        return LESSONS.get(name)
 
     # Because of the extension, Gradio compresses the response.
     @router.get("/sources/{name}.json")
@@ -97,18 +98,23 @@ def learn_routes(services: Services) -> APIRouter:
 
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
-    @router.post("/{lesson}")
-    async def post_lesson(lesson: str, settings: LessonRequest, request: Request) -> Response:
+    @router.post("/{name}")
+    async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:
         """The numbers of a lesson for the visitor's sentence and settings."""
-        if await asyncio.to_thread(needs_models, lesson):
+        lesson = await asyncio.to_thread(find_lesson, name)
+        if lesson is None:
+            raise HTTPException(404, f"There is no lesson {shorten(name)}.")
+        try:
+            asked = lesson.request.model_validate(settings)
+        except ValidationError as error:
+            problems = [problem | {"loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
+            raise RequestValidationError(problems) from None
+        if lesson.needs_models:
             await served.wait()
         try:
-            data = await services.learn_workers.run(client_of(request), compute, lesson, settings)
+            return as_json(await services.learn_workers.run(client_of(request), lesson.answer, served, asked))
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        if data is None:
-            raise HTTPException(404, f"There is no lesson {shorten(lesson)}.")
-        return as_json(data)
 
     return router
 

@@ -1,6 +1,9 @@
 """Rungs 4 to 6 as data: averages of the past, and self-attention without and with trainable weights."""
 
+from typing import Literal
+
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from model import ladder
@@ -15,7 +18,7 @@ from model.ladder.terms import (
 
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
-from .lesson_request import LessonRequest, check_sentence
+from .lesson_request import LessonRequest, Matrix, StrictRequest, TwoHeadsRequest, check_sentence
 from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
@@ -28,9 +31,34 @@ CURVE_DIMS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 D_OUT = 2
 READER_SCALE = 256**-0.5  # a reader's version uses it, although its queries have 2 numbers
 PROJECTIONS = ("query", "key", "value")
+Projection = Literal["query", "key", "value"]
 
 
-def averages_of_the_past(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+class AveragesRequest(LessonRequest):
+    lecture: bool = True
+    toy: Literal["ones", "tril", "normalised"] = "normalised"
+
+
+class SelfAttentionRequest(LessonRequest):
+    factor: float = Field(1.0, ge=-1000, le=1000)
+
+
+class TrainableWeightsRequest(TwoHeadsRequest):
+    kind: Literal["parameters", "linear", "reader", "reader_linear"] = "parameters"
+    matrices: dict[Projection, Matrix] | None = None  # replacements for W query, W key and W value
+
+
+class TransferRequest(LessonRequest):
+    transfer: dict[Projection, Literal["own", "reshaped", "transposed"]] = Field(default_factory=dict)
+
+
+class ScaleRequest(StrictRequest):
+    head_dim: int = Field(16, ge=1, le=1024)
+    sharpness: float = Field(1.0, ge=1, le=16)
+    seed: int = Field(1, ge=0, le=10**9)
+
+
+def averages_of_the_past(served: ServedModels, request: AveragesRequest) -> dict[str, object]:
     """The average of the past, three ways, and the toy product of Karpathy's lecture."""
     check_sentence(request.sentence)
     if request.lecture:
@@ -64,7 +92,7 @@ def toy(kind: str) -> dict[str, object]:
     return {"kind": kind, "a": a.tolist(), "b": b.tolist(), "product": (a @ b).tolist(), "terms": dot_terms(a, b.mT)}
 
 
-def without_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def without_weights(served: ServedModels, request: SelfAttentionRequest) -> dict[str, object]:
     """Rung 5: self-attention without weights; a ``factor`` on the scores can make the naive softmax fail."""
     sentence = parse_sentence(served, request)
     x = sentence.x
@@ -108,7 +136,7 @@ def make_matrices(kind: str) -> dict[str, Tensor]:
     return {name: layer.weight.detach().T for name, layer in made.items()}
 
 
-def with_trainable_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def with_trainable_weights(served: ServedModels, request: TrainableWeightsRequest) -> dict[str, object]:
     """Rung 6: self-attention with trainable weights: the book's, a reader's, or set by the visitor."""
     sentence = parse_sentence(served, request)
     x = sentence.x
@@ -168,7 +196,7 @@ def wide(x: Tensor) -> dict[str, object]:
     return {"wide": ladder.stable_softmax(scores).tolist(), "wide_terms": softmax(scores)}
 
 
-def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def transferred_weights(served: ServedModels, request: TransferRequest) -> dict[str, object]:
     """Rung 6, an exercise: copy the weights of linear layers into parameters, reshaped or transposed."""
     x = parse_sentence(served, request).x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, D_OUT))
@@ -188,7 +216,7 @@ def transferred_weights(served: ServedModels, request: LessonRequest) -> dict[st
         }
 
 
-def scaled_scores(request: LessonRequest) -> dict[str, object]:
+def scaled_scores(request: ScaleRequest) -> dict[str, object]:
     """Rung 6: why scores are scaled, shown on random queries and keys, and what sharpens a softmax."""
     generator = torch.Generator()
     curve = []

@@ -4,6 +4,7 @@ import string
 from functools import lru_cache
 
 import torch
+from pydantic import Field
 
 from model.ladder import (
     BytePairEncoding,
@@ -17,7 +18,7 @@ from model.ladder import (
 from model.ladder.bpe import Word, split_into_bytes
 from model.ladder.text import split_words
 
-from .lesson_request import SHOWN_WORDS, LessonRequest, check_sentence, check_training_text
+from .lesson_request import SHOWN_WORDS, LessonRequest, TrainingText, check_sentence, check_training_text
 from .sentence import counted, embedded_words
 
 MAX_MERGES = 200  # the end of the slider
@@ -37,7 +38,21 @@ A word is a step, wrote one of them, and a sentence is a road. You read one word
 comes after it. The better you remember the words before, the better you guess the words after them."""
 
 
-def tokens(request: LessonRequest) -> dict[str, object]:
+class TokensRequest(LessonRequest):
+    training_text: TrainingText = ""  # if empty, the page's own
+    merges: int = Field(60, ge=0, le=200)
+
+
+class WindowsRequest(LessonRequest):
+    context_length: int = Field(4, ge=1, le=SHOWN_WORDS)
+    stride: int = Field(1, ge=1, le=SHOWN_WORDS)
+    batch_size: int = Field(2, ge=1, le=8)
+    shuffle: bool = False
+    drop_last: bool = True
+    seed: int = Field(1, ge=0, le=10**9)
+
+
+def tokens(request: TokensRequest) -> dict[str, object]:
     """Rung 1: one sentence, split by three tokenizers."""
     check_sentence(request.sentence)
     check_training_text(request.training_text)
@@ -117,7 +132,7 @@ def spelled(words: list[Word]) -> list[list[str]]:
     return [[visible(token) for token in word] for word in words]
 
 
-def windows(request: LessonRequest) -> dict[str, object]:
+def windows(request: WindowsRequest) -> dict[str, object]:
     """Rung 2: the windows over the whole sentence, and the vectors of its first words."""
     check_sentence(request.sentence)
     all_words = split_words(request.sentence)
@@ -174,7 +189,7 @@ def windows(request: LessonRequest) -> dict[str, object]:
     }
 
 
-def into_batches(n_windows: int, request: LessonRequest) -> tuple[list[list[int]], int]:
+def into_batches(n_windows: int, request: WindowsRequest) -> tuple[list[list[int]], int]:
     """The windows of each batch, in order or shuffled, and how many windows are left over if the last is dropped."""
     order = torch.arange(n_windows)
     if request.shuffle:

@@ -13,7 +13,7 @@ from model.lens.text_pass import TextPass
 
 from ..serving.served_models import ServedModels
 from .arithmetic import softmax
-from .lesson_request import SHOWN_WORDS, LessonRequest
+from .lesson_request import SHOWN_WORDS, TwoHeadsRequest
 from .sentence import word_model
 from .whole_model import cached_pass, tokenize_sentence
 
@@ -21,7 +21,7 @@ Place = tuple[int, int]  # layer, head
 
 
 @torch.inference_mode()
-def two_heads(served: ServedModels, request: LessonRequest) -> dict[str, object] | None:
+def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, object] | None:
     """Their attention weights on the first tokens of the sentence, each with the terms that produced it.
 
     The heads are those of ``request.pair`` where the model has them, or the two that differ most. None without a model.

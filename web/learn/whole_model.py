@@ -7,6 +7,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -107,7 +108,13 @@ def encode(loaded: LoadedModel, text: str) -> list[int]:
         raise InputError("sentence", f"{loaded.name} cannot read this sentence. {error}") from None
 
 
-def check_place(found: TokenizedSentence, request: LessonRequest) -> tuple[int, int, int]:
+class WholeModelRequest(LessonRequest):
+    layer: int | None = Field(None, ge=0, le=10_000)
+    head: int | None = Field(None, ge=0, le=10_000)
+    query: int | None = Field(None, ge=0, le=10**6)
+
+
+def check_place(found: TokenizedSentence, request: WholeModelRequest) -> tuple[int, int, int]:
     """The layer, head and query asked for; 0, 0 and the last one by default. Raises ``InputError``."""
     config = found.loaded.config
     layer, head = request.layer or 0, request.head or 0
@@ -121,7 +128,7 @@ def check_place(found: TokenizedSentence, request: LessonRequest) -> tuple[int, 
     return layer, head, query
 
 
-def whole_model(served: ServedModels, request: LessonRequest) -> dict[str, object]:
+def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, object]:
     """One token's path through a layer and on to the output, recomputed by the steps of the ladder."""
     found = tokenize_sentence(served, request)
     loaded, ids, text_pass = found.loaded, found.ids, found.text_pass

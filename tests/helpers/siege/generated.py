@@ -41,12 +41,15 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "difference": asked | {"other": "ab d"},
         "passages": {"model": "tiny", "text": "some text " * 5},
     }
-    lesson = {
-        "sentence": "Your journey",
-        "training_text": "abc abd",
-        "factor": 1.0,
-        "x": [[0.1, 0.2, 0.3]] * 2,
-        "layer": 0,
+    lesson = {"sentence": "Your journey", "x": [[0.1, 0.2, 0.3]] * 2}
+    lessons: dict[str, dict[str, Any]] = {
+        "tokens": lesson | {"training_text": "abc abd", "merges": 3},
+        "self-attention": lesson | {"factor": 1.0},
+        "trainable-weights": lesson | {"pair": [[0, 1], [1, 0]], "matrices": {"query": [[0.1, 0.2]] * 3}},
+        "block": lesson | {"scale": 2.0},
+        "times": {"n_head": 2, "n_tokens": 4},
+        "cell": lesson | {"layer": 0, "head": 1, "query": 2, "key": 1},
+        "number": lesson | {"layer": 0, "stage": "x", "index": 1},
     }
     calls = {
         "generate": ["ab", "tiny", 2, 1.0, None, 1.0, 0.0, 1],
@@ -74,7 +77,8 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/look/again/queries/{query}": text,
         "/look/again/logits/{position}": text,
         "/look/{run_id}/stop": {},
-        "/learn/{lesson}": lesson,
+        **{f"/learn/{name}": body for name, body in lessons.items()},
+        "/learn/{name}": lesson,
         "/learn/bigram": {"sentence": "a", "training_text": "abc abd abe", "steps": 2, "seed": 1},
         "/train/text": {},
         "/train/written": {"size": "small", "model": "nobody"},
@@ -86,9 +90,6 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         **{f"/gradio_api/call/{name}": {"data": data} for name, data in calls.items()},
         "/gradio_api/call/v2/tokenize": {"text": "ab", "model": "tiny"},
     }
-
-
-LESSONS = [str(rung) for rung in range(1, 11)] + ["times", "cell", "number", "block", "nothing"]
 
 
 class Generated:
@@ -114,9 +115,7 @@ class Generated:
         """A path template with values for its parameters."""
         found = []
         for part in template.split("/"):
-            if part.startswith("{lesson"):
-                part = self.random.choice(LESSONS)
-            elif part.startswith("{"):
+            if part.startswith("{"):
                 part = self.random.choice(["0", "1", "2", *ODD_PATHS])
             found.append(part)
         return "/".join(found)

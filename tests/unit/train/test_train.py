@@ -214,6 +214,24 @@ def test_matrices_orthogonalised_together_take_the_step_that_torch_gives_each_of
         assert torch.allclose(one, other, atol=0.01) and not torch.allclose(one, torch.zeros_like(one), atol=0.01)
 
 
+@pytest.mark.parametrize("n_kv_head", [1, 2, 4])
+def test_queries_keys_and_values_are_orthogonalised_separately(n_kv_head: int) -> None:
+    torch.manual_seed(0)
+    gpt = GPT(tiny_config(n_layer=1, n_embd=32, n_head=4, n_kv_head=n_kv_head))
+    weight = gpt.h[0].attn.c_attn.weight
+    sizes = [32, 8 * n_kv_head, 8 * n_kv_head]
+    alone = [torch.nn.Parameter(part.clone()) for part in weight.detach().split(sizes)]
+    reference = torch.optim.Muon(alone, lr=0.1)
+    optimizer = BlockMuon(gpt, lr=0.1, weight_decay=0.1)
+    for _ in range(3):
+        weight.grad = torch.randn_like(weight)
+        for part, gradient in zip(alone, weight.grad.split(sizes), strict=True):
+            part.grad = gradient.clone()
+        optimizer.step()
+        reference.step()
+    assert torch.allclose(weight, torch.cat(alone), atol=0.01)
+
+
 def test_attention_trains_in_float32_while_linear_layers_use_bfloat16(text: Path, tmp_path: Path) -> None:
     shape = {"n_layer": 1, "n_head": 2, "n_embd": 16, "context_length": 16, "batch_size": 4, "dropout": 0.0}
     trainer = Trainer(TrainSettings(data=str(text), autocast="bfloat16", device="cpu", **shape), tmp_path / "out")

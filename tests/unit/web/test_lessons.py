@@ -7,8 +7,7 @@ import torch
 
 from helpers.models import tiny_model
 from model.lens.head_roles import clear_text_roles
-from web.learn.lesson_request import LessonRequest
-from web.learn.lessons import answer
+from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
 from web.settings import Settings
 
@@ -25,7 +24,9 @@ def serve_tiny(name: str) -> ServedModels:
 def test_a_model_that_is_no_longer_served_is_freed() -> None:
     served = serve_tiny("forgotten")
     for lesson in ("self-attention", "trainable-weights", "many-heads", "whole-model", "cell", "number"):
-        assert answer(served, lesson, LessonRequest(sentence="To be", model="forgotten", stage="x"))
+        stage = {"stage": "x"} if lesson == "number" else {}
+        request = LESSONS[lesson].request.model_validate({"sentence": "To be", "model": "forgotten", **stage})
+        assert LESSONS[lesson].answer(served, request)
     of_model = weakref.ref(served.shared["forgotten"])
     weights = weakref.ref(served.shared["forgotten"].gpt)
     assert of_model() and weights()

@@ -72,8 +72,13 @@ export class OpenLesson {
     return this.lessons.shared;
   }
 
+  /** The fields of every request about the sentence. */
+  get about() {
+    return { sentence: this.sentence, model: this.lessons.model, ...this.shared };
+  }
+
   get body() {
-    return { sentence: this.sentence, model: this.lessons.model, ...this.shared, ...this.options };
+    return { ...this.about, ...this.options };
   }
 
   /** Change settings: the server recomputes the rung. @param {Settings} changes */

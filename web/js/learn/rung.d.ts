@@ -44,7 +44,9 @@ export interface Lesson {
   set(changes: Settings): Promise<void>;
   /** Change what all rungs share. */
   share(changes: Settings): Promise<void>;
-  /** Settings, sentence and model as they are sent to the server. */
+  /** Sentence, model and shared settings, which every request about the sentence has. */
+  readonly about: Settings;
+  /** These and the settings of the rung, as they are sent to the server. */
   readonly body: Settings;
   /** The number of the rung. */
   readonly rung: number;

@@ -359,7 +359,7 @@ function transferWeights(lesson) {
 
   async function load() {
     try {
-      const data = await request.send((signal) => ask("transfer", { ...lesson.body, transfer }, signal));
+      const data = await request.send((signal) => ask("transfer", { ...lesson.about, transfer }, signal));
       if (!data) return;
       for (const { role, stored, own } of columns) {
         stored.show({ rows: ["0", "1"], columns: ["0", "1", "2"], values: data.stored[role] });
