@@ -4,7 +4,6 @@ import gc
 
 gc.disable()  # collecting garbage while 2,500 modules are imported takes half a second and finds none
 
-import logging
 import os
 import sys
 import threading
@@ -19,6 +18,7 @@ from web.api import mcp
 from web.api.errors import answer_bad_body, answer_busy
 from web.api.routes import api_routes
 from web.assets import asset_route
+from web.edge.logs import set_up_logs
 from web.edge.middleware import after_gradio
 from web.edge.server import configured_server, exit_now, listen_for_signals
 from web.learn.routes import learn_routes
@@ -79,7 +79,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         print(f"app.py: {error}", file=sys.stderr)
         sys.exit(2)
-    logging.basicConfig(level=chosen.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    set_up_logs(chosen.log_level, chosen.log_format)
     share_heaps()
     stopping = listen_for_signals()
     demo, services = start(chosen)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 PREFIX = "HEADSCOPE_"
 SECRET_PREFIXES = (PREFIX, "HF_", "HUGGING_FACE_")  # of variables that processes of this server must not see
+LogFormat = Literal["text", "json"]
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MAX_KEY_BYTES = 4_096
 HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
@@ -88,6 +89,8 @@ class Settings:
     allowed_origins: tuple[str, ...] = ()  # origins whose pages may call this server; "*" for all, without cookies
     access_log: bool = False
     log_level: str = "warning"
+    log_format: LogFormat = "text"
+    watchdog_seconds: int = 0  # after which a process whose event loop is blocked ends; 0: never
     train: bool = True  # whether visitors may train GPTs of their own
     cache: Path | None = None
     kernels: bool = True  # whether loops compiled for this processor write texts once they are ready
@@ -174,9 +177,9 @@ def parse_origins(text: str) -> tuple[str, ...]:
     return origins
 
 
-def parse_level(text: str) -> str:
-    if text.lower() not in LOG_LEVELS:
-        raise argparse.ArgumentTypeError(f"expected one of {', '.join(LOG_LEVELS)}, found {text!r}")
+def parse_choice(choices: Sequence[str], text: str) -> str:
+    if text.lower() not in choices:
+        raise argparse.ArgumentTypeError(f"expected one of {', '.join(choices)}, found {text!r}")
     return text.lower()
 
 
@@ -276,7 +279,14 @@ def general_flags(environ: Mapping[str, str]) -> list[Flag]:
             "ORIGIN[,ORIGIN]",
         ),
         Flag("access-log", parse_bool, False, "print a line for every request"),
-        Flag("log-level", parse_level, "warning", f"one of {', '.join(LOG_LEVELS)}"),
+        Flag("log-level", partial(parse_choice, LOG_LEVELS), "warning", f"one of {', '.join(LOG_LEVELS)}"),
+        Flag("log-format", partial(parse_choice, get_args(LogFormat)), "text", "text, or json: an object a line"),
+        Flag(
+            "watchdog-seconds",
+            partial(parse_count, 0),
+            0,
+            "end the process, so that it is restarted, if its event loop is blocked for this long; 0: never",
+        ),
         Flag("no-train", parse_bool, is_zero, "do not let visitors train GPTs"),
         Flag("cache", parse_path, default_cache(environ), "folder that caches computed results"),
         Flag("no-kernels", parse_bool, False, "write with torch alone, which is slower on a CPU"),
@@ -361,6 +371,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         allowed_origins=found.allowed_origins,
         access_log=found.access_log,
         log_level=found.log_level,
+        log_format=found.log_format,
+        watchdog_seconds=found.watchdog_seconds,
         train=not found.no_train,
         cache=found.cache,
         kernels=not found.no_kernels,

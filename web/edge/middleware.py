@@ -18,8 +18,8 @@ from ..training.visitor_cookie import VisitorMiddleware
 from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware
 from .body_limit import BodyLimitMiddleware, ask_limits
 from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
+from .logs import RequestLogMiddleware
 from .origins import ANY, HUB, HostMiddleware, OriginMiddleware
-from .request_log import RequestLogMiddleware
 
 
 def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
@@ -27,7 +27,7 @@ def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
     # Without a key, any site may embed the page in a frame, as Spaces are meant to be embedded.
     frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
     return [
-        Middleware(RequestLogMiddleware, access_log=settings.access_log),
+        Middleware(RequestLogMiddleware, access_log=settings.access_log, log_format=settings.log_format),
         Middleware(HostMiddleware, allowed=allowed_hosts(settings)),
         Middleware(
             OriginMiddleware,

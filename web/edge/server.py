@@ -1,11 +1,12 @@
 """The server process: configuration of Gradio's uvicorn, suppression of repeated log messages, and signals."""
 
+import faulthandler
 import logging
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from .connections import Connections
 from .middleware import before_gradio, wrap
 
 ACCEPTED_AT_ONCE = 64  # connections accepted before any of them is handled; each takes a file descriptor
+WATCHDOG_INTERVAL = 5  # seconds between signs of life of the event loop
 QUIET_SECONDS = 60.0  # in which the same message is not logged again
 MAX_REMEMBERED = 1_000  # different messages
 
@@ -36,14 +38,17 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
     connections = Connections(budget, most, most_of_one, settings.trusted_proxies)
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
-        options = {
+        options: dict[str, Any] = {
             "http": connections.protocol,
             "ws": "none",  # nothing here uses WebSockets
             "backlog": ACCEPTED_AT_ONCE,
             "proxy_headers": False,  # client.py reads them
             "log_level": settings.log_level,
+            "log_config": None,  # ``set_up_logs`` formats uvicorn's messages too
             "access_log": False,  # RequestLogMiddleware writes one
         }
+        if settings.watchdog_seconds:
+            options |= {"callback_notify": watchdog(settings.watchdog_seconds), "timeout_notify": WATCHDOG_INTERVAL}
         made = uvicorn.Config(wrap(app, before_gradio(settings, budget)), **(given | options))
         suppress_repeats()
         return made
@@ -54,6 +59,19 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
         yield
     finally:
         module.uvicorn = uvicorn
+
+
+def watchdog(seconds: int) -> Callable[[], Awaitable[None]]:
+    """A function that the event loop calls regularly; once it has been blocked for ``seconds``, the process ends.
+
+    The timer is a thread of the interpreter's own that needs no lock, so it notices a loop blocked in C code as well.
+    It first prints what all threads are doing.
+    """
+
+    async def is_alive() -> None:
+        faulthandler.dump_traceback_later(WATCHDOG_INTERVAL + seconds, exit=True)
+
+    return is_alive
 
 
 class RepeatFilter(logging.Filter):

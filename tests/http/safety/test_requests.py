@@ -46,6 +46,16 @@ def test_the_access_log(launch: Any, checkpoints: Any, capsys: pytest.CaptureFix
     assert "secret" not in first + second  # neither keys nor queries nor bodies
 
 
+def test_the_access_log_as_json(launch: Any, checkpoints: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    server = launch(checkpoints / "tiny", access_log=True, log_format="json")
+    capsys.readouterr()
+    httpx.get(f"{server.url}/v1/models", headers={"X-Request-Id": "mine"})
+    server.close()
+    (entry,) = (json.loads(line) for line in capsys.readouterr().out.splitlines() if '"mine"' in line)
+    assert (entry["method"], entry["path"], entry["status"], entry["client"]) == ("GET", "/v1/models", 200, "127.0.0.1")
+    assert entry["bytes"] > 0 and entry["seconds"] >= 0 and entry["time"].endswith("Z")
+
+
 def test_no_log_unless_asked_for(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     httpx.get(f"{server.url}/health", headers={"X-Request-Id": "unlogged"})
     assert "unlogged" not in capsys.readouterr().out

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+import model
 from helpers.files import DEPLOY, ROOT, copied, dockerfile
 from web import settings
 
@@ -16,8 +17,15 @@ YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 PORT = 7860
 
 
+class Loader(yaml.SafeLoader):
+    """Reads Compose's tag for a value that replaces one of an earlier file."""
+
+
+Loader.add_constructor("!override", lambda loader, node: loader.construct_sequence(node))
+
+
 def documents(path: Path) -> list[dict[str, Any]]:
-    return list(yaml.safe_load_all(path.read_text()))
+    return list(yaml.load_all(path.read_text(), Loader))
 
 
 def test_the_image_holds_all_that_the_app_needs() -> None:
@@ -31,7 +39,7 @@ def test_the_variables_are_flags_of_the_app() -> None:
     (line,) = (rest for name, rest in dockerfile() if name == "ENV")
     given = dict(each.split("=", 1) for each in shlex.split(line))
     chosen = settings.parse([], given)
-    assert chosen.host == "0.0.0.0" and chosen.port == PORT
+    assert chosen.host == "0.0.0.0" and chosen.port == PORT and chosen.watchdog_seconds
     assert ("EXPOSE", str(PORT)) in dockerfile()
 
 
@@ -51,25 +59,48 @@ def test_compose() -> None:
     assert scraped["static_configs"][0]["targets"] == [f"headscope:{PORT}"]
 
 
+def test_the_variables_in_the_manifests_are_flags() -> None:
+    (compose,) = documents(DEPLOY / "compose.yaml")
+    (tls,) = documents(DEPLOY / "compose.tls.yaml")
+    deployment, *_ = documents(DEPLOY / "kubernetes.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    in_pods = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    public = tls["services"]["headscope"]["environment"] | {"HEADSCOPE_ALLOWED_HOSTS": "demo.example.org"}
+    for environ in (compose["services"]["headscope"]["environment"], public, in_pods):
+        known = {flag.variable for flag in (*settings.general_flags({}), *settings.LIMIT_FLAGS)}
+        assert environ.keys() <= known
+        settings.parse([], environ)
+    assert settings.parse([], public).trusted_proxies == 1
+
+
+def test_images_are_pinned() -> None:
+    text = "\n".join(path.read_text() for path in (*YAML_FILES, DEPLOY / "Dockerfile"))
+    images = re.findall(r"^(?: *image: |FROM )(\S+)", text, re.MULTILINE)
+    assert len(images) >= 6 and all(re.search(r":v?\d+\.\d+", image) for image in images)
+    assert f"headscope:{model.__version__}" in images
+
+
 def test_a_copy_has_time_to_end_its_texts() -> None:
     grace = settings.Limits().grace_seconds
     (compose,) = documents(DEPLOY / "compose.yaml")
     assert int(compose["services"]["headscope"]["stop_grace_period"].removesuffix("s")) > grace
-    deployment, service = documents(DEPLOY / "kubernetes.yaml")
+    deployment, service, disruption = documents(DEPLOY / "kubernetes.yaml")
     pod = deployment["spec"]["template"]
     assert pod["spec"]["terminationGracePeriodSeconds"] > grace
     assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+    assert disruption["spec"]["selector"] == deployment["spec"]["selector"]
     (container,) = pod["spec"]["containers"]
     for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/health", "port": PORT}
     assert service["spec"]["ports"][0]["targetPort"] == PORT
 
 
-def test_the_board_asks_for_metrics_that_exist() -> None:
+def test_the_board_and_the_alerts_ask_for_metrics_that_exist() -> None:
     source = (ROOT / "web/prometheus.py").read_text() + (ROOT / "web/gauges.py").read_text()
     exported = set(re.findall(r'"(headscope_\w+)"', source))
     board = json.loads((DEPLOY / "grafana" / "headscope.json").read_text())
-    asked = {
-        name for panel in board["panels"] for t in panel["targets"] for name in re.findall(r"headscope_\w+", t["expr"])
-    }
+    expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    (alerts,) = documents(DEPLOY / "alerts.yaml")
+    expressions += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
+    asked = {name for expression in expressions for name in re.findall(r"headscope_\w+", expression)}
     assert asked and {re.sub("_(total|bucket)$", "", name) for name in asked} <= exported

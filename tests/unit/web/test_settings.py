@@ -106,8 +106,9 @@ def test_origins() -> None:
 def test_logs() -> None:
     found = parse(["--access-log", "--log-level", "INFO"], {})
     assert found.access_log and found.log_level == "info"
-    found = parse([], {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug"})
-    assert found.access_log and found.log_level == "debug"
+    environ = {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug", "HEADSCOPE_LOG_FORMAT": "json"}
+    found = parse([], environ)
+    assert found.access_log and found.log_level == "debug" and found.log_format == "json"
 
 
 def test_every_flag_has_a_variable() -> None:

@@ -1,0 +1,104 @@
+"""The format of the logs, an id for every request, and the access log."""
+
+import json
+import logging
+import re
+import secrets
+import sys
+import time
+from typing import Any
+from urllib.parse import quote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..settings import LogFormat
+
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+HEADER = "X-Request-Id"
+GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}", re.ASCII)
+
+
+class TextFormatter(logging.Formatter):
+    """``2026-01-31T12:00:00Z WARNING logger: message``."""
+
+    converter = staticmethod(time.gmtime)
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", TIME)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: time, level, logger, message, and the traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": utc(record.created),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
+
+
+def set_up_logs(level: str, log_format: LogFormat) -> None:
+    """Log to stderr from ``level`` on."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+class RequestLogMiddleware:
+    """Sends ``X-Request-Id`` with every response: the client's own if it is well formed, otherwise a new one.
+
+    With ``access_log``, it prints a line to stdout when a response has ended.
+    """
+
+    def __init__(self, app: ASGIApp, *, access_log: bool = False, log_format: LogFormat = "text") -> None:
+        self.app, self.access_log, self.log_format = app, access_log, log_format
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        request_id = given if GIVEN.fullmatch(given) else f"req-{secrets.token_hex(12)}"
+        began, status, n_bytes = time.monotonic(), 499, 0  # nginx's status for a client that left before the response
+
+        async def answered(message: Message) -> None:
+            nonlocal status, n_bytes
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = request_id
+            n_bytes += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, answered)
+        except Exception:
+            status = 500
+            raise
+        finally:
+            if self.access_log:
+                entry = {
+                    "time": utc(time.time()),
+                    "client": scope["client"][0] if scope.get("client") else "-",
+                    "method": scope["method"],
+                    "path": quote(scope["path"]),  # never the query or the body
+                    "status": status,
+                    "bytes": n_bytes,
+                    "seconds": round(time.monotonic() - began, 3),
+                    "request_id": request_id,
+                }
+                print(json.dumps(entry) if self.log_format == "json" else line(entry), file=sys.stdout, flush=True)
+
+
+def line(entry: dict[str, Any]) -> str:
+    """``2026-01-31T12:00:00Z 192.0.2.1 POST /v1/completions 200 1234 B 0.512 s req-...``."""
+    return "{time} {client} {method} {path} {status} {bytes} B {seconds:.3f} s {request_id}".format_map(entry)
+
+
+def utc(seconds: float) -> str:
+    return time.strftime(TIME, time.gmtime(seconds))
