@@ -64,7 +64,7 @@ class Sent:
         (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed response", 0),
     ],
 )
-def test_what_an_engine_sends_is_bounded(
+def test_oversized_or_compressed_engine_responses_are_refused(
     status: int, pieces: Iterable[bytes], headers: dict[str, str], said: str, most: int
 ) -> None:
     sent = Sent(pieces)
@@ -74,7 +74,7 @@ def test_what_an_engine_sends_is_bounded(
 
 
 @pytest.mark.parametrize("pieces", [itertools.repeat(b" " * PIECE), [DEEP]])
-def test_a_list_of_models_is_bounded(pieces: Iterable[bytes]) -> None:
+def test_oversized_model_lists_are_ignored(pieces: Iterable[bytes]) -> None:
     listed, end = Sent(pieces), b'data: {"choices": [{"text": "b", "finish_reason": "stop"}]}'
     found = wrote(
         lambda path: httpx.Response(200, content=listed if path.endswith("/models") else Sent([CHUNK, end])), model=None
@@ -82,7 +82,7 @@ def test_a_list_of_models_is_bounded(pieces: Iterable[bytes]) -> None:
     assert found == "ab" and listed.n_bytes <= MAX_LIST_BYTES + PIECE
 
 
-def test_lines_may_come_in_pieces() -> None:
+def test_stream_lines_may_arrive_in_pieces() -> None:
     text = "".join(f'data: {{"choices": [{{"text": "{c}", "finish_reason": null}}]}}\r\n\r\n' for c in "aé🙂")
     end = 'data: {"choices": [{"text": "", "finish_reason": "stop"}]}\n'
     pieces = [bytes([byte]) for byte in (text + end).encode()]

@@ -23,7 +23,7 @@ from web.settings import Settings
 BODY = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "seed": 4}
 
 
-def test_it_is_sent_this_and_nothing_else(engine: ScriptedEngine, beside: Server) -> None:
+def test_engine_receives_exactly_these_fields(engine: ScriptedEngine, beside: Server) -> None:
     body = BODY | {"temperature": 0.7, "top_p": 0.9, "stop": ["x", "y"], "logprobs": 3, "user": "me", "top_k": 0}
     assert post_body(beside, body).status_code == 200
     write_text(beside)
@@ -44,7 +44,7 @@ def test_it_is_sent_this_and_nothing_else(engine: ScriptedEngine, beside: Server
         (None, "tiny"),
     ],
 )
-def test_the_name_that_the_engine_has_for_the_model(
+def test_engine_model_name_is_found_in_its_list(
     engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path, listed: Any, called: str
 ) -> None:
     engine.models = listed
@@ -52,7 +52,7 @@ def test_the_name_that_the_engine_has_for_the_model(
     assert engine.bodies[0]["model"] == called
 
 
-def test_a_name_and_a_key_that_the_operator_gives(
+def test_configured_engine_model_and_key_are_sent(
     engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
     server = launch(
@@ -62,7 +62,7 @@ def test_a_name_and_a_key_that_the_operator_gives(
     assert engine.bodies[0]["model"] == "/models/x" and engine.keys == ["Bearer a-secret"]
 
 
-def test_one_model_writes_here_and_another_elsewhere(
+def test_local_and_remote_models_are_served_together(
     engine: ScriptedEngine, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
     server = launch(checkpoints / "tiny", checkpoints / "other", engine_urls=(f"other={engine.url}",))
@@ -85,7 +85,7 @@ def test_one_model_writes_here_and_another_elsewhere(
         (["b" * 100], "length", "b" * 63, "length"),  # more than fits into the context
     ],
 )
-def test_texts_and_their_ends(
+def test_streamed_text_and_finish_reasons(
     engine: ScriptedEngine, beside: Server, pieces: list[str], reason: str, text: str, finished: str
 ) -> None:
     engine.pieces, engine.reason = pieces, reason
@@ -118,7 +118,7 @@ def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) 
         ({"pieces": ["é"]}, 502, "wrote text that this model cannot read: "),
     ],
 )
-def test_an_engine_that_fails(
+def test_engine_failures_become_502(
     engine: ScriptedEngine,
     beside: Server,
     script: dict[str, Any],
@@ -138,7 +138,7 @@ def test_an_engine_that_fails(
     assert last["state"] == "failed" and (said in last["why"] or status == 429)
 
 
-def test_a_stream_that_breaks_ends_with_an_error_object(engine: ScriptedEngine, beside: Server) -> None:
+def test_broken_stream_ends_with_an_error_object(engine: ScriptedEngine, beside: Server) -> None:
     engine.reason = None
     with httpx.stream("POST", f"{beside.url}/v1/completions", json=BODY | {"stream": True}) as answer:
         *texts, error, done = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
@@ -146,7 +146,7 @@ def test_a_stream_that_breaks_ends_with_an_error_object(engine: ScriptedEngine, 
     assert json.loads(error)["error"]["code"] == "engine_lost" and done == "[DONE]"
 
 
-def test_an_engine_that_is_lost_and_comes_back(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_engine_is_used_again_after_an_outage(launch: Callable[..., Server], checkpoints: Path) -> None:
     port = free_port()
     server = launch(checkpoints / "tiny", engine_urls=(f"http://127.0.0.1:{port}/v1",))
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_an_engine_that_is_lost_and_comes_back(launch: Callable[..., Server], ch
     assert post_body(server, BODY).status_code == 502
 
 
-def test_nothing_that_a_visitor_sends_chooses_the_engine(engine: ScriptedEngine, beside: Server) -> None:
+def test_visitors_cannot_choose_the_engine(engine: ScriptedEngine, beside: Server) -> None:
     elsewhere = ScriptedEngine()
     for name in ("engine_url", "base_url", "url"):
         assert post_body(beside, BODY | {name: elsewhere.url}).status_code == 400
@@ -175,7 +175,9 @@ def test_nothing_that_a_visitor_sends_chooses_the_engine(engine: ScriptedEngine,
     assert not elsewhere.bodies and engine.bodies
 
 
-def test_ids_that_no_text_has_are_refused(engine: ScriptedEngine, launch: Callable[..., Server], pairs: Path) -> None:
+def test_ids_that_do_not_survive_retokenization_are_refused(
+    engine: ScriptedEngine, launch: Callable[..., Server], pairs: Path
+) -> None:
     server = launch(pairs, engine_urls=(engine.url,))
     loaded = server.served.models["pairs"]
     whole = loaded.tokenizer.encode(" fine")
@@ -193,9 +195,7 @@ def test_ids_that_no_text_has_are_refused(engine: ScriptedEngine, launch: Callab
     assert new_ids(pointers) == [*split, *loaded.tokenizer.encode("abc")] and engine.bodies[-1]["prompt"] == " fine"
 
 
-def test_words_are_shown_when_they_are_whole(
-    engine: ScriptedEngine, launch: Callable[..., Server], pairs: Path
-) -> None:
+def test_partial_words_are_held_back(engine: ScriptedEngine, launch: Callable[..., Server], pairs: Path) -> None:
     engine.pieces = [" a fi", "ne d", "ay, is", "n't it", "?"]
     server = launch(pairs, engine_urls=(engine.url,))
     loaded = server.served.models["pairs"]
@@ -227,11 +227,11 @@ URL = "http://localhost:8000/v1"
         ),
     ],
 )
-def test_addresses(arguments: list[str], expected: dict[str, EngineAddress]) -> None:
+def test_engine_flags_are_parsed_into_addresses(arguments: list[str], expected: dict[str, EngineAddress]) -> None:
     assert parse_addresses(settings.parse(["--checkpoint", "a", "b", *arguments], {})) == expected
 
 
-def test_an_address_from_the_environment() -> None:
+def test_engine_url_is_read_from_the_environment() -> None:
     chosen = settings.parse(["--checkpoint", "a", "b"], {"HEADSCOPE_ENGINE_URL": f"a={URL},b=https://x.test/v1"})
     assert parse_addresses(chosen) == {"a": EngineAddress(URL), "b": EngineAddress("https://x.test/v1")}
 
@@ -247,7 +247,7 @@ def test_an_address_from_the_environment() -> None:
         ((URL,), ("c=m",), "--engine-model names c, which is not one of the models: a"),
     ],
 )
-def test_bad_addresses_end_the_start(
+def test_invalid_engine_flags_stop_the_start(
     urls: tuple[str, ...], models: tuple[str, ...], said: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = Settings(checkpoints=("a",), port=free_port(), engine_urls=urls, engine_models=models)

@@ -30,7 +30,7 @@ def local_ids(server: Server, n: int, model: str = "tiny", prompt: Any = PROMPT,
 
 
 @pytest.mark.parametrize("changes", [{}, {"temperature": 0.0}, {"top_p": 0.7, "seed": 3}, {"model": "other"}])
-def test_the_page_shows_what_the_other_wrote_with_all_heads(looking: Server, changes: dict[str, Any]) -> None:
+def test_page_shows_remote_text_with_all_heads(looking: Server, changes: dict[str, Any]) -> None:
     last = (pointers := write_text(looking, **changes))[-1]
     ids = local_ids(looking, 12, **changes)
     assert new_ids(pointers) == ids and (last["state"], last["why"], last["written"]) == ("done", "", 12)
@@ -46,14 +46,14 @@ def test_the_page_shows_what_the_other_wrote_with_all_heads(looking: Server, cha
         assert np.frombuffer(sent, np.float32) == pytest.approx(lower(trace.attention[layer, head]).numpy(), abs=1e-5)
 
 
-def test_a_long_prompt_is_read_in_pieces_and_the_context_is_filled(looking: Server) -> None:
+def test_long_prompts_are_read_in_pieces_up_to_the_context_length(looking: Server) -> None:
     prompt = "What a piece of work is a man! " * 2
     last = write_text(looking, prompt=prompt[: CONTEXT - 2], max_new_tokens=30)[-1]
     # A remote engine counts the tokens that fit; a local one would write one more, which cannot be read.
     assert (last["tokens"], last["rows"], last["written"]) == (CONTEXT, CONTEXT, 2)
 
 
-def test_a_branch_goes_on_from_another_token(looking: Server) -> None:
+def test_branches_continue_from_another_token(looking: Server) -> None:
     loaded = looking.served.models["tiny"]
     first = write_text(looking)[-1]
     ids = [*local_ids(looking, 12)[:12], 5]
@@ -71,7 +71,7 @@ def test_a_branch_goes_on_from_another_token(looking: Server) -> None:
         {"prompt": ["a", "b"], "max_tokens": 5, "temperature": 0, "logprobs": 0},
     ],
 )
-def test_completions_are_the_same_from_both(server: Server, looking: Server, body: dict[str, Any]) -> None:
+def test_remote_and_local_completions_are_equal(server: Server, looking: Server, body: dict[str, Any]) -> None:
     told, expected = (post_body(each, {"model": "tiny"} | body).json() for each in (looking, server))
     assert told["usage"] == expected["usage"]
     for choice, other in zip(told["choices"], expected["choices"], strict=True):
@@ -86,7 +86,7 @@ def test_completions_are_the_same_from_both(server: Server, looking: Server, bod
             ]
 
 
-def test_a_stop_string_and_several_texts(server: Server, looking: Server) -> None:
+def test_stop_strings_and_several_choices(server: Server, looking: Server) -> None:
     loaded = looking.served.models["tiny"]
     text = loaded.tokenizer.decode(local_ids(looking, 20, prompt="ab", seed=6, temperature=1.0)[2:])
     body = {"model": "tiny", "prompt": "ab", "max_tokens": 20, "seed": 6, "stop": [text[7:9]]}
@@ -97,7 +97,7 @@ def test_a_stop_string_and_several_texts(server: Server, looking: Server) -> Non
     assert one == again and len(set(one)) == 3 and one[0] == text[:12]
 
 
-def test_clients_of_chat_and_of_gradio(server: Server, looking: Server) -> None:
+def test_chat_and_gradio_clients(server: Server, looking: Server) -> None:
     texts = []
     for each in (server, looking):
         with openai.OpenAI(base_url=f"{each.url}/v1", api_key="none", max_retries=0) as client:
@@ -125,7 +125,7 @@ def test_clients_of_chat_and_of_gradio(server: Server, looking: Server) -> None:
         ("context_shift", True),
     ],
 )
-def test_what_cannot_be_sent_is_refused_by_name(looking: Server, option: str, value: Any) -> None:
+def test_options_that_cannot_be_forwarded_are_refused_by_name(looking: Server, option: str, value: Any) -> None:
     body = {"model": "tiny", "prompt": "ab", "max_tokens": 2, option: value}
     chat = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], option: value}
     for answer in (post_body(looking, body), post_body(looking, chat, "chat/completions")):
@@ -140,7 +140,7 @@ def test_what_cannot_be_sent_is_refused_by_name(looking: Server, option: str, va
             Client(looking.url, verbose=False).predict("Hi", "tiny", api_name="/generate", **{option: value})
 
 
-def test_options_that_ask_for_nothing_are_taken(looking: Server) -> None:
+def test_neutral_option_values_are_accepted(looking: Server) -> None:
     body = {"prompt": "ab", "max_tokens": 2, "top_k": 0, "min_p": 0, "presence_penalty": 0, "logit_bias": {}}
     assert post_body(looking, {"model": "tiny", **body}).status_code == 200
 
@@ -151,7 +151,7 @@ def gated(server: Server, slow: Any, launch: Callable[..., Server], checkpoints:
     return launch(checkpoints / "tiny", engine_urls=(f"tiny={server.url}/v1",), engine_models=("slow",))
 
 
-def test_heads_are_there_while_the_text_comes(slow: Any, gated: Server) -> None:
+def test_attention_rows_arrive_while_text_is_written(slow: Any, gated: Server) -> None:
     with streamed(gated, max_new_tokens=5) as pointers:
         slow.gate.release(3)
         while (pointer := next(pointers))["rows"] < len(PROMPT) + 3:
@@ -160,7 +160,7 @@ def test_heads_are_there_while_the_text_comes(slow: Any, gated: Server) -> None:
 
 
 @pytest.mark.parametrize("route", ["page", "api"])
-def test_whoever_leaves_ends_the_text_there_too(server: Server, slow: Any, gated: Server, route: str) -> None:
+def test_disconnecting_stops_the_remote_text(server: Server, slow: Any, gated: Server, route: str) -> None:
     if route == "page":
         with streamed(gated, max_new_tokens=30) as pointers:
             slow.gate.release(2)
@@ -175,7 +175,7 @@ def test_whoever_leaves_ends_the_text_there_too(server: Server, slow: Any, gated
     gated.wait_until_idle()
 
 
-def test_stopped_with_all_rows(server: Server, slow: Any, gated: Server) -> None:
+def test_stopped_text_has_all_rows(server: Server, slow: Any, gated: Server) -> None:
     with streamed(gated, max_new_tokens=30) as pointers:
         slow.gate.release(3)
         while (pointer := next(pointers))["tokens"] < len(PROMPT) + 3:
@@ -186,7 +186,7 @@ def test_stopped_with_all_rows(server: Server, slow: Any, gated: Server) -> None
     server.wait_until_idle()
 
 
-def test_a_byte_pair_vocabulary(launch: Callable[..., Server], pairs: Path) -> None:
+def test_byte_pair_vocabulary(launch: Callable[..., Server], pairs: Path) -> None:
     """A random model draws tokens that no text encodes to: the text is tokenized again, and every number is correct."""
     writer = launch(pairs)
     looking = launch(pairs, engine_urls=(f"{writer.url}/v1",))
@@ -201,13 +201,13 @@ def test_a_byte_pair_vocabulary(launch: Callable[..., Server], pairs: Path) -> N
     assert last["why"].endswith(expected) and last["tokens"] == last["rows"] == len(ids)
 
 
-def test_the_page_says_who_writes_and_who_reads(server: Server, looking: Server) -> None:
+def test_page_names_writing_and_reading_engines(server: Server, looking: Server) -> None:
     notes = {pointer["note"] for pointer in write_text(looking)}
     assert notes == {writer.READ_ALONG.format("tiny")}
     assert all("note" not in pointer for pointer in write_text(server))
 
 
-def test_every_field_of_a_request_is_carried_out_or_refused() -> None:
+def test_every_request_field_is_forwarded_or_refused() -> None:
     carried_out = {"prompt", "max_new_tokens", "seed", "sampling", "stop", "choice", "record", "logprobs"}
     carried_out |= {"prompt_logprobs", "n_top_logprobs"}
     carried_out |= {"never_drawn"}  # the engine sends text, which is tokenized here

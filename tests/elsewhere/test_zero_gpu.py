@@ -110,7 +110,7 @@ def loaded(checkpoints: Path) -> model.LoadedModel:
     return model.load(checkpoints / "tiny", device="cpu", dtype="float32")
 
 
-def test_the_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedModel) -> None:
+def test_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     pointers = list(space.write(asked="x", seed=5))
     ids = loaded.read_prompt(PROMPT)
@@ -126,7 +126,7 @@ def test_the_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedMod
     assert row[0] == pytest.approx(loaded.trace(ids).attention[0, 0, -1].numpy(), abs=1e-5)
 
 
-def test_heads_that_are_scaled_and_a_context_that_shifts(space: Space, loaded: model.LoadedModel) -> None:
+def test_head_masks_and_context_shifts(space: Space, loaded: model.LoadedModel) -> None:
     mask = [[1.0, 1, 1, 1], [0, 1, 1, 2], [1, 1, 1, 1]]
     steps = loaded.generate(PROMPT, 12, temperature=0.8, seed=1, head_mask=mask)
     assert new_ids(list(space.write(head_mask=mask)))[len(PROMPT) :] == [step.token_id for step in steps]
@@ -139,7 +139,7 @@ def test_a_refusal_reaches_the_page(space: Space) -> None:
     assert pointer["asked"] == "y" and "temperature must be" in pointer["refused"]
 
 
-def test_a_quota_that_is_used_up(space: Space) -> None:
+def test_exhausted_quota_is_reported(space: Space) -> None:
     block = Path(f"{space.log}.quota")
     block.touch()
     last = list(space.write())[-1]
@@ -148,7 +148,7 @@ def test_a_quota_that_is_used_up(space: Space) -> None:
     assert list(space.write())[-1]["state"] == "done"
 
 
-def test_the_api_computes_without_the_gpu(space: Space, loaded: model.LoadedModel) -> None:
+def test_api_computes_without_the_gpu(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     body = {"prompt": "ab", "max_tokens": 8, "seed": 3}
     answer = httpx.post(f"{space.url}/v1/completions", json=body, timeout=60).json()
@@ -158,14 +158,14 @@ def test_the_api_computes_without_the_gpu(space: Space, loaded: model.LoadedMode
     assert len(space.gpu_calls) == before
 
 
-def test_gradio_endpoints_may_use_it(space: Space, loaded: model.LoadedModel) -> None:
+def test_gradio_endpoints_may_use_the_gpu(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     text = Client(space.url, verbose=False).predict("ab", max_new_tokens=8, seed=3, api_name="/generate")
     assert text == "".join(step.text for step in loaded.generate("ab", 8, seed=3))
     assert len(space.gpu_calls) == before + 1
 
 
-def test_a_prompt_that_is_read_in_several_steps(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_prompt_is_read_in_several_steps(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PREFILL_ALONE", 3)
     monkeypatch.setitem(zero_gpu.MODELS, "long", loaded)
     request = loaded.request("a long prompt", 5, seed=1)
@@ -175,7 +175,7 @@ def test_a_prompt_that_is_read_in_several_steps(loaded: model.LoadedModel, monke
     del zero_gpu.ON_GPU["long"]
 
 
-def test_nobody_trains_there(space: Space) -> None:
+def test_training_is_off(space: Space) -> None:
     assert httpx.get(f"{space.url}/look/landing").json()["training"] is False
     names = httpx.get(f"{space.url}/gradio_api/info").json()["named_endpoints"]
     assert "/generate" in names and "/train" not in names

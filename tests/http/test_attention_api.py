@@ -53,7 +53,7 @@ def test_both_formats_give_the_trace(server: Server, choice: dict[str, Any], mas
 
 
 @pytest.mark.parametrize("n_weights", [1, 5, 16, 33, 200, 65_536])
-def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch, n_weights: int) -> None:
+def test_answer_is_streamed_in_pieces(server: Server, monkeypatch: pytest.MonkeyPatch, n_weights: int) -> None:
     """The oracles: ``json.dumps`` and the file that safetensors makes of the whole trace at once."""
     monkeypatch.setattr(attention_answer, "PIECE_WEIGHTS", n_weights)
     loaded = server.services.served.models["tiny"]
@@ -68,7 +68,7 @@ def test_the_pieces_of_an_answer(server: Server, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("heads", [[0], [0, 1, 2, 3]])
-def test_an_answer_holds_no_more_than_is_counted(server: Server, heads: list[int]) -> None:
+def test_response_memory_is_counted_in_the_budget(server: Server, heads: list[int]) -> None:
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode("a" * 64)
     answer = attention_answer.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
@@ -77,7 +77,7 @@ def test_an_answer_holds_no_more_than_is_counted(server: Server, heads: list[int
     assert stream + layer + 2 * pieces < answer.held_bytes - attention_answer.REQUEST_BYTES
 
 
-def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:
+def test_tokens_may_replace_the_prompt(server: Server) -> None:
     ids = server.services.served.models["tiny"].tokenizer.encode(PROMPT)
     assert post(server, tokens=ids).json() == post(server, prompt=PROMPT).json()
 
@@ -100,13 +100,13 @@ def test_tokens_in_the_place_of_a_prompt(server: Server) -> None:
         ({"prompt": "a", "query": 1}, "query", "unsupported_option"),
     ],
 )
-def test_bad_input_is_named(server: Server, body: dict[str, Any], param: str, code: str) -> None:
+def test_bad_fields_are_refused_by_name(server: Server, body: dict[str, Any], param: str, code: str) -> None:
     answer = post(server, **body)
     error = answer.json()["error"]
     assert answer.status_code == 400 and (error["param"], error["code"]) == (param, code)
 
 
-def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
+def test_oversized_json_answers_name_safetensors(launch: Any, checkpoints: Any) -> None:
     """Just below and just above the limit; safetensors has no limit."""
     n = 3 * 4 * len(PROMPT) ** 2
     for most, status in ((n, 200), (n - 1, 400)):
@@ -120,7 +120,7 @@ def test_too_many_numbers_for_json(launch: Any, checkpoints: Any) -> None:
             assert all(word in error["message"] for word in ("safetensors", "layers", "heads"))
 
 
-def test_a_training_step(launch: Callable[..., Server], tmp_path: Path) -> None:
+def test_attention_of_a_training_snapshot(launch: Callable[..., Server], tmp_path: Path) -> None:
     """``NAME@STEP`` reads with the snapshot of that training step."""
     folder, other = save_tiny(tmp_path / "kept"), model.load(save_tiny(tmp_path / "other", seed=3), device="cpu")
     write_snapshot(folder, 20, other.config, other.gpt.state_dict())

@@ -10,7 +10,7 @@ from helpers.server import Server, run_async
 from web.page.link import resolve_address
 
 
-def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
+def test_page_benchmark_opens_the_page(server: Server) -> None:
     """The benchmark gives the page an opening, which the page must be able to show."""
     made = server.services.openings.written.entries
     before, made["tiny"] = made["tiny"], opening(server.services.served.models["tiny"], 50)
@@ -21,7 +21,7 @@ def test_the_benchmark_of_the_page_opens_it(server: Server) -> None:
     assert start.pointer["tokens"] == 50 and start.settings["prompt"]
 
 
-def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit, match="^missing packages: nowhere_found, nor_this; pip install"):
         need_packages("torch", "nowhere_found", "nor_this")
     (tmp_path / "a").touch()

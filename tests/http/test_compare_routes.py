@@ -31,7 +31,7 @@ def weights(server: Server, pointer: dict[str, Any], layer: int, head: int) -> t
     return torch.from_numpy(np.frombuffer(content, np.float32).copy())
 
 
-def test_a_text_with_heads_scaled(server: Server) -> None:
+def test_text_read_with_scaled_heads(server: Server) -> None:
     loaded = server.served.models["tiny"]
     pointer = read(server, head_mask=MASK).json()
     assert (pointer["state"], pointer["n_prompt"], pointer["head_mask"]) == ("read", 5, MASK)
@@ -58,12 +58,12 @@ def test_a_text_with_heads_scaled(server: Server) -> None:
         ({"head_mask": [[0.0]]}, "(n_layer, n_head) = (3, 4)"),
     ],
 )
-def test_what_cannot_be_read(server: Server, changes: dict[str, Any], said: str) -> None:
+def test_unreadable_texts_are_refused(server: Server, changes: dict[str, Any], said: str) -> None:
     answer = read(server, **changes)
     assert answer.status_code == 400 and said in answer.json()["detail"]
 
 
-def test_a_text_that_a_visitor_gives(server: Server) -> None:
+def test_text_given_by_a_visitor_is_read(server: Server) -> None:
     loaded = server.served.models["tiny"]
     pointer = read(server, ids=[], text="now or never").json()
     assert (pointer["state"], pointer["n_prompt"], pointer["tokens"]) == ("read", 5, 12)
@@ -82,7 +82,7 @@ def test_a_text_that_a_visitor_gives(server: Server) -> None:
         assert answer.status_code == 400 and said in answer.json()["detail"], text[:10]
 
 
-def test_another_tokenizer_and_other_weights(launch: Callable[..., Server], tmp_path: Path) -> None:
+def test_texts_of_two_models_are_compared(launch: Callable[..., Server], tmp_path: Path) -> None:
     tokenizer = BPETokenizer.train([PROMPT, "afeard of nothing"] * 3, 270)
     tiny_model(3, tokenizer, n_embd=32, context_length=4).save(tmp_path / "pieces")
     save_tiny(tmp_path / "tiny", n_layer=3, n_head=4)
@@ -121,7 +121,7 @@ def aligned(server: Server, **body: Any) -> httpx.Response:
     return httpx.post(f"{server.url}/look/alignment", json=body)
 
 
-def test_which_tokens_correspond(server: Server) -> None:
+def test_alignment_route_equals_the_library(server: Server) -> None:
     loaded = server.served.models["tiny"]
     ids = loaded.read_prompt(PROMPT)
     run = read(server).json()["run"]
@@ -138,7 +138,7 @@ def test_which_tokens_correspond(server: Server) -> None:
     assert elsewhere.status_code == 410 and "no longer served" in elsewhere.json()["detail"]
 
 
-def test_which_heads_attend_differently(server: Server) -> None:
+def test_differences_route_equals_the_library(server: Server) -> None:
     loaded = server.served.models["tiny"]
     ids = loaded.read_prompt(PROMPT)
     side = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "run": "gone"}
@@ -154,7 +154,7 @@ def test_which_heads_attend_differently(server: Server) -> None:
     assert refused.status_code == 400 and "pieces must" in refused.json()["detail"]
 
 
-def test_a_link_to_two_texts(server: Server) -> None:
+def test_link_to_two_texts_restores_both(server: Server) -> None:
     loaded, other = server.served.models["tiny"], server.served.models["other"]
     ids = loaded.read_prompt("to be or not")
     query = {"model": "tiny", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
@@ -175,7 +175,7 @@ def test_a_link_to_two_texts(server: Server) -> None:
     assert second(mask="0.1_1.2x0.5")["pointer"]["head_mask"] == MASK
 
 
-def test_a_text_is_written_with_heads_scaled(server: Server) -> None:
+def test_text_is_written_with_scaled_heads(server: Server) -> None:
     loaded = server.served.models["tiny"]
     pointers = write_text(server, head_mask=MASK)
     assert pointers[-1]["head_mask"] == MASK
@@ -184,7 +184,7 @@ def test_a_text_is_written_with_heads_scaled(server: Server) -> None:
     assert "".join(header["tokens"]) == "But soft" + "".join(step.text for step in steps)
 
 
-def test_the_logits_with_heads_scaled(server: Server) -> None:
+def test_logits_with_scaled_heads(server: Server) -> None:
     loaded = server.served.models["tiny"]
     ids = loaded.read_prompt(PROMPT)
     body = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "head_mask": MASK}

@@ -42,23 +42,23 @@ def test_generate_streams_the_text_so_far(server: Server, client: Client, slow: 
     assert len(first) == 1 and len(last) == 2 and last.startswith(first)
 
 
-def test_no_seed_means_another_text(client: Client) -> None:
+def test_texts_differ_without_a_seed(client: Client) -> None:
     texts = {client.predict("a", max_new_tokens=20, temperature=2, api_name="/generate") for _ in range(3)}
     assert len(texts) == 3
 
 
 @pytest.mark.parametrize("top_k", [None, 0])
-def test_top_k_none_and_0_mean_all(client: Client, top_k: int | None) -> None:
+def test_top_k_none_and_0_keep_all_tokens(client: Client, top_k: int | None) -> None:
     wide = client.predict("a", max_new_tokens=20, temperature=5, top_k=top_k, seed=3, api_name="/generate")
     assert wide == client.predict("a", max_new_tokens=20, temperature=5, top_k=96, seed=3, api_name="/generate")
 
 
-def test_generate_ends_where_the_context_is_full(client: Client) -> None:
+def test_generate_ends_at_a_full_context(client: Client) -> None:
     assert len(client.predict("a" * (CONTEXT - 4), max_new_tokens=100, api_name="/generate")) == 5
     assert len(client.predict("a" * CONTEXT, max_new_tokens=100, api_name="/generate")) == 1
 
 
-def test_attention_is_that_of_the_model(server: Server, client: Client) -> None:
+def test_attention_equals_the_trace(server: Server, client: Client) -> None:
     found = client.predict("so it is", "tiny", 2, 1, api_name="/attention")
     trace = server.services.served.models["tiny"].trace("so it is")
     assert found["tokens"] == list("so it is")
@@ -97,21 +97,21 @@ def test_bad_input_is_refused_with_a_reason(client: Client, changes: dict[str, A
 
 
 @pytest.mark.parametrize(("layer", "head"), [(3, 0), (-1, 0), (0, 4), (0, 1.5), ("0", 0), (None, 0)])
-def test_a_head_that_is_not_there(client: Client, layer: Any, head: Any) -> None:
+def test_unknown_heads_are_refused(client: Client, layer: Any, head: Any) -> None:
     with pytest.raises(AppError, match="must be an integer from 0 to"):
         client.predict("ab", "tiny", layer, head, api_name="/attention")
 
 
 @pytest.mark.parametrize("name", ["nobody", "nobody@5", 3, ["tiny"], {"a": 1}])
 @pytest.mark.parametrize("endpoint", ["attention", "tokenize", "knockout"])
-def test_a_model_that_is_not_there(client: Client, endpoint: str, name: Any) -> None:
+def test_unknown_models_are_refused(client: Client, endpoint: str, name: Any) -> None:
     with pytest.raises(AppError, match="no model|model:"):
         client.predict("ab", name, *([0, 0] if endpoint == "attention" else []), api_name=f"/{endpoint}")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("field", ["temperature", "top_p", "min_p", "top_k", "seed", "max_new_tokens"])
-def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:
+def test_nan_and_infinity_are_refused(server: Server, field: str, number: str) -> None:
     assert field in call(server, "generate", f'{{"prompt": "ab", "{field}": {number}}}')["error"]
 
 
@@ -123,14 +123,14 @@ def call(server: Server, name: str, body: str) -> Any:
     return json.loads(stream.strip().rsplit("data: ", 1)[1])
 
 
-def test_curl(server: Server) -> None:
+def test_endpoints_work_over_curl(server: Server) -> None:
     (text,) = call(server, "generate", '{"prompt": "ab", "max_new_tokens": 3, "seed": 1}')
     assert len(text) == 3
     (found,) = call(server, "attention", '{"prompt": "abc", "layer": 1, "head": 3}')
     assert len(found["attention"]) == 3 and abs(sum(found["attention"][2]) - 1) < 1e-5
 
 
-def test_only_these_are_public(client: Client) -> None:
+def test_only_documented_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
     lenses = {"/roles", "/knockout", "/removal", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
     lenses |= {"/patch", "/composition", "/paths", "/role_paths", "/difference", "/passages"}

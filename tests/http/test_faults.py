@@ -27,7 +27,7 @@ def gate_of(server: Server) -> tuple[GatedEngine, threading.Semaphore]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_client_that_leaves_stops_the_work_within_a_step(server: Server, slow: Any, stream: bool) -> None:
+def test_disconnecting_stops_the_text_within_a_step(server: Server, slow: Any, stream: bool) -> None:
     engine, gate = gate_of(server)
     connection = open_post(server, model="slow", max_tokens=60, stream=stream)
     gate.release(3)
@@ -41,7 +41,7 @@ def test_a_client_that_leaves_stops_the_work_within_a_step(server: Server, slow:
     server.wait_until_idle()
 
 
-def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path) -> None:
+def test_full_queue_answers_429_with_retry_after(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=1))
     loaded = server.services.served.models["tiny"]
     engine = GatedEngine(loaded, max_batch=1, max_waiting=1)
@@ -62,9 +62,7 @@ def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path) -> 
     assert post(server, max_tokens=1).status_code == 200
 
 
-def test_a_failing_step_is_a_500_and_the_next_request_is_served(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_step_is_a_500_and_the_next_request_is_served(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise MemoryError("no more memory")
 
@@ -77,7 +75,7 @@ def test_a_failing_step_is_a_500_and_the_next_request_is_served(
         assert post(server).status_code == 200
 
 
-def test_a_deadline(launch: Any, checkpoints: Path) -> None:
+def test_deadline_cuts_the_text_off(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_seconds=300))
     loaded = server.services.served.models["tiny"]
     engine = GatedEngine(loaded)
@@ -95,9 +93,7 @@ def test_a_deadline(launch: Any, checkpoints: Path) -> None:
     assert len(choice["text"]) in (3, 4)
 
 
-def test_tokens_that_are_ready_together_go_out_together(
-    server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_ready_together_are_sent_together(server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first token and the end are sent at once; between them the stream pauses, here for an hour."""
     monkeypatch.setattr(routes, "EVENT_SECONDS", 3_600.0)
     _, gate = gate_of(server)
@@ -112,7 +108,7 @@ def test_tokens_that_are_ready_together_go_out_together(
     assert len(rest["choices"][0]["text"]) == 6 and rest["choices"][0]["finish_reason"] == "length"
 
 
-def test_a_stream_that_fails_midway_ends_with_an_error(server: Server, slow: Any) -> None:
+def test_failing_stream_ends_with_an_error_event(server: Server, slow: Any) -> None:
     """The status was sent with the first token."""
     engine, gate = gate_of(server)
     gate.release(2)
@@ -128,7 +124,7 @@ def test_a_stream_that_fails_midway_ends_with_an_error(server: Server, slow: Any
     assert done == "[DONE]" and json.loads(error)["error"]["code"] == "queue_full"
 
 
-def test_a_stream_that_must_leave_the_line_is_a_429(launch: Any, checkpoints: Path) -> None:
+def test_evicted_waiting_stream_is_a_429(launch: Any, checkpoints: Path) -> None:
     """It is queued behind another text of its client, and a client at another address needs its place."""
     limits = Limits(max_batch=1, max_waiting=2)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
@@ -152,7 +148,7 @@ def test_a_stream_that_must_leave_the_line_is_a_429(launch: Any, checkpoints: Pa
 
 
 @pytest.mark.parametrize(("path", "body"), [("attention", {"prompt": "ab"}), ("embeddings", {"input": "ab"})])
-def test_a_client_that_leaves_is_no_failure(
+def test_disconnects_are_not_counted_as_failures(
     launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
 ) -> None:
     server = launch(checkpoints / "tiny")
@@ -201,7 +197,7 @@ def test_slow_readers_of_attention_do_not_keep_others_waiting(server: Server) ->
 
 
 @pytest.mark.parametrize(("n_proxies", "told_apart"), [(0, {"127.0.0.1"}), (1, {"192.0.2.1", "192.0.2.2"})])
-def test_whose_turn_it_is_behind_a_proxy(
+def test_turns_behind_a_proxy_go_by_forwarded_address(
     server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch, n_proxies: int, told_apart: set[str]
 ) -> None:
     """The client is the address that a trusted proxy added last; the rest of the header may be invented."""
@@ -218,7 +214,7 @@ def test_whose_turn_it_is_behind_a_proxy(
             sequence.cancel()
 
 
-def test_what_is_measured(launch: Any, checkpoints: Path) -> None:
+def test_metrics_count_what_happened(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny")
     post(server, max_tokens=7)
     post(server, max_tokens=5, n=2, stream=True)

@@ -52,7 +52,7 @@ def test_health_without_its_body(server: Server) -> None:
         ("GET", "/learn/tokens", "POST"),
     ],
 )
-def test_which_methods_are_allowed_instead(server: Server, method: str, path: str, allowed: str) -> None:
+def test_wrong_methods_name_the_allowed_ones(server: Server, method: str, path: str, allowed: str) -> None:
     answer = httpx.request(method, server.url + path)
     assert answer.status_code == 405
     assert sorted(answer.headers["allow"].split(", ")) == sorted(allowed.split(", "))
@@ -67,7 +67,7 @@ def test_own_routes_come_before_gradio(server: Server) -> None:
     assert httpx.get(f"{server.url}/js/{style.rsplit('/', 1)[0]}/__init__.py").status_code == 404
 
 
-def test_bodies_have_a_limit(server: Server) -> None:
+def test_body_size_is_limited(server: Server) -> None:
     from web.settings import Limits
 
     url = f"{server.url}/look/again/rows"
@@ -75,7 +75,9 @@ def test_bodies_have_a_limit(server: Server) -> None:
     assert httpx.post(url, content=b"x" * (Limits.max_body_bytes - 1)).status_code == 422
 
 
-def test_an_explicit_host_is_obeyed(launch: Launch, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explicit_host_overrides_gradios_variable(
+    launch: Launch, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GRADIO_SERVER_NAME", "0.0.0.0")
     server = launch(checkpoints / "tiny", host="127.0.0.1")
     assert httpx.get(f"{server.url}/health").status_code == 200

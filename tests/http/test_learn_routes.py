@@ -31,7 +31,7 @@ def train(server: Server, **body: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("lesson", SHOWN)
-def test_the_longest_sentence(server: Server, lesson: str) -> None:
+def test_sentence_length_is_limited(server: Server, lesson: str) -> None:
     most = MAX_SENTENCE_CHARACTERS
     assert post(server, lesson, sentence="a" * most).status_code == 200
     refused = post(server, lesson, sentence="a" * (most + 1))
@@ -40,14 +40,14 @@ def test_the_longest_sentence(server: Server, lesson: str) -> None:
 
 
 @pytest.mark.parametrize(("lesson", "settings"), [("tokens", {}), ("bigram", {"steps": 1})])
-def test_the_longest_text_to_learn_from(server: Server, lesson: str, settings: dict[str, int]) -> None:
+def test_training_text_length_is_limited(server: Server, lesson: str, settings: dict[str, int]) -> None:
     most = MAX_TRAINING_TEXT_CHARACTERS
     assert post(server, lesson, training_text="ab " * (most // 3), **settings).status_code == 200
     refused = post(server, lesson, training_text="a" * (most + 1))
     assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
 
 
-def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
+def test_bigram_training_limits(server: Server) -> None:
     alphabet = "".join(map(chr, range(300, 300 + MAX_ALPHABET)))
     assert train(server, training_text=alphabet, steps=1)[-1]["stage"] == "after"
     for text, problem in ((alphabet + "a", "The text has 257 different"), ("a", "type at least two characters.")):
@@ -58,12 +58,12 @@ def test_what_a_bigram_model_can_learn_from(server: Server) -> None:
     assert refused.json()["detail"].startswith("There is no model 'nobody'")
 
 
-def test_the_training_text_under_its_former_name(server: Server) -> None:
+def test_training_text_is_accepted_as_lesson(server: Server) -> None:
     assert post(server, "tokens", lesson="abc abd").json() == post(server, "tokens", training_text="abc abd").json()
     assert train(server, lesson="ab", steps=1)[0]["n"] == 2
 
 
-def test_training_tells_all_of_it(server: Server) -> None:
+def test_bigram_training_reports(server: Server) -> None:
     text = "the cat sat on the mat. " * 30
     first, *middle, last = train(server, training_text=text, sentence="the dog", steps=600, seed=3)
     tokenizer = ladder.CharacterTokenizer(text)
@@ -79,7 +79,7 @@ def test_training_tells_all_of_it(server: Server) -> None:
     assert probabilities[1] > 0.3  # h after t
 
 
-def test_the_model_writes_what_is_learned(server: Server) -> None:
+def test_model_writes_the_training_text(server: Server) -> None:
     lines = train(server, steps=1)
     written = [line for line in lines if line["stage"] == "writing"]
     assert written and written[-1]["model"] == "tiny"
@@ -88,7 +88,7 @@ def test_the_model_writes_what_is_learned(server: Server) -> None:
     assert not server.services.engines.running
 
 
-def test_whoever_leaves_ends_the_training(server: Server) -> None:
+def test_disconnecting_ends_the_training(server: Server) -> None:
     body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": MAX_BIGRAM_STEPS}
     for _ in range(MAX_BIGRAMS + 1):  # more than fit into the queue
         with httpx.stream("POST", f"{server.url}/learn/bigram", json=body, timeout=60) as response:
@@ -97,7 +97,7 @@ def test_whoever_leaves_ends_the_training(server: Server) -> None:
     assert train(server, training_text="to be or not", steps=2)[-1]["stage"] == "after"
 
 
-def test_settings_out_of_range(server: Server) -> None:
+def test_settings_out_of_range_are_refused(server: Server) -> None:
     assert httpx.post(f"{server.url}/learn/scale", json={"head_dim": 0}).status_code == 422
     assert post(server, "causal-masking", dropout=1).status_code == 422
     assert "n_head must divide 256" in httpx.post(f"{server.url}/learn/times", json={"n_head": 3}).json()["detail"]
@@ -116,7 +116,7 @@ def test_a_setting_of_another_lesson_is_refused_by_name(server: Server) -> None:
         assert refused.json()["detail"] == f"{field}: there is no such field."
 
 
-def test_a_cell_is_the_model_s(server: Server) -> None:
+def test_cell_equals_the_models_attention(server: Server) -> None:
     attention = server.services.served.models["tiny"].trace("To be or not").attention
     cell = post(server, "cell", model="tiny", layer=2, head=3, query=9, key=4).json()
     assert cell["model_weight"] == pytest.approx(float(attention[2, 3, 9, 4]), abs=1e-6)
@@ -126,7 +126,7 @@ def test_a_cell_is_the_model_s(server: Server) -> None:
 
 
 @pytest.mark.parametrize("name", [*SHOWN, COMPILED])
-def test_sources_are_the_files_lines(server: Server, name: str) -> None:
+def test_shown_source_code_is_that_of_the_files(server: Server, name: str) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{name}.json").json()["sources"]
     root = ROOT
     for source in sources:
@@ -146,7 +146,7 @@ def test_modules_are_served_by_name_only(server: Server) -> None:
     assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404
 
 
-def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_lessons_need_the_key(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", api_key="open-sesame")
     assert post(server, "self-attention").status_code == 401
     headers = {"Authorization": "Bearer open-sesame"}
@@ -154,7 +154,7 @@ def test_a_key_guards_the_lessons(launch: Callable[..., Server], checkpoints: Pa
     assert answer.status_code == 200
 
 
-def test_a_training_too_many_says_when_to_come_back(server: Server) -> None:
+def test_full_training_queue_answers_429_with_retry_after(server: Server) -> None:
     with ExitStack() as trainings:
         lines: list[Iterator[str]] = []  # a forgotten one would be closed
         body = {"training_text": "to be or not to be " * 100, "sentence": "a", "steps": MAX_BIGRAM_STEPS}
@@ -177,7 +177,7 @@ def test_words_and_punctuation_marks_are_counted_apart(server: Server) -> None:
     assert note.startswith("Your sentence has 24 tokens: 16 words and 8 punctuation marks; the pictures show the first")
 
 
-def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
+def test_arithmetic_of_every_number_adds_up(server: Server) -> None:
     """The terms of each stage add up to the numbers that the rung shows."""
     place = {"model": "tiny", "layer": 1, "head": 2, "query": 5}
     whole = post(server, "whole-model", **place).json()
@@ -202,7 +202,7 @@ def test_every_number_of_the_model_has_its_arithmetic(server: Server) -> None:
     assert refused.json()["detail"] == f"index must be an integer from 0 to {size - 1}, found {size}"
 
 
-def test_the_end_of_the_model_is_its_own(server: Server) -> None:
+def test_shown_probabilities_are_the_models(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     trace = loaded.trace("To be or not")
     end = post(server, "whole-model", model="tiny", query=4).json()["end"]
@@ -214,7 +214,7 @@ def test_the_end_of_the_model_is_its_own(server: Server) -> None:
     assert end["surprise"] == pytest.approx(-float(probabilities[end["follower"]].log()), abs=1e-4)
 
 
-def test_numbers_that_a_visitor_changed(server: Server) -> None:
+def test_changed_numbers_are_used(server: Server) -> None:
     assert post(server, "self-attention", x=[[1, 2, 3]] * 3).json()["detail"] == "x must be 4 rows of 3 numbers"
     assert post(server, "self-attention", x=[[1, 2, 11]] * 4).status_code == 422
     changed = post(server, "self-attention", x=[[1, 2, 3]] * 4).json()

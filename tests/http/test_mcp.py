@@ -38,7 +38,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("key", [None, KEY])
-def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | None) -> None:
+def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints: Any, key: str | None) -> None:
     server = launch(checkpoints / "tiny", api_key=key) if key else server
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
@@ -62,7 +62,7 @@ def test_the_tools(server: Server, launch: Any, checkpoints: Any, key: str | Non
     assert tools["attention"].inputSchema["properties"]["whole"]["default"] is False
 
 
-def test_not_without_the_key(launch: Any, checkpoints: Any) -> None:
+def test_mcp_needs_the_key(launch: Any, checkpoints: Any) -> None:
     server = launch(checkpoints / "tiny", api_key=KEY)
     with pytest.raises(BaseExceptionGroup) as refused:
         run_async(with_tools(server.url, {}, []))

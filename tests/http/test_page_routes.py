@@ -27,7 +27,7 @@ def landing(server: Server, **query: Any) -> Any:
     return answer.json()
 
 
-def test_the_page_lands_on_the_first_models_opening(server: Server) -> None:
+def test_page_starts_with_the_first_models_opening(server: Server) -> None:
     found = landing(server)
     assert [model["name"] for model in found["models"]][:2] == ["tiny", "other"]
     assert "3 layers × 4 heads" in found["models"][0]["facts"]
@@ -41,7 +41,7 @@ def test_the_page_lands_on_the_first_models_opening(server: Server) -> None:
     assert named["pointer"]["model"] == "tiny" and "'nobody'" in named["pointer"]["notices"][0]
 
 
-def test_a_link_lands_on_its_text(server: Server) -> None:
+def test_link_restores_its_text(server: Server) -> None:
     loaded = server.served.models["other"]
     ids = loaded.read_prompt("to be or not")
     query = {"model": "other", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
@@ -54,7 +54,7 @@ def test_a_link_lands_on_its_text(server: Server) -> None:
     assert header["ids"] == ids
 
 
-def test_an_opening_has_a_story_with_heads_of_the_model(server: Server) -> None:
+def test_opening_comes_with_heads_of_the_model(server: Server) -> None:
     for name in ("tiny", "other"):
         pointer = httpx.get(f"{server.url}/look/opening/{name}").json()
         assert (pointer["state"], pointer["model"]) == ("opening", name)
@@ -89,7 +89,7 @@ def read_at(server: Server, step: Any, **changes: Any) -> httpx.Response:
     return httpx.post(f"{server.url}/look/snapshot", json=body, timeout=60)
 
 
-def test_the_steps_that_training_kept(trained: Server) -> None:
+def test_snapshots_are_listed(trained: Server) -> None:
     found = httpx.get(f"{trained.url}/look/steps/kept").json()
     assert found["steps"] == list(STEPS) and found["history"] == [{"step": 0, "val_loss": 4.2}]
     assert set(found) == {"steps", "history", "heads", "kept"}
@@ -97,7 +97,7 @@ def test_the_steps_that_training_kept(trained: Server) -> None:
         assert httpx.get(f"{trained.url}/look/steps/{name}").json() == {"steps": []}
 
 
-def test_a_text_is_read_with_the_weights_of_a_step(trained: Server) -> None:
+def test_text_is_read_with_the_weights_of_a_snapshot(trained: Server) -> None:
     pointer = read_at(trained, 20).json()
     assert (pointer["state"], pointer["training_step"], pointer["model"]) == ("snapshot", 20, "kept@20")
     found = httpx.get(f"{trained.url}/look/{pointer['run']}/heads/1/0?start=0").content
@@ -108,7 +108,7 @@ def test_a_text_is_read_with_the_weights_of_a_step(trained: Server) -> None:
         np.testing.assert_allclose(weights, lower(loaded.trace("But soft").attention[1, 0]), atol=atol)
 
 
-def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opened_snapshots_are_bounded_and_unlisted(trained: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshots = trained.services.snapshots
     n_bytes = weight_bytes(trained.served.models["kept"])
     monkeypatch.setattr(snapshots.cache, "max_bytes", 4 * n_bytes)
@@ -140,7 +140,7 @@ def test_few_snapshots_stay_in_memory_and_none_is_listed(trained: Server, monkey
         ({"ids": [10_000]}, "prompt", "10000"),
     ],
 )
-def test_what_no_snapshot_can_read(trained: Server, changes: dict[str, Any], field: str, said: str) -> None:
+def test_invalid_snapshot_requests_are_refused(trained: Server, changes: dict[str, Any], field: str, said: str) -> None:
     answer = read_at(trained, **({"step": 20} | changes))
     assert answer.status_code == 400
     assert answer.json()["field"] == field and said in answer.json()["detail"]
@@ -172,7 +172,7 @@ def read_at_of(server: Server, name: str) -> httpx.Response:
         ("scaled/0", {"sha256": "\ud800", "ids": [1], "n_prompt": 1}),
     ],
 )
-def test_half_a_character_is_refused(server: Server, path: str, body: dict[str, Any]) -> None:
+def test_lone_surrogates_are_refused(server: Server, path: str, body: dict[str, Any]) -> None:
     headers = {"Content-Type": "application/json"}
     answer = httpx.post(f"{server.url}/look/{path}", content=json.dumps(body), headers=headers)
     assert answer.status_code == 422 and re.search("half of a surrogate pair|unicode", answer.json()["detail"])

@@ -28,7 +28,7 @@ def expected_ids(server: Server, prompt: Any, n_new: int, **settings: Any) -> li
 @pytest.mark.parametrize(
     "settings", [{}, {"seed": 7}, {"temperature": 0.0}, {"temperature": 1.4, "top_k": 9, "top_p": 0.9, "min_p": 0.02}]
 )
-def test_the_pointers_join_to_the_text_that_the_model_writes(server: Server, settings: dict[str, Any]) -> None:
+def test_pointers_join_to_the_generated_text(server: Server, settings: dict[str, Any]) -> None:
     pointers = write_text(server, **settings)
     expected = expected_ids(server, PROMPT, 12, **({"top_k": None} | settings))
     assert new_ids(pointers) == expected
@@ -52,7 +52,7 @@ def test_tokens_come_with_their_probabilities(server: Server) -> None:
         assert token["logprob"] == pytest.approx(float(logprobs[at - 1, ids[at]]), abs=1e-4)
 
 
-def test_an_unpinned_seed_is_another_each_time_and_told(server: Server) -> None:
+def test_unpinned_seed_changes_and_is_reported(server: Server) -> None:
     first, second = (write_text(server, seed=None)[-1]["settings"]["seed"] for _ in range(2))
     assert first != second
     again = [new_ids(write_text(server, seed=first)) for _ in range(2)]
@@ -72,7 +72,7 @@ def test_a_token_is_sent_soon_after_it_was_written(server: Server, slow: Any) ->
     assert sorted(delays)[len(delays) // 2] < 0.3
 
 
-def test_stopped_with_its_last_row(server: Server, slow: Any) -> None:
+def test_stopped_text_has_its_last_row(server: Server, slow: Any) -> None:
     with streamed(server, model="slow", max_new_tokens=30) as pointers:
         sent = [next(pointers)]
         slow.gate.release(3)
@@ -87,13 +87,13 @@ def test_stopped_with_its_last_row(server: Server, slow: Any) -> None:
     server.wait_until_idle()
 
 
-def test_to_stop_what_is_not_written_does_nothing(server: Server) -> None:
+def test_stopping_a_finished_text_does_nothing(server: Server) -> None:
     done = write_text(server)[-1]
     for run in (done["run"], "nobody"):
         assert httpx.post(f"{server.url}/look/{run}/stop", json={}).status_code == 204
 
 
-def test_a_closed_stream_ends_the_text(server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_the_stream_ends_the_text(server: Server, slow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     end, ended = RunWriter.end, threading.Event()
 
     def end_and_tell(writer: RunWriter) -> None:
@@ -113,13 +113,13 @@ def test_a_closed_stream_ends_the_text(server: Server, slow: Any, monkeypatch: p
     assert run is not None and not run.writing
 
 
-def test_why_a_text_ended(server: Server) -> None:
+def test_finish_reason_is_reported(server: Server) -> None:
     full = write_text(server, prompt="a" * (CONTEXT - 2), max_new_tokens=50)[-1]
     assert (full["state"], full["tokens"]) == ("done", CONTEXT + 1) and f"{CONTEXT} tokens is full" in full["why"]
     assert write_text(server)[-1]["why"] == ""
 
 
-def test_a_branch_goes_on_from_another_token(server: Server) -> None:
+def test_branches_continue_from_another_token(server: Server) -> None:
     loaded = server.served.models["tiny"]
     first = write_text(server)[-1]
     ids = expected_ids(server, PROMPT, 12)
@@ -136,13 +136,13 @@ def test_a_branch_goes_on_from_another_token(server: Server) -> None:
     assert pointers[-1]["written"] == 12
 
 
-def test_two_texts_beside_each_other_do_not_disturb_one_another(server: Server) -> None:
+def test_concurrent_texts_are_independent(server: Server) -> None:
     readers = [Reader(server, seed=seed, max_new_tokens=30) for seed in (3, 4, 5)]
     for seed, reader in zip((3, 4, 5), readers, strict=True):
         assert new_ids(reader.finish()) == expected_ids(server, PROMPT, 30, seed=seed)
 
 
-def test_a_shift_goes_on_in_another_run_with_all_its_tokens(server: Server) -> None:
+def test_context_shift_continues_in_a_new_run(server: Server) -> None:
     pointers = write_text(server, max_new_tokens=100, context_shift=True)
     runs = list(dict.fromkeys(pointer["run"] for pointer in pointers))
     assert len(runs) > 1
@@ -179,7 +179,7 @@ def test_a_refusal_names_its_field(server: Server, changes: dict[str, Any], fiel
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"text"'])
-def test_a_body_that_is_no_object_is_refused(server: Server, body: bytes) -> None:
+def test_body_must_be_an_object(server: Server, body: bytes) -> None:
     answer = httpx.post(f"{server.url}/look/write", content=body)
     assert answer.status_code == 400 and answer.json()["field"] == "body"
 
@@ -198,7 +198,7 @@ class OneAtATime(Engine):
         super().forward(planned)
 
 
-def test_many_texts_of_one_client_do_not_keep_another_waiting(
+def test_many_texts_of_one_client_do_not_delay_another(
     launch: Callable[..., Server], checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After ten pages at one address comes one at another address, which is served second."""
@@ -231,7 +231,7 @@ def test_many_texts_of_one_client_do_not_keep_another_waiting(
     assert engine.order[:3] == ["many", "one", "many"]
 
 
-def test_the_end_of_a_text_is_named(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_last_event_names_the_finish_reason(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny")
     tokenizer = server.served.models["tiny"].tokenizer
     ids = tokenizer.encode("abcd~" + "x" * 20)
@@ -242,7 +242,7 @@ def test_the_end_of_a_text_is_named(launch: Callable[..., Server], checkpoints: 
     assert (last["state"], last["written"], last["why"]) == ("done", 3, "The model ended its text here.")
 
 
-def test_new_tokens_end_where_the_text_does(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_tokens_end_with_the_text(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the text grows between the two: the page puts the new tokens before that place."""
     describe = writer.pointer
 

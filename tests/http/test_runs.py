@@ -14,7 +14,7 @@ from web.runs import run as run_module
 
 
 @pytest.mark.parametrize("n_new", [1, 20, 49])
-def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
+def test_rows_equal_the_trace(server: Server, n_new: int) -> None:
     loaded = server.services.served.models["tiny"]
     run = written(server.services.runs, loaded, n_new)
     header, thumbnails = frame(httpx.get(f"{server.url}/look/{run.id}/rows?start=0").content)
@@ -33,7 +33,7 @@ def test_rows_are_those_of_a_trace(server: Server, n_new: int) -> None:
         torch.testing.assert_close(found, lower(attention[layer, head])[triangle(start) :], atol=1e-5, rtol=0)
 
 
-def test_a_lost_run_is_computed_anew(server: Server) -> None:
+def test_evicted_run_is_recomputed(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     ids = loaded.read_prompt(PROMPT)
     assert httpx.get(f"{server.url}/look/no-such-run/rows").status_code == 404
@@ -56,12 +56,12 @@ def test_a_lost_run_is_computed_anew(server: Server) -> None:
         ({"sha256": "x" * 65}, 422),
     ],
 )
-def test_what_cannot_be_computed_anew(server: Server, change: dict[str, Any], status: int) -> None:
+def test_impossible_recomputations_are_refused(server: Server, change: dict[str, Any], status: int) -> None:
     body = {"sha256": server.services.served.models["tiny"].sha256, "ids": [1, 2], "n_prompt": 1} | change
     assert httpx.post(f"{server.url}/look/again/rows", json=body).status_code == status
 
 
-def test_the_logits_of_every_step(server: Server) -> None:
+def test_logits_of_every_step_equal_the_trace(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     run = written(server.services.runs, loaded, 5)
     expected = loaded.trace(run.ids).logits
@@ -80,13 +80,13 @@ def test_the_logits_of_every_step(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", ["heads/4/0", "heads/0/6", "heads/-1/0", "heads/3/3"])
-def test_heads_that_are_not_there(server: Server, path: str) -> None:
+def test_unknown_heads_get_404(server: Server, path: str) -> None:
     run = written(server.services.runs, server.services.served.models["tiny"], 2)
     assert httpx.get(f"{server.url}/look/{run.id}/{path}").status_code == 400
 
 
 @pytest.mark.parametrize("limit", [run_module.MAX_RUN_BYTES, 100])
-def test_what_one_query_looks_at_in_every_picture(server: Server, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_rows_of_every_picture(server: Server, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_RUN_BYTES", limit)
     loaded = server.services.served.models["tiny"]
     run = written(server.services.runs, loaded, 9)
@@ -103,7 +103,7 @@ def test_what_one_query_looks_at_in_every_picture(server: Server, limit: int, mo
         assert httpx.get(f"{server.url}/look/{run.id}/queries/{q}").status_code == 400
 
 
-def test_the_vocabulary(server: Server) -> None:
+def test_vocabulary_is_sent(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     answer = httpx.get(f"{server.url}/look/vocabulary/{loaded.sha256}.json")
     assert answer.json() == [loaded.tokenizer.decode([i]) for i in range(loaded.config.vocab_size)]

@@ -66,7 +66,7 @@ def test_the_examples_run(server: Server, tmp_path: Path) -> None:
     check(examples(server.services, server.url + "/", with_key=False), tmp_path)
 
 
-def test_without_a_key_the_examples_only_lack_it(server: Server) -> None:
+def test_examples_differ_only_by_the_key(server: Server) -> None:
     with_key, without = (
         [code for language, code in blocks(examples(server.services, server.url, with_key=each)) if language != "json"]
         for each in (True, False)
@@ -77,5 +77,5 @@ def test_without_a_key_the_examples_only_lack_it(server: Server) -> None:
 @pytest.mark.parametrize(
     "address", ["http://a/\n```", "javascript:x", "http://a'b", 'http://a"', "http://a b", None, 7]
 )
-def test_an_odd_address_is_not_put_into_code(server: Server, address: Any) -> None:
+def test_unusual_addresses_are_not_put_into_code(server: Server, address: Any) -> None:
     assert DEFAULT_ADDRESS in examples(server.services, address, with_key=False)

@@ -66,7 +66,9 @@ def assert_same(folder: Path, theirs: Tensor, ids: list[int]) -> model.LoadedMod
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
-def test_nanogpt(bias: bool, prefix: str, tmp_path: Path, alphabet: Path) -> None:
+def test_converted_nanogpt_checkpoint_equals_its_source(
+    bias: bool, prefix: str, tmp_path: Path, alphabet: Path
+) -> None:
     weights = nanogpt_file(tmp_path / "ckpt.pt", prefix=prefix, bias=bias)
     convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
     ids = prompt_ids(32)
@@ -80,7 +82,9 @@ def test_nanogpt(bias: bool, prefix: str, tmp_path: Path, alphabet: Path) -> Non
 
 @pytest.mark.parametrize("suffix", [".pth", ".safetensors"])
 @pytest.mark.parametrize("qkv_bias", [True, False])
-def test_the_book(suffix: str, qkv_bias: bool, tmp_path: Path, alphabet: Path) -> None:
+def test_converted_book_checkpoint_equals_its_source(
+    suffix: str, qkv_bias: bool, tmp_path: Path, alphabet: Path
+) -> None:
     path, weights = tmp_path / f"model{suffix}", book_weights(qkv_bias=qkv_bias, **SIZES)
     if suffix == ".pth":
         torch.save({"model_state_dict": weights, "optimizer_state_dict": {}} if qkv_bias else weights, path)
@@ -93,7 +97,7 @@ def test_the_book(suffix: str, qkv_bias: bool, tmp_path: Path, alphabet: Path) -
     assert not loaded.config.tie_word_embeddings
 
 
-def test_a_padded_vocabulary_keeps_its_rows(tmp_path: Path, alphabet: Path) -> None:
+def test_padded_vocabulary_keeps_its_rows(tmp_path: Path, alphabet: Path) -> None:
     weights = nanogpt_file(tmp_path / "ckpt.pt", vocab_size=128)
     convert(tmp_path / "ckpt.pt", tmp_path / "folder", "--alphabet", alphabet)
     ids = prompt_ids(32)
@@ -103,7 +107,7 @@ def test_a_padded_vocabulary_keeps_its_rows(tmp_path: Path, alphabet: Path) -> N
 
 
 @torch.inference_mode()
-def test_an_id_without_a_token_is_never_drawn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ids_without_a_token_are_never_drawn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A folder of transformers whose model has more rows than the vocabulary has tokens."""
     config = GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=32, vocab_size=128, bos_token_id=100)
     gpt = GPT2LMHeadModel(config)
@@ -135,7 +139,7 @@ def test_an_id_without_a_token_is_never_drawn(tmp_path: Path, caplog: pytest.Log
     assert torch.equal(again.gpt.wte.weight, loaded.gpt.wte.weight) and again.config.vocab_size == 128
 
 
-def test_gpt2s_pair_of_vocabulary_files(tmp_path: Path) -> None:
+def test_vocab_json_and_merges_txt_are_converted(tmp_path: Path) -> None:
     bpe = tiny_bpe()
     spec = bpe.spec["model"]
     for vocabulary, merges in (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe")):
@@ -157,7 +161,7 @@ def test_gpt2s_pair_of_vocabulary_files(tmp_path: Path) -> None:
 
 
 @torch.inference_mode()
-def test_the_older_file_of_transformers(tmp_path: Path) -> None:
+def test_pytorch_model_bin_is_converted(tmp_path: Path) -> None:
     gpt = GPT2LMHeadModel(GPT2Config(n_layer=1, n_head=2, n_embd=16, n_positions=32, vocab_size=65))
     randomise(gpt, std=0.25)
     gpt.save_pretrained(tmp_path)
@@ -170,7 +174,7 @@ def test_the_older_file_of_transformers(tmp_path: Path) -> None:
         assert max_difference(loaded.trace(ids).logits, gpt.eval()(torch.tensor([ids])).logits[0]) <= TOLERANCE
 
 
-def test_a_file_beside_its_vocabulary_needs_no_conversion(tmp_path: Path) -> None:
+def test_file_next_to_its_vocabulary_needs_no_conversion(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     weights = nanogpt_file(folder / "ckpt.pt")
@@ -182,7 +186,7 @@ def test_a_file_beside_its_vocabulary_needs_no_conversion(tmp_path: Path) -> Non
     assert max_difference(loaded.trace(ids).logits, nanogpt_logits(weights, torch.tensor(ids), N_HEAD)) <= TOLERANCE
 
 
-def test_our_own_folder_comes_back_the_same(tmp_path: Path) -> None:
+def test_converting_our_own_folder_changes_nothing(tmp_path: Path) -> None:
     ours = tiny_model(activation_function="gelu", n_layer=3)
     ours.save(tmp_path / "one")
     convert(tmp_path / "one", tmp_path / "two")

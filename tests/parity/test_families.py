@@ -42,7 +42,7 @@ def assert_same(gpt: PreTrainedModel, loaded: model.LoadedModel) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape(name: str, tmp_path: Path) -> None:
+def test_logits_equal_transformers_for_every_shape(name: str, tmp_path: Path) -> None:
     gpt = reference(name)
     loaded = load(write(gpt, tmp_path / "theirs"))
     assert_same(gpt, loaded)
@@ -58,14 +58,14 @@ def test_every_shape(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_weights_stored_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+def test_half_precision_weights_equal_transformers(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     write(reference(name).to(dtype), tmp_path)
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="eager").eval()
     assert_same(theirs, load(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["llama, grouped, tied", "pythia"])
-def test_shards_and_a_padded_vocabulary(name: str, tmp_path: Path) -> None:
+def test_sharded_weights_and_padded_vocabulary(name: str, tmp_path: Path) -> None:
     gpt = reference(name, vocab_size=96)
     write(gpt, tmp_path, max_shard_size="8KB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
@@ -76,7 +76,9 @@ def test_shards_and_a_padded_vocabulary(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["modules", "graphs"])
 @pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_many_texts_at_once(name: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batched_texts_equal_transformers(
+    name: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Texts of different lengths, one recorded and one with heads removed, are what they would be alone."""
     monkeypatch.setattr(torch_reader, "SHORTEST", 8)
     loaded = load(write(reference(name), tmp_path))
@@ -101,7 +103,7 @@ def test_many_texts_at_once(name: str, compiled: bool, tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_greedy_text_token_by_token(name: str, tmp_path: Path) -> None:
+def test_greedy_text_equals_transformers(name: str, tmp_path: Path) -> None:
     gpt = reference(name)
     loaded = load(write(gpt, tmp_path))
     ids = prompt_ids(4)

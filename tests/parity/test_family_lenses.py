@@ -140,7 +140,7 @@ def replacing(span: slice, value: Tensor) -> Hook:
 
 
 @torch.inference_mode()
-def test_knockout(both: Both) -> None:
+def test_knockout_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     plain, own = theirs.losses(text.ids), contexts(theirs, text.ids)
     for method in METHODS:
@@ -155,7 +155,7 @@ def test_knockout(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_attribution(both: Both) -> None:
+def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     modules = {"final": theirs.norm} | {f"mlp{i}": theirs.layer(i).mlp for i in range(theirs.n_layer)}
     found, own = inputs_of(theirs, modules, text.ids), contexts(theirs, text.ids)
@@ -178,7 +178,7 @@ def test_attribution(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_edges_and_the_ledger(both: Both) -> None:
+def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     layer, head, position = 0, theirs.n_head - 1, 6
     answer = theirs(text.ids, output_attentions=True)
@@ -210,7 +210,7 @@ def test_edges_and_the_ledger(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_logit_lens(both: Both) -> None:
+def test_logit_lens_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     answer = theirs(text.ids, output_hidden_states=True)
     ours = logit_lens(text, k=3)
@@ -220,7 +220,7 @@ def test_logit_lens(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_patching(both: Both) -> None:
+def test_patching_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     other = TextPass(text.gpt, prompt_ids(N_TOKENS, text.config.vocab_size, seed=1))
     ours = patching(text, other, answer=TOKEN, wrong=3)
@@ -252,7 +252,7 @@ def test_patching(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_paths(both: Both) -> None:
+def test_paths_equal_hooks_on_transformers(both: Both) -> None:
     """The attention of a head in layer 1 if its queries, or its keys, do not see one head of layer 0."""
     theirs, text = both
     layer, head, earlier = 1, 1, 2
@@ -281,7 +281,7 @@ def test_paths(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_composition(both: Both) -> None:
+def test_composition_equals_hooks_on_transformers(both: Both) -> None:
     """With the gain of the norm folded in and, where positions are rotary, for the query's own position as key."""
     theirs, text = both
     if text.config.qk_norm:
@@ -314,7 +314,7 @@ def rotated(theirs: Theirs, weight: Tensor, distance: int) -> Tensor:
 
 
 @torch.inference_mode()
-def test_copying(both: Both) -> None:
+def test_copying_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     ids = torch.arange(5, 25)
     scores = copying_scores(text.gpt, ids)

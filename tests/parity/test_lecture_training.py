@@ -34,7 +34,7 @@ def test_the_recorded_table_is_as_good_as_it_says(recording: dict[str, Any], tex
     assert first == [] and len(found["training"]["points"]) == 200
 
 
-def test_it_quotes_at_most_fifty_characters() -> None:
+def test_recording_quotes_at_most_fifty_characters() -> None:
     before = recorded()["before"]
     assert len(before["beginning"]) <= 50 and len(before["ids"]) <= 50
 

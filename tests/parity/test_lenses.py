@@ -72,7 +72,7 @@ def part_of_logit(gpt: GPT2LMHeadModel, stream: Tensor, added: Tensor, token: in
 
 
 @torch.inference_mode()
-def test_attribution(both: Both) -> None:
+def test_attribution_equals_transformers(both: Both) -> None:
     gpt, text = both
     answer, found = run(gpt, text.ids)
     for position in (0, 5, 11):
@@ -119,7 +119,7 @@ def loss_without_edge(gpt: GPT2LMHeadModel, ids: list[int], layer: int, head: in
 
 
 @torch.inference_mode()
-def test_four_measures_of_one_head(both: Both) -> None:
+def test_head_measures_equal_transformers(both: Both) -> None:
     gpt, text = both
     answer, found = run(gpt, text.ids)
     size, position = gpt.config.n_embd // gpt.config.n_head, 8
@@ -143,7 +143,7 @@ def test_four_measures_of_one_head(both: Both) -> None:
         assert float(ours.attribution.sum()) == pytest.approx(float(whole), abs=TOLERANCE)
 
 
-def test_more_edges_than_are_cut_at_a_time(tmp_path: Path) -> None:
+def test_edges_are_cut_in_batches(tmp_path: Path) -> None:
     gpt, text = opened("wide vocabulary, long context", EDGES_AT_A_TIME + 6, tmp_path)
     position, done = EDGES_AT_A_TIME + 5, []
     ours = head_measures(text, layer=0, head=2, position=position, token=TOKEN, progress=done.append)
@@ -155,7 +155,7 @@ def test_more_edges_than_are_cut_at_a_time(tmp_path: Path) -> None:
 
 
 @torch.inference_mode()
-def test_logit_lens(both: Both) -> None:
+def test_logit_lens_equals_transformers(both: Both) -> None:
     gpt, text = both
     answer, _ = run(gpt, text.ids)
     ours = logit_lens(text, k=3)
@@ -175,7 +175,7 @@ def test_logit_lens(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_ledger(both: Both) -> None:
+def test_ledger_equals_transformers(both: Both) -> None:
     gpt, text = both
     answer, found = run(gpt, text.ids)
     config, size = gpt.config, gpt.config.n_embd // gpt.config.n_head

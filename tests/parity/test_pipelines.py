@@ -39,7 +39,7 @@ def both(name: str) -> tuple[PipelineTokenizer, Library]:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_ids_and_text(name: str, tmp_path: Path) -> None:
+def test_ids_and_text_equal_tokenizers(name: str, tmp_path: Path) -> None:
     ours, library = both(name)
     (tmp_path / "tokenizer.json").write_text(json.dumps(ours.spec))
     theirs = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
@@ -68,7 +68,7 @@ def check(ours: PipelineTokenizer, library: Library, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_random_texts(name: str) -> None:
+def test_random_texts_equal_tokenizers(name: str) -> None:
     ours, library = both(name)
 
     @settings(max_examples=60, deadline=None, derandomize=True)
@@ -82,7 +82,7 @@ def test_random_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_text_in_pieces(name: str) -> None:
+def test_decoding_in_pieces_equals_the_whole(name: str) -> None:
     ours, _ = both(name)
     for text in TEXTS:
         for size in (1, 3, 7):
@@ -98,7 +98,7 @@ def test_special_tokens_are_named() -> None:
     assert both("qwen 2")[0].begins_with == ()
 
 
-def test_a_lone_surrogate() -> None:
+def test_lone_surrogates_are_encoded() -> None:
     for name in PIPELINES:
         assert both(name)[0].decode(both(name)[0].encode("a\ud800b")) == "a\ufffdb"
 
@@ -123,19 +123,19 @@ def test_a_prompt_begins_with_its_token_once(tmp_path: Path) -> None:
         ("llama 2", {"normalizer": {"type": "NFC"}}, "the pre-tokenizer None, expected"),
     ],
 )
-def test_other_pipelines_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
+def test_unsupported_pipelines_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(Mismatch, match=message):
         from_spec(PIPELINES[name]() | changes)
 
 
-def test_an_unknown_pattern_is_never_run() -> None:
+def test_unknown_patterns_are_never_run() -> None:
     spec = PIPELINES["llama 3"]()
     spec["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "(a+)+$"
     with pytest.raises(Mismatch, match=r"the pre-tokenizer .*\(a\+\)\+\$"):
         from_spec(spec)
 
 
-def test_tokens_that_begin_alike() -> None:
+def test_tokens_with_a_common_prefix() -> None:
     """tiktoken could confuse them."""
     spec = json.loads(json.dumps(tiny_bpe(300).spec))
     pad = {"id": 300, "content": "<|pad|>", "special": True}

@@ -77,7 +77,7 @@ def library_of(bpe: BPETokenizer, cache: dict[int, Library] | None = None) -> Li
 LIBRARIES: dict[int, Library] = {}
 
 
-def test_code_points_are_cut_alike() -> None:
+def test_pre_tokenization_equals_tokenizers_for_code_points() -> None:
     """The beginning of each block of 256, where scripts begin and end, and all of the first blocks."""
     check_code_points([point for point in range(0x110000) if point < 0x800 or point % 256 < 2])
 
@@ -108,7 +108,7 @@ def test_merges_that_earlier_ones_pre_empt_are_refused() -> None:
         from_spec(spec | {"model": model})
 
 
-def test_characters() -> None:
+def test_character_vocabulary_equals_tokenizers() -> None:
     text = ALPHABET + PROSE
     ours = CharTokenizer.train(text)
     theirs = library(ours.spec)
@@ -131,7 +131,7 @@ def test_a_tokenizer_folder_of_transformers(tmp_path: Path, bpe: BPETokenizer) -
         assert ours.encode(text) == theirs.encode(text)
 
 
-def test_a_long_text(texts: Texts) -> None:
+def test_long_text_equals_tokenizers(texts: Texts) -> None:
     text = texts.shakespeare[:300_000]
     bpe = BPETokenizer.train([text], 1024)
     assert bpe.vocab_size == 1024

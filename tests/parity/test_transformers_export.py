@@ -42,7 +42,7 @@ def assert_same(gpt: GPT2LMHeadModel, loaded: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape(name: str, tmp_path: Path) -> None:
+def test_exported_logits_equal_for_every_shape(name: str, tmp_path: Path) -> None:
     keys = our_keys(name)
     loaded = tiny_model(tokenizer=CharTokenizer.train(wide_alphabet(cast(int, keys["vocab_size"]))), **keys)
     loaded.save(tmp_path / "saved")
@@ -55,7 +55,7 @@ def test_every_shape(name: str, tmp_path: Path) -> None:
     assert_same(gpt, again)
 
 
-def test_no_query_key_value_biases(tmp_path: Path) -> None:
+def test_export_without_query_key_value_biases(tmp_path: Path) -> None:
     loaded = tiny_model(qkv_bias=False)
     loaded.save(tmp_path / "saved")
     gpt, _ = open_with_transformers(tmp_path / "saved")
@@ -77,7 +77,7 @@ def test_half_precision_on_disk_is_computed_in_float32(dtype: torch.dtype, tied:
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "half").dtype == torch.float32
 
 
-def test_greedy_text_token_by_token(tmp_path: Path) -> None:
+def test_greedy_text_equals_transformers(tmp_path: Path) -> None:
     loaded = tiny_model(seed=3, n_layer=3)
     loaded.save(tmp_path / "saved")
     gpt, tokenizer = open_with_transformers(tmp_path / "saved")
@@ -89,7 +89,7 @@ def test_greedy_text_token_by_token(tmp_path: Path) -> None:
     assert prompt + "".join(step.text for step in steps) == tokenizer.decode(theirs)
 
 
-def test_character_folder(tmp_path: Path) -> None:
+def test_exported_character_folder_opens(tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "saved")
     gpt, tokenizer = open_with_transformers(tmp_path / "saved")
     assert (gpt.config.bos_token_id, gpt.config.eos_token_id) == (None, None)
@@ -99,7 +99,7 @@ def test_character_folder(tmp_path: Path) -> None:
     assert tokenizer.decode(tokenizer(text)["input_ids"]) == text
 
 
-def test_bpe_folder(tmp_path: Path) -> None:
+def test_exported_bpe_folder_opens(tmp_path: Path) -> None:
     bpe = tiny_bpe()
     loaded = tiny_model(tokenizer=bpe, eos_token_id=bpe.special_tokens["<|endoftext|>"])
     loaded.save(tmp_path / "saved")
@@ -132,7 +132,7 @@ def test_weights_and_config_are_gpt2s_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", sorted(CHECKPOINTS.glob("*/config.json")), ids=lambda path: path.parent.name)
-def test_the_shipped_checkpoints(folder: Path) -> None:
+def test_shipped_checkpoints_open_in_transformers(folder: Path) -> None:
     gpt, tokenizer = open_with_transformers(folder.parent)
     loaded = load(folder.parent, dtype="float32")
     assert_same(gpt, loaded)

@@ -31,14 +31,14 @@ def assert_same(gpt: GPT2LMHeadModel, loaded: model.LoadedModel) -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_every_shape(name: str, tmp_path: Path) -> None:
+def test_imported_logits_equal_for_every_shape(name: str, tmp_path: Path) -> None:
     gpt = reference(**transformers_keys(name))
     assert_same(gpt, model.load(write(gpt, tmp_path), device="cpu", dtype="float32"))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", ["plain", "untied head"])
-def test_weights_stored_in_half_precision(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+def test_half_precision_weights_equal_transformers(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     write(reference(**transformers_keys(name)).to(dtype), tmp_path)
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="eager").eval()
     loaded = model.load(tmp_path, device="cpu", dtype="float32")
@@ -47,7 +47,7 @@ def test_weights_stored_in_half_precision(name: str, dtype: torch.dtype, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["plain", "untied head"])
-def test_sharded_with_an_index(name: str, tmp_path: Path) -> None:
+def test_sharded_weights_with_an_index(name: str, tmp_path: Path) -> None:
     gpt = reference(**transformers_keys(name))
     write(gpt, tmp_path, max_shard_size="8KB")
     assert not (tmp_path / "model.safetensors").exists()
@@ -57,7 +57,7 @@ def test_sharded_with_an_index(name: str, tmp_path: Path) -> None:
     assert len(loaded.sha256) == 64
 
 
-def test_the_oldest_files(tmp_path: Path) -> None:
+def test_oldest_gpt2_files_open(tmp_path: Path) -> None:
     """Names without ``transformer.``, the causal mask stored as buffers, and the tied head stored once more."""
     gpt = reference(**transformers_keys("plain"))
     write(gpt, tmp_path)
@@ -91,7 +91,7 @@ def test_a_tied_head_that_differs_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stored", ["zeros", "left out"])
-def test_no_query_key_value_biases(stored: str, tmp_path: Path) -> None:
+def test_import_without_query_key_value_biases(stored: str, tmp_path: Path) -> None:
     gpt = reference(**transformers_keys("plain"))
     for block in gpt.transformer.h:
         torch.nn.init.zeros_(block.attn.c_attn.bias)
@@ -111,7 +111,7 @@ def test_biases_where_the_config_says_none_are_refused(tmp_path: Path) -> None:
         model.load(tmp_path)
 
 
-def test_a_config_with_the_default_end_token_of_gpt2(tmp_path: Path) -> None:
+def test_default_end_token_outside_the_vocabulary(tmp_path: Path) -> None:
     """``GPT2Config(vocab_size=65)`` says 50256 for bos and eos: an id that can never come up is none."""
     gpt = reference(**transformers_keys("plain"))
     write(gpt, tmp_path)
@@ -121,13 +121,13 @@ def test_a_config_with_the_default_end_token_of_gpt2(tmp_path: Path) -> None:
     assert_same(gpt, loaded)
 
 
-def test_the_other_name_of_the_same_activation(tmp_path: Path) -> None:
+def test_both_names_of_the_same_activation(tmp_path: Path) -> None:
     gpt = reference(activation_function="gelu_pytorch_tanh", **transformers_keys("plain"))
     assert_same(gpt, model.load(write(gpt, tmp_path), device="cpu"))
 
 
 @pytest.mark.parametrize("name", ["plain", "odd head_dim, narrow MLP", "scaled by layer", "untied head"])
-def test_greedy_text_token_by_token(name: str, tmp_path: Path) -> None:
+def test_greedy_text_equals_transformers(name: str, tmp_path: Path) -> None:
     gpt = reference(**transformers_keys(name))
     loaded = model.load(write(gpt, tmp_path), device="cpu", dtype="float32")
     for seed in range(3):
@@ -138,7 +138,7 @@ def test_greedy_text_token_by_token(name: str, tmp_path: Path) -> None:
         assert [step.token_id for step in loaded.generate(ids, 28, temperature=0)] == theirs
 
 
-def test_the_end_token_ends_both(tmp_path: Path) -> None:
+def test_end_token_stops_both(tmp_path: Path) -> None:
     gpt = reference(**transformers_keys("plain"))
     write(gpt, tmp_path)
     ids = prompt_ids(4)
@@ -153,7 +153,7 @@ def test_the_end_token_ends_both(tmp_path: Path) -> None:
     assert (steps[-1].text, steps[-1].finish_reason) == ("", "stop")
 
 
-def test_the_folder_of_the_bare_model(tmp_path: Path) -> None:
+def test_folder_of_a_bare_gpt2model_opens(tmp_path: Path) -> None:
     """``GPT2Model`` has no head and no prefix; its folder is that of a tied model."""
     gpt = reference(**transformers_keys("plain"))
     gpt.transformer.save_pretrained(tmp_path)

@@ -30,11 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_it_can_be_imported(name: str) -> None:
+def test_every_benchmark_can_be_imported(name: str) -> None:
     importlib.import_module(f"bench.{name}")
 
 
-def test_writing_and_tracing(folder: Path) -> None:
+def test_decode_and_trace_benchmarks_run(folder: Path) -> None:
     from bench import decode
 
     decode.Writer(folder, "auto", n_streams=3).write(n_tokens=5)
@@ -42,14 +42,14 @@ def test_writing_and_tracing(folder: Path) -> None:
         assert row.ours > 0 and row.ratio and row.as_json()["case"] == row.case
 
 
-def test_writing_in_process(folder: Path) -> None:
+def test_serve_benchmark_runs_in_process(folder: Path) -> None:
     from bench.serve import Case, rate_of
 
     load = Case("tiny", folder, [2], n_tokens=6, spread=0.01, rounds=1, has_bars=False).in_process(2)
     assert len(load.clients) == 2 and rate_of(load) > 0 and load.first(0.5) > 0 and load.gap(0.5) >= 0
 
 
-def test_writing_over_http(folder: Path) -> None:
+def test_serve_benchmark_runs_over_http(folder: Path) -> None:
     from bench import process, serve
 
     port = serve.free_port()
@@ -60,7 +60,7 @@ def test_writing_over_http(folder: Path) -> None:
     assert len(load.clients) == 2 and load.rate > 0
 
 
-def test_what_a_token_costs_outside_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_benchmark_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     from bench import outside
 
     monkeypatch.setattr(outside, "SECONDS", 0.5)
@@ -73,7 +73,7 @@ def test_what_a_token_costs_outside_of_the_model(monkeypatch: pytest.MonkeyPatch
     ]
 
 
-def test_the_race_of_trainings(tmp_path: Path) -> None:
+def test_train_benchmark_runs(tmp_path: Path) -> None:
     from bench.train import race
     from model.train.settings import TrainSettings
 

@@ -49,7 +49,7 @@ def prompt(folder: Path, loaded: model.LoadedModel) -> str:
     return prompt
 
 
-def test_a_pipeline_of_transformers(folder: Path, loaded: model.LoadedModel, prompt: str) -> None:
+def test_transformers_pipeline_opens_a_checkpoint(folder: Path, loaded: model.LoadedModel, prompt: str) -> None:
     write = pipeline("text-generation", model=str(folder), dtype=torch.float32, device="cpu")
     (answer,) = write(prompt, max_new_tokens=N_TOKENS, do_sample=False, pad_token_id=0)
     ids = greedy(loaded, prompt)
@@ -71,14 +71,16 @@ def peer(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
             process.terminate()
 
 
-def test_the_server_of_transformers(folder: Path, loaded: model.LoadedModel, prompt: str, peer: str) -> None:
+def test_transformers_server_serves_a_checkpoint(
+    folder: Path, loaded: model.LoadedModel, prompt: str, peer: str
+) -> None:
     body = {"model": str(folder), "prompt": prompt, "max_tokens": 20, "temperature": 0, "seed": 1}
     answer = httpx.post(f"{peer}/completions", json=body, timeout=120)
     assert answer.status_code == 200, answer.text
     assert answer.json()["choices"][0]["text"] == loaded.tokenizer.decode(greedy(loaded, prompt, 20))
 
 
-def test_it_writes_and_headscope_looks(
+def test_remote_transformers_server_writes_and_headscope_reads_along(
     folder: Path, loaded: model.LoadedModel, prompt: str, peer: str, launch: Callable[..., Server]
 ) -> None:
     server = launch(folder, engine_urls=(peer,), engine_models=(str(folder),))
@@ -96,7 +98,9 @@ def test_it_writes_and_headscope_looks(
     assert told == pytest.approx(expected[: len(told)], abs=1e-3)
 
 
-def test_ctranslate2(folder: Path, loaded: model.LoadedModel, prompt: str, tmp_path: Path) -> None:
+def test_ctranslate2_converts_a_checkpoint(
+    folder: Path, loaded: model.LoadedModel, prompt: str, tmp_path: Path
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ctranslate2
@@ -118,7 +122,7 @@ def test_ctranslate2(folder: Path, loaded: model.LoadedModel, prompt: str, tmp_p
     assert result.sequences_ids[0] == greedy(loaded, prompt)
 
 
-def test_what_vllm_asks_of_a_gpt2(folder: Path) -> None:
+def test_vllm_requirements_for_gpt2_are_met(folder: Path) -> None:
     """vLLM chooses the class by ``architectures``, and refuses cross-attention and scores scaled by layer."""
     config = json.loads((folder / CONFIG).read_text())
     assert config["architectures"] == ["GPT2LMHeadModel"] and config["model_type"] == "gpt2"

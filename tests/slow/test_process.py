@@ -25,7 +25,7 @@ def ask(url: str, **body: Any) -> Any:
 
 
 @pytest.mark.parametrize("grace", ["30", "0"])
-def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
+def test_sigterm_lets_running_texts_finish(checkpoints: Path, grace: str) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]
@@ -46,7 +46,7 @@ def test_sigterm_drains(checkpoints: Path, grace: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_ends_it_at_once(checkpoints: Path, number: signal.Signals) -> None:
+def test_second_signal_exits_at_once(checkpoints: Path, number: signal.Signals) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port)]

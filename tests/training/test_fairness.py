@@ -54,7 +54,7 @@ def visitors(server: Server) -> Iterator[Any]:
         visitor.post("/train/forget")
 
 
-def test_one_address_with_many_cookies_does_not_keep_others_out(visitors: Any) -> None:
+def test_many_cookies_at_one_address_do_not_keep_others_out(visitors: Any) -> None:
     many = [visitors(HERE) for _ in range(5)]
     assert [visitor.train(TEXT, size="large").status_code for visitor in many] == [200, 200, 200, 200, 429]
     other = visitors(THERE)
@@ -70,9 +70,7 @@ def test_one_address_with_many_cookies_does_not_keep_others_out(visitors: Any) -
     assert visitors(THERE).train(TEXT).status_code == 429
 
 
-def test_finished_models_of_one_address_do_not_remove_those_of_others(
-    visitors: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_one_address_do_not_evict_those_of_others(visitors: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.training.trainings.MAX_KEPT_TRAININGS", 2)
     good = visitors(THERE)
     good.train(TEXT)
@@ -94,7 +92,7 @@ def begin_upload(server: Server, address: str) -> http.client.HTTPConnection:
     return connection
 
 
-def test_a_slow_upload_ends_and_one_address_gets_half_of_the_places(
+def test_slow_uploads_time_out_and_uploads_per_address_are_limited(
     server: Server, visitors: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("web.training.routes.MAX_UPLOADS", 4)
@@ -107,7 +105,7 @@ def test_a_slow_upload_ends_and_one_address_gets_half_of_the_places(
         connection.close()
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(disk: Path, visitors: Any, monkeypatch: Any) -> None:
+def test_full_disk_is_reported_in_one_sentence(disk: Path, visitors: Any, monkeypatch: Any) -> None:
     visitor = visitors(HERE)
     with monkeypatch.context() as full:
         full.setattr(Path, "write_text", no_space)

@@ -45,7 +45,7 @@ def stranger(quick: Server) -> Visitor:
     return visitor
 
 
-def test_it_is_told_how_the_model_learns(trained: tuple[Visitor, list[dict[str, Any]], str]) -> None:
+def test_events_report_loss_heads_and_samples(trained: tuple[Visitor, list[dict[str, Any]], str]) -> None:
     _, events, name = trained
     of: dict[str, list[dict[str, Any]]] = {}
     for event in events:
@@ -65,7 +65,7 @@ def test_it_is_told_how_the_model_learns(trained: tuple[Visitor, list[dict[str, 
     assert all(event["state"] != "failed" and event["name"] == name for event in of["state"])
 
 
-def test_the_pictures_are_those_of_the_weights_that_were_kept(
+def test_shown_attention_is_that_of_the_kept_weights(
     trained: tuple[Visitor, list[dict[str, Any]], str], tmp_path: Path
 ) -> None:
     import base64
@@ -82,7 +82,7 @@ def test_the_pictures_are_those_of_the_weights_that_were_kept(
         assert max_difference((found / 255) ** 2, attention[:, below].flatten()) < 0.02
 
 
-def test_the_download_is_a_checkpoint_that_transformers_opens(
+def test_downloaded_checkpoint_opens_in_transformers(
     trained: tuple[Visitor, list[dict[str, Any]], str], tmp_path: Path
 ) -> None:
     transformers = pytest.importorskip("transformers")
@@ -105,7 +105,7 @@ def test_the_download_is_a_checkpoint_that_transformers_opens(
     assert (folder / "steps").is_dir() and "text.txt" not in [path.name for path in folder.rglob("*")]
 
 
-def test_it_writes_and_is_looked_into_as_any_other_model(
+def test_trained_model_writes_and_is_traced(
     trained: tuple[Visitor, list[dict[str, Any]], str],
 ) -> None:
     visitor, events, name = trained
@@ -125,7 +125,7 @@ def test_it_writes_and_is_looked_into_as_any_other_model(
     assert visitor.post("/learn/block", json={"sentence": "the cat", "model": name}).status_code == 200
 
 
-def test_nobody_else_finds_it_by_name_or_hash(
+def test_other_visitors_cannot_find_the_model(
     quick: Server, trained: tuple[Visitor, list[dict[str, Any]], str], stranger: Visitor
 ) -> None:
     visitor, _, name = trained
@@ -152,7 +152,7 @@ def test_nobody_else_finds_it_by_name_or_hash(
             assert asking.get("/look/landing", params=link).json()["pointer"]["model"] == "tiny"
 
 
-def test_not_even_its_owner_finds_it_in_the_api(
+def test_api_does_not_list_private_models(
     trained: tuple[Visitor, list[dict[str, Any]], str],
 ) -> None:
     visitor, _, name = trained
@@ -165,7 +165,7 @@ def test_not_even_its_owner_finds_it_in_the_api(
     assert name not in metrics and 'headscope_trainings{state="training"} 0.0' in metrics
 
 
-def test_a_reload_keeps_it_and_hears_everything_again(
+def test_reload_replays_all_events(
     trained: tuple[Visitor, list[dict[str, Any]], str],
 ) -> None:
     visitor, events, name = trained
@@ -177,7 +177,7 @@ def test_a_reload_keeps_it_and_hears_everything_again(
     assert again[-1]["state"] == "done"
 
 
-def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server, nothing_is_learned: None) -> None:
+def test_forgetting_removes_the_model_and_its_texts(quick: Server, nothing_is_learned: None) -> None:
     visitor = Visitor(quick)
     name = visitor.train().json()["name"]
     assert list(visitor.events())[-1]["state"] == "done"
@@ -191,7 +191,7 @@ def test_it_is_forgotten_with_all_that_was_made_of_it(quick: Server, nothing_is_
     assert all(loaded.name != name for loaded in quick.services.engines.engines)
 
 
-def test_a_model_may_write_the_text_first(quick: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_served_model_can_write_the_training_text(quick: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.training.training_request.TRAINING_CHARACTERS", 1_000)
     visitor = Visitor(quick)
     assert visitor.post("/train/written", json={"size": "small", "model": "nobody"}).status_code == 400
@@ -205,7 +205,7 @@ def test_a_model_may_write_the_text_first(quick: Server, monkeypatch: pytest.Mon
     assert start["train_tokens"] + start["validation_tokens"] == 1_000
 
 
-def test_the_gradio_endpoint(quick: Server, nothing_is_learned: None) -> None:
+def test_train_endpoint_over_gradio(quick: Server, nothing_is_learned: None) -> None:
     from gradio_client import Client
 
     job = Client(quick.url, verbose=False).submit(TRAINING_TEXT, "small", api_name="/train")

@@ -61,7 +61,7 @@ def document(server: Server) -> Document:
 
 
 @every_question
-def test_a_stream_ends_with_the_same_answer(server: Server, document: Document, question: Question) -> None:
+def test_streamed_answer_equals_plain_answer(server: Server, document: Document, question: Question) -> None:
     server.services.ask.answers.entries.clear()
     *progress, streamed = events_of(ask(server, question, stream=True))
     whole = ask(server, question)
@@ -73,7 +73,7 @@ def test_a_stream_ends_with_the_same_answer(server: Server, document: Document, 
 
 
 @every_question
-def test_the_first_model_is_the_default(server: Server, question: Question) -> None:
+def test_first_model_is_the_default(server: Server, question: Question) -> None:
     assert ask(server, question, model="").json()["model"] == "tiny"
 
 
@@ -87,7 +87,7 @@ def test_the_first_model_is_the_default(server: Server, question: Question) -> N
         ({"stream": "maybe"}, 400, "stream", "invalid_value"),
     ],
 )
-def test_bad_input_is_named(
+def test_bad_fields_are_refused_by_name(
     server: Server, question: Question, body: dict[str, Any], status: int, param: str, code: str
 ) -> None:
     answer = ask(server, question, **body)
@@ -109,7 +109,7 @@ def test_bad_input_is_named(
         ({"head_mask": [[1.0]]}, "head_mask", "invalid_value"),
     ],
 )
-def test_a_text_that_cannot_be_read(
+def test_text_that_cannot_be_tokenized_is_refused(
     server: Server, question: Question, body: dict[str, Any], param: str, code: str
 ) -> None:
     answer = ask(server, question, **body)
@@ -118,18 +118,18 @@ def test_a_text_that_cannot_be_read(
 
 
 @every_text_question
-def test_tokens_in_the_place_of_a_prompt(server: Server, question: Question) -> None:
+def test_tokens_may_replace_the_prompt(server: Server, question: Question) -> None:
     ids = server.served.models["tiny"].tokenizer.encode("so it is")
     assert ask(server, question, tokens=ids).json() == ask(server, question).json()
 
 
 @every_text_question
-def test_the_document_is_as_strict_as_the_server(server: Server, document: Document, question: Question) -> None:
+def test_openapi_document_is_as_strict_as_the_server(server: Server, document: Document, question: Question) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         few(the_document_is_as_strict_as_the_server(client, document, question.path[1:], BODIES[question.name]))
 
 
-def test_a_snapshot_of_training(launch: Any, tmp_path: Path) -> None:
+def test_questions_about_a_training_snapshot(launch: Any, tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "trained", n_layer=3, n_head=4)
     other = save_tiny(tmp_path / "early", seed=5, n_layer=3, n_head=4)
     (folder / "steps").mkdir()
@@ -144,7 +144,7 @@ def test_a_snapshot_of_training(launch: Any, tmp_path: Path) -> None:
         assert ask(server, question, model="trained@x").json()["error"]["code"] == "model_not_found"
 
 
-def test_a_model_served_in_another_precision(launch: Any, checkpoints: Path) -> None:
+def test_models_in_other_precisions_are_answered_in_float32(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", dtype="bfloat16")
     for question in QUESTIONS:
         precision = ask(server, question).json()["precision"]
@@ -187,9 +187,7 @@ def held_up(monkeypatch: pytest.MonkeyPatch) -> HeldUp:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_client_that_leaves_stops_the_computation(
-    launch: Any, checkpoints: Path, held_up: HeldUp, stream: bool
-) -> None:
+def test_disconnecting_stops_the_computation(launch: Any, checkpoints: Path, held_up: HeldUp, stream: bool) -> None:
     server = launch(checkpoints / "tiny")
     connection = open_post(server, "lens/knockout", prompt="so it is", stream=stream)
     held_up.news.wait_until(lambda: held_up.began)
@@ -198,7 +196,7 @@ def test_a_client_that_leaves_stops_the_computation(
     assert not server.services.ask.answers.entries
 
 
-def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
+def test_full_queue_answers_429_with_retry_after(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_questions=1, max_waiting=0))
     connection = open_post(server, "lens/knockout", prompt="so it is")
     held_up.news.wait_until(lambda: held_up.began)
@@ -209,7 +207,7 @@ def test_a_full_line_says_when_to_come_again(launch: Any, checkpoints: Path, hel
     held_up.news.wait_until(lambda: held_up.ended)
 
 
-def test_what_fails_is_a_500_and_the_next_is_answered(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_question_is_a_500_and_the_next_is_answered(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise MemoryError("no more memory")
 
@@ -223,7 +221,7 @@ def test_what_fails_is_a_500_and_the_next_is_answered(server: Server, monkeypatc
     assert ask(server, TEXTS[0], **body).status_code == 200
 
 
-def test_closing_ends_what_is_computed(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
+def test_closing_cancels_running_questions(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:
     server = launch(checkpoints / "tiny")
     connection = open_post(server, "lens/knockout", prompt="so it is")
     held_up.news.wait_until(lambda: held_up.began)
@@ -234,7 +232,7 @@ def test_closing_ends_what_is_computed(launch: Any, checkpoints: Path, held_up: 
     assert ask(server, TEXTS[0]).status_code == 503
 
 
-def test_it_is_counted(launch: Any, checkpoints: Path) -> None:
+def test_outcomes_are_counted_in_the_metrics(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny")
     for body in ({}, {}, {"prompt": ""}):
         ask(server, TEXTS[0], **body)

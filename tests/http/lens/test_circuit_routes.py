@@ -47,7 +47,7 @@ def same(found: Any, expected: torch.Tensor) -> bool:
     return max_difference(torch.tensor(found), expected) < 1e-5
 
 
-def test_patch(server: Server, tiny: LoadedModel) -> None:
+def test_patching_equals_the_library(server: Server, tiny: LoadedModel) -> None:
     ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
     expected = patching(text_of(tiny, CLEAN), text_of(tiny, CORRUPTED), answer=ids["a"], wrong=ids["b"])
     found = post(server, "patch", **PATCH).json()
@@ -66,7 +66,7 @@ def test_patch(server: Server, tiny: LoadedModel) -> None:
     assert found["direction"] == "denoise" and found["joint"] is None and found["raw"]["joint"] is None
 
 
-def test_patching_heads_together_and_the_other_way_round(server: Server, tiny: LoadedModel) -> None:
+def test_patching_several_heads_and_the_reverse_direction(server: Server, tiny: LoadedModel) -> None:
     ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
     texts = text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)
     heads = [[0, 1], [2, 3]]
@@ -96,14 +96,16 @@ def test_patching_heads_together_and_the_other_way_round(server: Server, tiny: L
         ({"grid": False}, "grid", "invalid_value", "heads must name the heads to patch together"),
     ],
 )
-def test_what_cannot_be_patched(server: Server, body: dict[str, Any], param: str, code: str, message: str) -> None:
+def test_impossible_patches_are_refused(
+    server: Server, body: dict[str, Any], param: str, code: str, message: str
+) -> None:
     answer = post(server, "patch", **PATCH | body)
     error = answer.json()["error"]
     assert (answer.status_code, error["param"], error["code"]) == (400, param, code) and message in error["message"]
 
 
 @pytest.mark.parametrize("centred", [False, True])
-def test_composition(server: Server, tiny: LoadedModel, centred: bool) -> None:
+def test_composition_equals_the_library(server: Server, tiny: LoadedModel, centred: bool) -> None:
     found = get(server, "composition", centred=centred).json()
     expected = composition(tiny.gpt, centred)
     for way, layers in expected.scores.items():
@@ -115,7 +117,7 @@ def test_composition(server: Server, tiny: LoadedModel, centred: bool) -> None:
     assert found["distance"] == 0
 
 
-def test_paths(server: Server, tiny: LoadedModel) -> None:
+def test_paths_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "paths", layer=2, head=1).json()
     expected = cut_paths(text_of(tiny, CLEAN), layer=2, head=1).moved
     assert all(same(found[route][way], effect) for route, ways in expected.items() for way, effect in ways.items())
@@ -124,7 +126,7 @@ def test_paths(server: Server, tiny: LoadedModel) -> None:
         assert post(server, "paths", **wrong).json()["error"]["param"] == field
 
 
-def test_role_paths(server: Server, tiny: LoadedModel) -> None:
+def test_role_paths_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = get(server, "role-paths", layer=2, head=1, way="q").json()
     texts = [TextPass(tiny.gpt, ids) for ids in repeated_tokens(tiny, N_TEXTS, 32, 0).tolist()]
     expected = role_cuts(texts, layer=2, head=1, way="q")
@@ -135,7 +137,7 @@ def test_role_paths(server: Server, tiny: LoadedModel) -> None:
     assert get(server, "role-paths", layer=2, head=9).json()["error"]["param"] == "head"
 
 
-def test_difference(server: Server, tiny: LoadedModel) -> None:
+def test_difference_equals_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "difference", other="so that is").json()
     expected = attention_difference(text_of(tiny, CLEAN), text_of(tiny, "so that is"))
     assert same(found["heads"], expected.heads) and found["most"] == expected.most.tolist()
@@ -152,7 +154,7 @@ def test_difference(server: Server, tiny: LoadedModel) -> None:
         assert post(server, "difference", **body).json()["error"]["param"] == param
 
 
-def test_passages(server: Server, tiny: LoadedModel) -> None:
+def test_passages_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "passages", text=LONG).json()
     ids = tiny.tokenizer.encode(LONG)
     marks = mark_tokens(tiny.tokenizer, ids)
@@ -184,20 +186,20 @@ def test_passages(server: Server, tiny: LoadedModel) -> None:
         ("a" * (MAX_LONG_TEXT_BYTES + 1), "invalid_value", "1,000,001 bytes"),
     ],
 )
-def test_texts_without_passages(server: Server, text: str, code: str, message: str) -> None:
+def test_texts_too_short_for_passages_are_refused(server: Server, text: str, code: str, message: str) -> None:
     answer = post(server, "passages", text=text)
     error = answer.json()["error"]
     assert (answer.status_code, error["param"], error["code"]) == (400, "text", code) and message in error["message"]
 
 
-def test_a_body_may_be_longer_for_passages_only(server: Server) -> None:
+def test_only_passages_accept_longer_bodies(server: Server) -> None:
     """The body is larger than others may be, but is refused for its content."""
     for name, status in (("passages", 400), ("patch", 413)):
         assert post(server, name, text="é" * 200_000).status_code == status
     assert post(server, "passages", text="a" * (3 * MAX_LONG_TEXT_BYTES)).status_code == 413
 
 
-def test_endpoints(server: Server) -> None:
+def test_gradio_endpoints_give_the_same_answers(server: Server) -> None:
     client = Client(server.url, verbose=False)
     assert client.predict(CLEAN, **PATCH, api_name="/patch") == post(server, "patch", **PATCH).json()
     assert client.predict("tiny", api_name="/composition") == get(server, "composition").json()

@@ -22,7 +22,7 @@ def post(server: Server, **body: Any) -> httpx.Response:
 
 
 @pytest.mark.parametrize("method", ["zero", "mean"])
-def test_it_is_the_map(server: Server, method: Any) -> None:
+def test_knockout_equals_the_library(server: Server, method: Any) -> None:
     loaded = server.served.models["tiny"]
     expected = knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT)), method=method)
     found = post(server, method=method, per_token=True).json()
@@ -53,14 +53,14 @@ def test_heads_removed_together(server: Server) -> None:
         assert answer.status_code == 400 and answer.json()["error"]["param"].startswith("heads"), answer.text
 
 
-def test_a_head_mask(server: Server) -> None:
+def test_knockout_under_a_head_mask(server: Server) -> None:
     mask = [[1.0] * 4, [1.0, 0.0, 1.0, 1.0], [1.0] * 4]
     found = post(server, head_mask=mask).json()
     assert abs(found["delta"][1][1]) < 1e-6
     assert found["loss"] != post(server).json()["loss"]
 
 
-def test_an_endpoint(server: Server) -> None:
+def test_knockout_over_gradio(server: Server) -> None:
     client = Client(server.url, verbose=False)
     expected = post(server, method="mean").json()
     assert client.predict(PROMPT, "tiny", "mean", api_name="/knockout") == expected
@@ -83,13 +83,13 @@ def test_an_endpoint(server: Server) -> None:
         ({"per_token": 1}, "per_token", "invalid_value"),
     ],
 )
-def test_bad_input_is_named(server: Server, body: dict[str, Any], param: str, code: str) -> None:
+def test_bad_fields_are_refused_by_name(server: Server, body: dict[str, Any], param: str, code: str) -> None:
     answer = post(server, **body)
     error = answer.json()["error"]
     assert answer.status_code == 400 and (error["param"], error["code"]) == (param, code)
 
 
-def test_too_many_numbers(launch: Any, checkpoints: Any) -> None:
+def test_oversized_knockouts_are_refused(launch: Any, checkpoints: Any) -> None:
     n = 3 * 4 * (len(PROMPT) - 1)
     for most, status in ((n, 200), (n - 1, 400)):
         server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=most))

@@ -33,7 +33,7 @@ def most_probable(text: TextPass, position: int) -> int:
     return int(text.logits(position, position + 1)[0].argmax())
 
 
-def test_attribution(server: Server, text: TextPass) -> None:
+def test_attribution_equals_the_library(server: Server, text: TextPass) -> None:
     for asked, position, token in [({}, LAST, most_probable(text, LAST)), ({"position": 2, "token": 9}, 2, 9)]:
         found = post(server, "attribution", **asked).json()
         expected = attribution(text, position=position, token=token)
@@ -55,7 +55,7 @@ def test_attribution(server: Server, text: TextPass) -> None:
         assert post(server, "attribution", token=token, against="likeliest").json()["against"]["id"] == other
 
 
-def test_one_head(server: Server, text: TextPass) -> None:
+def test_one_head_equals_the_library(server: Server, text: TextPass) -> None:
     found = post(server, "head", layer=1, head=3, position=5, token=9).json()
     expected = head_measures(text, layer=1, head=3, position=5, token=9)
     assert [key["text"] for key in found["keys"]] == list(PROMPT[:6])
@@ -67,7 +67,7 @@ def test_one_head(server: Server, text: TextPass) -> None:
     assert found["without_head"]["loss_change"] == pytest.approx(expected.removed.token)
 
 
-def test_logit_lens(server: Server, text: TextPass) -> None:
+def test_logit_lens_equals_the_library(server: Server, text: TextPass) -> None:
     found, expected = post(server, "logit-lens", top=3).json(), logit_lens(text, k=3)
     assert len(found["layers"]) == 4 and found["decided"] == expected.decided.tolist()
     for i, readings in enumerate(found["layers"]):
@@ -77,7 +77,7 @@ def test_logit_lens(server: Server, text: TextPass) -> None:
     assert {reading["kl"] for reading in found["layers"][3]} == {0}
 
 
-def test_ledger(server: Server, text: TextPass) -> None:
+def test_ledger_equals_the_library(server: Server, text: TextPass) -> None:
     found = post(server, "ledger", layer=2, head=0, query=6, key=1, token=9).json()
     expected = ledger(text, layer=2, head=0, query=6, key=1, token=9)
     for name in (
@@ -117,13 +117,13 @@ def test_ledger(server: Server, text: TextPass) -> None:
         ("ledger", {"layer": 0, "head": 0, "query": 3, "key": 4}, "key"),
     ],
 )
-def test_bad_input_is_named(server: Server, name: str, body: dict[str, Any], param: str) -> None:
+def test_bad_fields_are_refused_by_name(server: Server, name: str, body: dict[str, Any], param: str) -> None:
     answer = post(server, name, **body)
     error = answer.json()["error"]
     assert answer.status_code == 400 and error["param"] == param and param in error["message"]
 
 
-def test_more_than_is_sent_as_json(launch: Any, checkpoints: Any) -> None:
+def test_answers_too_large_for_json_are_refused(launch: Any, checkpoints: Any) -> None:
     from web.settings import Limits
 
     server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=4 * len(PROMPT) * 2))
@@ -131,7 +131,7 @@ def test_more_than_is_sent_as_json(launch: Any, checkpoints: Any) -> None:
     assert post(server, "logit-lens", top=3).json()["error"]["param"] == "top"
 
 
-def test_endpoints(server: Server) -> None:
+def test_gradio_endpoints_give_the_same_answers(server: Server) -> None:
     client = Client(server.url, verbose=False)
     assert (
         client.predict(PROMPT, "tiny", 5, 9, api_name="/attribution")

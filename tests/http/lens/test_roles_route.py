@@ -18,7 +18,7 @@ def get(server: Server, **query: str) -> httpx.Response:
     return httpx.get(f"{server.url}/v1/lens/roles", params=query, timeout=60)
 
 
-def test_scores_beside_uniform_attention(server: Server) -> None:
+def test_role_scores_come_with_the_uniform_baseline(server: Server) -> None:
     loaded = server.served.models["tiny"]
     expected, copying = role_scores(loaded), copying_scores(loaded.gpt, sampled_tokens(loaded))
     found = get(server, model="tiny").json()
@@ -36,7 +36,7 @@ def test_scores_beside_uniform_attention(server: Server) -> None:
             assert (head["label"] == "no clear role") == (max(own[role] for role in LOOKS) < CLEAR_ROLE)
 
 
-def test_a_visitors_own_model_is_asked_about_by_nobody_else(server: Server) -> None:
+def test_private_models_answer_only_their_owner(server: Server) -> None:
     visitor = new_visitor()
     private = server.served.private
     private.add(visitor, replace(server.served.models["other"], name="my-own"), Path("nowhere"))
@@ -50,13 +50,13 @@ def test_a_visitors_own_model_is_asked_about_by_nobody_else(server: Server) -> N
         private.remove(visitor)
 
 
-def test_an_endpoint(server: Server) -> None:
+def test_roles_over_gradio(server: Server) -> None:
     client = Client(server.url, verbose=False)
     assert client.predict("other", api_name="/roles") == get(server, model="other").json()
     client.close()
 
 
-def test_a_context_too_short(launch: Any, tmp_path: Any) -> None:
+def test_too_short_a_context_is_refused(launch: Any, tmp_path: Any) -> None:
     tiny_model(context_length=3).save(tmp_path / "short")
     error = get(launch(tmp_path / "short")).json()["error"]
     assert error["param"] == "model" and "at least 4" in error["message"]

@@ -34,7 +34,7 @@ def with_strange_reports(folder: Path) -> Path:
     return folder
 
 
-def test_bad_folders_first(launch: Any, checkpoints: Path, tmp_path: Path) -> None:
+def test_bad_checkpoints_do_not_stop_the_others(launch: Any, checkpoints: Path, tmp_path: Path) -> None:
     def copy(name: str) -> Path:
         return shutil.copytree(checkpoints / "other", tmp_path / name)
 
@@ -56,7 +56,9 @@ def test_bad_folders_first(launch: Any, checkpoints: Path, tmp_path: Path) -> No
     assert post(server, model="overflowing").status_code == 404
 
 
-def test_a_model_that_fails_at_its_opening(launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_write_its_opening_is_still_listed(
+    launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = openings.write_opening
 
     def fail(loaded: Any) -> Any:
@@ -74,7 +76,9 @@ def test_a_model_that_fails_at_its_opening(launch: Any, checkpoints: Path, monke
     assert httpx.get(f"{server.url}/look/landing").json()["pointer"]["model"] == "tiny"
 
 
-def test_a_library_that_panics(launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_panics_in_native_libraries_are_reported(
+    launch: Any, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Panics in Rust reach Python as a ``BaseException``."""
 
     class Panic(BaseException):

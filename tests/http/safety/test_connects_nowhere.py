@@ -45,7 +45,7 @@ def elsewhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_the_fixture_sees_what_is_looked_up(elsewhere: list[Any]) -> None:
+def test_fixture_records_name_lookups(elsewhere: list[Any]) -> None:
     with pytest.raises(httpx.ConnectError):
         httpx.get(ELSEWHERE)
     assert elsewhere == ["made-up.example"]
@@ -57,7 +57,7 @@ def events_of(server: Server) -> list[tuple[int, int]]:
     return [(index, len(function.inputs)) for index, function in functions.items()]
 
 
-def test_file_objects_in_gradio_events(server: Server, elsewhere: list[Any]) -> None:
+def test_file_objects_in_gradio_events_fetch_nothing(server: Server, elsewhere: list[Any]) -> None:
     with httpx.Client(base_url=server.url, timeout=30) as client:
         for data in (FILE, [FILE], {"a": [{"b": FILE}]}):
             for index, n_inputs in events_of(server):
@@ -77,7 +77,7 @@ def test_file_objects_in_gradio_events(server: Server, elsewhere: list[Any]) -> 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
 @pytest.mark.parametrize("path", ["queue/join", "call/tokenize", "call/v2/tokenize", "mcp/"])
-def test_file_objects_in_any_encoding(server: Server, elsewhere: list[Any], path: str, coding: str) -> None:
+def test_encoded_file_objects_fetch_nothing(server: Server, elsewhere: list[Any], path: str, coding: str) -> None:
     """The oracle is ``json.loads``, which Gradio reads bodies with: it tells all of these encodings apart."""
     content = json.dumps({"data": [FILE, "tiny"], "text": FILE, "params": {"arguments": {"prompt": FILE}}})
     assert json.loads(content.encode(coding))["text"] == FILE
@@ -90,7 +90,7 @@ def test_file_objects_in_any_encoding(server: Server, elsewhere: list[Any], path
     assert elsewhere == []
 
 
-def test_addresses_in_paths(server: Server, elsewhere: list[Any]) -> None:
+def test_urls_in_paths_fetch_nothing(server: Server, elsewhere: list[Any]) -> None:
     with httpx.Client(base_url=server.url, timeout=30) as client:
         for name in ("file", "proxy"):
             for address in (ELSEWHERE, "https://made-up.hf.space/x", "http%3A%2F%2Fmade-up.example%2Fx"):
@@ -100,7 +100,7 @@ def test_addresses_in_paths(server: Server, elsewhere: list[Any]) -> None:
     assert elsewhere == []
 
 
-def test_addresses_as_text_are_text(server: Server, elsewhere: list[Any]) -> None:
+def test_urls_in_text_stay_text(server: Server, elsewhere: list[Any]) -> None:
     with httpx.Client(base_url=server.url, timeout=30) as client:
         event = client.post("/gradio_api/call/v2/tokenize", json={"text": ELSEWHERE}).json()["event_id"]
         assert "event: complete" in client.get(f"/gradio_api/call/tokenize/{event}").text
@@ -115,7 +115,7 @@ def test_addresses_as_text_are_text(server: Server, elsewhere: list[Any]) -> Non
     assert elsewhere == []
 
 
-def test_ordinary_data_passes(server: Server) -> None:
+def test_ordinary_event_data_is_accepted(server: Server) -> None:
     """The keys alone do not make a file object."""
     text = 'My "_type" is "gradio.FileData".'
     with httpx.Client(base_url=server.url, timeout=30) as client:

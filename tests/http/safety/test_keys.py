@@ -27,7 +27,7 @@ def locked(checkpoints: Path) -> Iterator[Server]:
         server.close()
 
 
-def test_health_is_open(locked: Server) -> None:
+def test_health_needs_no_key(locked: Server) -> None:
     assert httpx.get(f"{locked.url}/health").status_code == 200
 
 
@@ -55,7 +55,7 @@ def test_health_is_open(locked: Server) -> None:
         ("POST", "/gradio_api/mcp/"),
     ],
 )
-def test_everything_else_is_not(locked: Server, method: str, path: str) -> None:
+def test_everything_but_health_needs_the_key(locked: Server, method: str, path: str) -> None:
     answer = httpx.request(method, locked.url + path)
     assert answer.status_code == 401
     assert answer.json()["error"]["code"] == "invalid_api_key"
@@ -65,7 +65,7 @@ def test_everything_else_is_not(locked: Server, method: str, path: str) -> None:
     assert httpx.request(method, locked.url + path, headers=BEARER).status_code != 401
 
 
-def test_the_page_asks_once(locked: Server) -> None:
+def test_page_asks_for_the_key_once(locked: Server) -> None:
     with httpx.Client(base_url=locked.url, headers={"Accept": "text/html"}) as client:
         form = client.get("/", params={"__theme": "dark"})
         assert form.status_code == 401
@@ -82,7 +82,7 @@ def test_the_page_asks_once(locked: Server) -> None:
         assert httpx.get(locked.url, cookies=dict.fromkeys(client.cookies, "forged")).status_code == 401
 
 
-def test_wrong_keys_lock_nobody_out(locked: Server) -> None:
+def test_right_key_works_after_wrong_ones(locked: Server) -> None:
     """The delays themselves are tested in tests/unit/web/test_auth.py."""
     for i in range(12):
         assert httpx.post(f"{locked.url}/key", data={"key": f"wrong {i}"}).status_code == 401
@@ -90,16 +90,16 @@ def test_wrong_keys_lock_nobody_out(locked: Server) -> None:
     assert httpx.get(f"{locked.url}/v1/models", headers=BEARER).status_code == 200
 
 
-def test_what_stands_in_the_address_is_escaped(locked: Server) -> None:
+def test_address_is_escaped_in_the_login_page(locked: Server) -> None:
     form = httpx.get(f'{locked.url}/?"><script>alert(1)</script>', headers={"Accept": "text/html"})
     assert "<script" not in form.text
 
 
-def test_gradio_client_with_the_key(locked: Server) -> None:
+def test_gradio_client_sends_the_key(locked: Server) -> None:
     client = Client(locked.url, headers=BEARER, verbose=False)
     assert len(client.predict("ab", max_new_tokens=3, seed=1, api_name="/generate")) == 3
 
 
-def test_no_key_no_questions(server: Server) -> None:
+def test_without_a_key_nothing_is_asked(server: Server) -> None:
     assert httpx.get(server.url).status_code == 200
     assert httpx.get(f"{server.url}/gradio_api/info").status_code == 200

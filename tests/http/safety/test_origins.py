@@ -37,7 +37,7 @@ def visitor(space: Server) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_the_page_itself(visitor: httpx.Client) -> None:
+def test_same_origin_requests_are_allowed(visitor: httpx.Client) -> None:
     for headers in ({}, {"Sec-Fetch-Site": "same-origin", "Origin": "https://x.hf.space"}, {"Sec-Fetch-Site": "none"}):
         assert visitor.get("/v1/models", headers=headers).status_code == 200
         assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
@@ -49,7 +49,7 @@ def test_the_page_itself(visitor: httpx.Client) -> None:
     assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
 
 
-def test_the_hub_shows_it_in_a_frame(visitor: httpx.Client) -> None:
+def test_hugging_face_may_frame_the_page(visitor: httpx.Client) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}
     page = visitor.get("/", headers=headers | {"Referer": HUB})
     assert page.status_code == 200
@@ -58,7 +58,7 @@ def test_the_hub_shows_it_in_a_frame(visitor: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("headers", [SCRIPT, {"Origin": STRANGER}, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}])
-def test_the_worlds_scripts_are_strangers(visitor: httpx.Client, headers: dict[str, str]) -> None:
+def test_scripts_of_other_origins_are_refused(visitor: httpx.Client, headers: dict[str, str]) -> None:
     read = visitor.get("/v1/models", headers=headers)
     assert read.status_code == 401  # as for any client without the key
     written = visitor.post("/v1/completions", json=BODY, headers=headers)
@@ -74,7 +74,7 @@ def test_the_worlds_scripts_are_strangers(visitor: httpx.Client, headers: dict[s
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-def test_an_origin_that_is_allowed(visitor: httpx.Client) -> None:
+def test_allowed_origins_may_call(visitor: httpx.Client) -> None:
     headers = SCRIPT | {"Origin": FRIEND}
     before = visitor.options(
         "/v1/completions",
@@ -91,7 +91,7 @@ def test_an_origin_that_is_allowed(visitor: httpx.Client) -> None:
         assert "origin" in each.headers["vary"].lower()
 
 
-def test_everybody_is_allowed_but_without_cookies(launch: Any, checkpoints: Path) -> None:
+def test_star_origin_is_allowed_without_cookies(launch: Any, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", api_key=KEY, allowed_origins=("*",))
     cookie = httpx.post(f"{server.url}/key", data={"key": KEY}).headers["set-cookie"].partition(";")[0]
     with httpx.Client(base_url=server.url, headers=SCRIPT) as script:
@@ -101,7 +101,7 @@ def test_everybody_is_allowed_but_without_cookies(launch: Any, checkpoints: Path
         assert "access-control-allow-credentials" not in answer.headers
 
 
-def test_without_a_key_too(server: Server) -> None:
+def test_origins_are_checked_without_a_key(server: Server) -> None:
     """A page of another site can neither cause an action nor read anything."""
     with httpx.Client(base_url=server.url) as client:
         assert client.post("/v1/completions", json=BODY, headers=SCRIPT).status_code == 403
@@ -114,7 +114,7 @@ def test_without_a_key_too(server: Server) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/models", "/", "/metrics", "/gradio_api/info", "/gradio_api/mcp/", "/look/landing"]
 )
-def test_a_name_of_another_site_is_not_this_servers(server: Server, path: str) -> None:
+def test_unknown_host_names_get_421(server: Server, path: str) -> None:
     """The owner of a name may let it resolve to this address, and its page would then have the same origin."""
     headers = {"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}
     for method in ("GET", "POST"):
@@ -147,7 +147,7 @@ def test_a_name_of_another_site_is_not_this_servers(server: Server, path: str) -
         ("evilexample.net", False),
     ],
 )
-def test_names_of_this_server(host: str, allowed: bool) -> None:
+def test_known_host_names_are_served(host: str, allowed: bool) -> None:
     async def app(*_: Any) -> None: ...
 
     assert HostMiddleware(app, ["demo.example.org", "*.example.net"]).is_allowed(host) == allowed

@@ -37,7 +37,7 @@ def through_tunnel(server: Server, method: str, path: str, visitor: str, **reque
     return httpx.request(method, server.url + path, headers=headers, timeout=60, **request)
 
 
-def test_the_tunnel_leads_here(
+def test_share_tunnel_leads_to_this_server(
     checkpoints: Path, opened: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = shared(checkpoints, access_log=True, api_key="secret")
@@ -61,7 +61,7 @@ def test_the_tunnel_leads_here(
     assert addresses == ["1.2.3.4"] * 4 + ["9.8.7.6", "1.2.3.4"]
 
 
-def test_without_a_network_it_says_so_and_serves(
+def test_share_without_a_network_serves_locally(
     checkpoints: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def setup_tunnel(**_: Any) -> str:

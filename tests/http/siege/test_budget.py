@@ -50,25 +50,25 @@ def full(small: Server) -> Iterator[Server]:
         ("/learn/tokens", {}),
     ],
 )
-def test_bodies_are_refused(full: Server, path: str, body: Any) -> None:
+def test_bodies_beyond_the_budget_are_refused(full: Server, path: str, body: Any) -> None:
     answer = httpx.post(f"{full.url}{path}", json=body)
     assert answer.status_code == 429, answer.text
 
 
-def test_a_large_answer_is_refused_and_a_small_one_is_not(full: Server) -> None:
+def test_large_responses_are_refused_and_small_ones_sent(full: Server) -> None:
     answer = httpx.get(f"{full.url}/config")
     assert answer.status_code == 429 and int(answer.headers["retry-after"]) >= 1
     assert answer.json()["error"]["code"] == "memory_budget"
     assert httpx.get(f"{full.url}/health").status_code == 200
 
 
-def test_afterwards_everything_is_answered(small: Server) -> None:
+def test_budget_is_given_back_after_a_refusal(small: Server) -> None:
     assert len(httpx.get(f"{small.url}/config").content) > 32_768
     assert httpx.post(f"{small.url}/v1/completions", json={"prompt": "ab"}).status_code == 200
     until(small, lambda: not small.services.budget.held)
 
 
-def test_a_text_of_the_page_says_why_it_is_not_written(small: Server) -> None:
+def test_page_shows_why_a_text_was_refused(small: Server) -> None:
     budget = small.services.budget
     # Everything but the size of the body.
     with budget.hold(budget.most, "somebody"), budget.hold(budget.most - 10_000, "127.0.0.1"):
@@ -87,13 +87,13 @@ def test_one_client_holds_no_more_than_half(small: Server) -> None:
             assert client.post("/v1/completions", json={"prompt": "ab"}).status_code == 200
 
 
-def test_more_than_there_can_ever_be_room_for(small: Server) -> None:
+def test_requests_larger_than_the_budget_are_refused(small: Server) -> None:
     body = {"prompt": "ab", "max_tokens": 60, "n": 16, "logprobs": 5}
     assert httpx.post(f"{small.url}/v1/completions", json=body).status_code == 200
 
 
 @pytest.mark.parametrize("body", [{}, {"format": "safetensors"}])
-def test_answers_that_are_not_read_are_held_and_then_let_go(server: Server, body: dict[str, Any]) -> None:
+def test_unread_responses_are_held_and_then_released(server: Server, body: dict[str, Any]) -> None:
     """The server has memory for several answers, each of which fills the buffers of its connection."""
     budget = server.services.budget
     content = json.dumps({"prompt": "a" * 64} | body).encode()

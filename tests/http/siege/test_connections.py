@@ -76,13 +76,13 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("kind", STALLED)
-def test_what_stalls_is_closed(server: Server, impatient: None, kind: str) -> None:
+def test_stalled_connections_are_closed(server: Server, impatient: None, kind: str) -> None:
     connection = open_from(server, sent=STALLED[kind])
     assert is_closed(connection)
     connection.close()
 
 
-def test_a_client_that_reads_nothing_is_closed(server: Server, impatient: None) -> None:
+def test_connections_of_clients_that_do_not_read_are_closed(server: Server, impatient: None) -> None:
     """Its answers fill the buffers on both sides, and are dropped."""
     ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
     connection = open_from(server, buffer=2_048)
@@ -95,13 +95,13 @@ def test_a_client_that_reads_nothing_is_closed(server: Server, impatient: None) 
     connection.close()
 
 
-def test_a_slow_but_steady_client_is_served(server: Server, impatient: None) -> None:
+def test_slow_but_steady_clients_are_served(server: Server, impatient: None) -> None:
     with httpx.Client(base_url=server.url) as client, client.stream("GET", "/v1/openapi.json") as answer:
         content = b"".join(answer.iter_bytes(100))
     assert content.endswith(b"}")
 
 
-def test_writing_for_long_is_no_stall(server: Server, slow: Any, impatient: None) -> None:
+def test_long_generation_is_not_a_stall(server: Server, slow: Any, impatient: None) -> None:
     """The server must close the connection, not the client."""
     connection = open_from(server)
     body = b'{"model": "slow", "prompt": "ab", "max_tokens": 3}'
@@ -114,7 +114,7 @@ def test_writing_for_long_is_no_stall(server: Server, slow: Any, impatient: None
     stalled.close()
 
 
-def test_idle_connections_make_way(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_idle_connections_are_closed_for_new_ones(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_connections=20, max_connections_per_address=0))
     silent = [open_from(server) for _ in range(100)]
     for _ in range(5):
@@ -125,7 +125,7 @@ def test_idle_connections_make_way(launch: Callable[..., Server], checkpoints: P
         connection.close()
 
 
-def test_one_address_takes_no_more_than_its_part(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_connections_per_client_are_limited(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_connections=100, max_connections_per_address=10))
     with at_work(server, *[WRITE] * 10, source="127.0.0.66"):
         surplus = open_from(server, "127.0.0.66")
@@ -134,7 +134,7 @@ def test_one_address_takes_no_more_than_its_part(launch: Callable[..., Server], 
         surplus.close()
 
 
-def test_behind_a_proxy_nobody_is_shut_out_by_another(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_clients_behind_a_proxy_do_not_share_a_limit(launch: Callable[..., Server], checkpoints: Path) -> None:
     limits = Limits(max_connections=10, max_connections_per_address=5)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
     ask = WRITE.replace(b"Host: here", b"Host: here\r\nX-Forwarded-For: 192.0.2.66")
@@ -143,7 +143,7 @@ def test_behind_a_proxy_nobody_is_shut_out_by_another(launch: Callable[..., Serv
         assert answer.status_code == 200
 
 
-def test_the_log_says_it_once(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_limit_is_logged_once(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(50):
         connection = open_from(server, sent=b"no request\r\n\r\n")
         assert is_closed(connection)
@@ -152,7 +152,7 @@ def test_the_log_says_it_once(server: Server, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().err.count("Invalid HTTP request") <= 1
 
 
-def test_one_connection_that_cannot_be_checked_does_not_end_the_checks(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_check_does_not_end_the_sweep(caplog: pytest.LogCaptureFixture) -> None:
     class Stalled:
         def __init__(self, error: Exception | None = None) -> None:
             self.error, self.is_dropped = error, False

@@ -43,7 +43,7 @@ def held(server: Server) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])
-def test_an_answer_that_nobody_collects_is_dropped(server: Server, impatient: None, name: str, data: list[Any]) -> None:
+def test_uncollected_answers_are_dropped(server: Server, impatient: None, name: str, data: list[Any]) -> None:
     with visitor(server) as client:
         for _ in range(5):
             assert call(client, name, data).status_code == 200
@@ -51,7 +51,7 @@ def test_an_answer_that_nobody_collects_is_dropped(server: Server, impatient: No
 
 
 @pytest.mark.parametrize("n_written", [0, 3])
-def test_a_text_that_nobody_follows_ends(server: Server, slow: Any, impatient: None, n_written: int) -> None:
+def test_unread_events_end_their_text(server: Server, slow: Any, impatient: None, n_written: int) -> None:
     """Both an event that has begun and one that still waits for its first token are ended."""
     engine: Any = server.services.engines.engine_for(slow)
     with visitor(server) as client:
@@ -64,7 +64,7 @@ def test_a_text_that_nobody_follows_ends(server: Server, slow: Any, impatient: N
         until(server, lambda: not any(held(server)), lambda: held(server))
 
 
-def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impatient: None) -> None:
+def test_disconnected_listeners_do_not_count(server: Server, slow: Any, impatient: None) -> None:
     engine: Any = server.services.engines.engine_for(slow)
     with visitor(server) as client:
         event = call(client, "generate", ["ab", "slow", 50, *TEXT[3:]]).json()["event_id"]
@@ -78,7 +78,7 @@ def test_a_listener_that_leaves_is_no_listener(server: Server, slow: Any, impati
         until(server, lambda: not any(held(server)), lambda: held(server))
 
 
-def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_queue_length_per_client_is_limited(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=3))
     loaded = server.served.models["tiny"]
     engine = GatedEngine(loaded)
@@ -90,7 +90,7 @@ def test_one_address_has_its_part_of_the_queue(launch: Callable[..., Server], ch
     engine.gate.release(1_000)
 
 
-def test_a_crowd_at_one_address_keeps_nobody_from_the_engine(launch: Callable[..., Server], checkpoints: Path) -> None:
+def test_many_events_of_one_client_do_not_delay_others(launch: Callable[..., Server], checkpoints: Path) -> None:
     """Their number exceeds Gradio's default number of workers."""
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=2, max_waiting=60))
     loaded = server.served.models["tiny"]
@@ -104,7 +104,7 @@ def test_a_crowd_at_one_address_keeps_nobody_from_the_engine(launch: Callable[..
     engine.gate.release(1_000)
 
 
-def test_nothing_waits_here(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+def test_events_start_without_waiting(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
     with visitor(server) as client:
         for path in ("queue/data?session_hash=nobody", "queue/data", "call/generate/nobody", "call/nobody/nobody"):
             assert client.get(f"/gradio_api/{path}").status_code == 404
@@ -125,7 +125,7 @@ def test_nothing_waits_here(server: Server, capfd: pytest.CaptureFixture[str]) -
         (b'{"session_hash": "x", "fn_index": 0, "data": 3}', "arguments"),
     ],
 )
-def test_a_join_that_makes_no_sense(server: Server, body: bytes, said: str) -> None:
+def test_invalid_joins_are_refused(server: Server, body: bytes, said: str) -> None:
     with visitor(server) as client:
         answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422 and said in answer.json()["detail"] and len(answer.content) < 400
@@ -143,7 +143,7 @@ def test_a_join_that_makes_no_sense(server: Server, body: bytes, said: str) -> N
         ("queue/join", {"session_hash": "x", "fn_index": None, "data": []}, 404),
     ],
 )
-def test_a_call_of_what_there_is_not(
+def test_calls_of_unknown_endpoints_are_refused(
     server: Server, path: str, body: Any, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with visitor(server) as client:
@@ -153,7 +153,7 @@ def test_a_call_of_what_there_is_not(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_answer_goes_to_its_own_session_alone(server: Server) -> None:
+def test_answers_go_to_their_own_session_only(server: Server) -> None:
     """A prompt that looks like a placeholder is returned as text."""
     with visitor(server) as client:
         text = "headscope-answer-0123456789abcdef0123456789abcdef"

@@ -22,7 +22,7 @@ FILE = {"files": ("a.bin", b"z" * 100)}
         "gradio_api/api/generate",
     ],
 )
-def test_gradio_takes_no_files_and_runs_nothing_past_the_queue(server: Server, path: str) -> None:
+def test_gradio_upload_and_run_routes_are_closed(server: Server, path: str) -> None:
     for answer in (
         httpx.post(f"{server.url}/{path}", files=FILE),
         httpx.post(f"{server.url}/{path}", json={"data": []}),
@@ -43,18 +43,20 @@ def test_gradio_takes_no_files_and_runs_nothing_past_the_queue(server: Server, p
         "gradio_api/custom_component/x/y/z/w",
     ],
 )
-def test_gradio_passes_nothing_on(server: Server, path: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_gradio_proxy_routes_are_closed(server: Server, path: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert httpx.get(f"{server.url}/{path}").status_code == 404
     assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["login", "look/write", "v1/completions", "gradio_api/queue/join", "train/written"])
-def test_no_route_takes_a_form_with_files(server: Server, path: str) -> None:
+def test_multipart_forms_are_refused(server: Server, path: str) -> None:
     assert httpx.post(f"{server.url}/{path}", files=FILE).status_code == 415
 
 
 @pytest.mark.parametrize("head", ["GET /health HTTP/1.0", "GET / HTTP/1.0", "GET /config HTTP/1.0"])
-def test_http_1_0_without_a_host(server: Server, head: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_http_1_0_requests_without_a_host_are_answered(
+    server: Server, head: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     host, port = server.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         connection.sendall(f"{head}\r\nOrigin: http://elsewhere.example\r\n\r\n".encode())

@@ -103,7 +103,7 @@ def post(url: str, content: bytes) -> httpx.Response:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_body_keeps_nobody_waiting(server: Server, case: str) -> None:
+def test_parsing_bodies_does_not_block_the_event_loop(server: Server, case: str) -> None:
     path, body = CASES[case]
     content = body.replace(SHA, server.served.models["tiny"].sha256.encode())
     assert len(content) < 262_144
@@ -117,7 +117,7 @@ def test_a_body_keeps_nobody_waiting(server: Server, case: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["v1/openapi.json", "", "config", "gradio_api/info", "gradio_api/openapi.json"])
-def test_a_document_keeps_nobody_waiting(server: Server, path: str) -> None:
+def test_openapi_document_does_not_block_the_event_loop(server: Server, path: str) -> None:
     halts: list[float] = []
     while len(halts) < ATTEMPTS and not (halts and min(halts) < MAX_SECONDS):
         with longest_halt(server) as longest:
@@ -135,7 +135,7 @@ ANSWERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("path", ANSWERS)
-def test_a_long_answer_keeps_nobody_waiting(server: Server, path: str) -> None:
+def test_long_responses_do_not_block_the_event_loop(server: Server, path: str) -> None:
     halts: list[float] = []
     while len(halts) < ATTEMPTS and not (halts and min(halts) < MAX_SECONDS):
         with longest_halt(server) as longest:

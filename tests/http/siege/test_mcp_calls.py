@@ -70,7 +70,7 @@ def crowd(server: Server) -> Iterator[GatedEngine]:
     engine.close()
 
 
-def test_a_crowd_keeps_nobody_waiting_and_ends_when_it_leaves(server: Server) -> None:
+def test_many_calls_do_not_delay_others_and_end_on_disconnect(server: Server) -> None:
     run = written(server.services.runs, server.served.models["other"], 5)
     with crowd(server) as engine:
         assert httpx.get(f"{server.url}/look/{run.id}/rows", timeout=5).status_code == 200
@@ -79,14 +79,14 @@ def test_a_crowd_keeps_nobody_waiting_and_ends_when_it_leaves(server: Server) ->
         assert {each.client for each in engine.at_work} == {BAD}
 
 
-def test_the_first_calls_are_a_crowd(launch: Any, checkpoints: Path) -> None:
+def test_first_calls_are_answered_while_others_wait(launch: Any, checkpoints: Path) -> None:
     """Gradio creates a client for them, which sends requests to its own server."""
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=40))
     with crowd(server):
         assert not call(server, "tokenize", text="ab")["isError"]
 
 
-def test_nobody_says_whom_a_request_is_for(server: Server) -> None:
+def test_clients_cannot_forge_the_caller(server: Server) -> None:
     """Only the server itself may set this header, which says whose turn a call takes."""
     with crowd(server) as engine:
         for given in (f"x {BAD}", BAD, ""):

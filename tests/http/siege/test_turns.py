@@ -72,7 +72,7 @@ def ask(server: Server, path: str, address: str = "127.0.0.1") -> httpx.Response
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_crowd_at_one_address(small: Server, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_clients_take_turns_in_every_worker_pool(small: Server, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     which, n_places, path = CASES[case]
     path = path.replace("RUN", written(small.services.runs, small.served.models["tiny"], 5).id)
     workers, held = which(small.services), Held()

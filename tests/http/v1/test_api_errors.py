@@ -83,7 +83,9 @@ from web.settings import Limits
         ({"stream": "yes"}, "stream", "invalid_value", "boolean"),
     ],
 )
-def test_a_bad_value_is_named(server: Server, changes: dict[str, Any], param: str, code: str, said: str) -> None:
+def test_bad_values_are_refused_by_name(
+    server: Server, changes: dict[str, Any], param: str, code: str, said: str
+) -> None:
     body = {key: value for key, value in (GOOD_BODY | changes).items() if value is not ...}
     answer = post_body(server, body)
     error = error_of(answer)
@@ -111,12 +113,12 @@ def test_a_bad_value_is_named(server: Server, changes: dict[str, Any], param: st
         {"logit_bias": {"95": 100, "0": -100}},
     ],
 )
-def test_the_other_side_of_each_limit(server: Server, changes: dict[str, Any]) -> None:
+def test_values_at_each_limit_are_accepted(server: Server, changes: dict[str, Any]) -> None:
     assert post_body(server, GOOD_BODY | changes).status_code == 200
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"NaN", b'{"prompt": "\\ud800"}', b"[" * 100_000])
-def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
+def test_body_must_be_an_object(server: Server, content: bytes) -> None:
     answer = post_body(server, content)
     assert answer.status_code == 400 and error_of(answer)["code"] == "invalid_json"
 
@@ -125,18 +127,18 @@ def test_a_body_that_is_no_object(server: Server, content: bytes) -> None:
 @pytest.mark.parametrize(
     "field", ["temperature", "top_p", "min_p", "seed", "max_tokens", "logprobs", "frequency_penalty"]
 )
-def test_numbers_that_are_none(server: Server, field: str, number: str) -> None:
+def test_nan_and_infinity_are_refused(server: Server, field: str, number: str) -> None:
     answer = post_body(server, f'{{"prompt": "ab", "{field}": {number}}}'.encode())
     assert answer.status_code == 400 and error_of(answer)["param"] in (field, None)
 
 
 @pytest.mark.parametrize(("field", "number"), [("skip_special_tokens", 1), ("store", 0), ("ignore_eos", 0.0)])
-def test_a_number_is_no_boolean(server: Server, field: str, number: float) -> None:
+def test_booleans_are_not_numbers(server: Server, field: str, number: float) -> None:
     answer = post_body(server, GOOD_BODY | {field: number})
     assert answer.status_code == 400 and error_of(answer)["param"] == field
 
 
-def test_a_body_too_large(server: Server) -> None:
+def test_oversized_body_is_a_413(server: Server) -> None:
     most = Limits.max_body_bytes
     answer = post_body(server, b" " * (most + 1))
     assert answer.status_code == 413 and error_of(answer)["code"] == "body_too_large"
@@ -146,7 +148,7 @@ def test_a_body_too_large(server: Server) -> None:
     assert post_body(server, fits).status_code == 200
 
 
-def test_models_that_are_not_there(server: Server) -> None:
+def test_unknown_model_is_a_404(server: Server) -> None:
     for name in ("nobody", "broken", ""):
         answer = post_body(server, GOOD_BODY | {"model": name})
         assert (answer.status_code == 200) == (name == "")
@@ -154,13 +156,13 @@ def test_models_that_are_not_there(server: Server) -> None:
             assert answer.status_code == 404 and error_of(answer)["code"] == "model_not_found"
 
 
-def test_routes_that_are_not_there(server: Server) -> None:
+def test_unknown_route_is_a_404(server: Server) -> None:
     for method, path, status in (("GET", "nothing", 404), ("GET", "completions", 405), ("POST", "models", 405)):
         answer = httpx.request(method, f"{server.url}/v1/{path}")
         assert answer.status_code == status and error_of(answer)["type"] == "invalid_request_error"
 
 
-def test_the_client_raises_its_own_errors(server: Server) -> None:
+def test_openai_client_raises_its_own_errors(server: Server) -> None:
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0) as client:
         with pytest.raises(openai.BadRequestError, match="reads at most"):
             client.completions.create(model="tiny", prompt="a" * 100)
@@ -168,7 +170,7 @@ def test_the_client_raises_its_own_errors(server: Server) -> None:
             client.completions.create(model="nobody", prompt="a")
 
 
-def test_of_a_large_body_only_the_first_mistakes_are_looked_at() -> None:
+def test_validation_of_large_bodies_stops_early() -> None:
     """A long list of invalid items would block the server, and all streams, for seconds."""
     for body in (
         {"prompt": [1] * 9_000 + ["a"]},
@@ -181,13 +183,13 @@ def test_of_a_large_body_only_the_first_mistakes_are_looked_at() -> None:
 
 
 @pytest.mark.parametrize(("path", "schema"), [("completions", CompletionRequest), ("attention", AttentionRequest)])
-def test_whatever_comes_in_is_answered(server: Server, path: str, schema: Any) -> None:
+def test_arbitrary_bodies_are_answered(server: Server, path: str, schema: Any) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         few(whatever_comes_in_is_answered(client, path, schema))
         assert still_serves(client)
 
 
-def test_an_address_that_does_not_exist_says_what_does(server: Server) -> None:
+def test_unknown_route_names_the_existing_ones(server: Server) -> None:
     answer = httpx.post(f"{server.url}/v1/responses", json={"input": "Once"})
     error = error_of(answer)
     assert (answer.status_code, error["code"], error["param"]) == (404, "not_found", None)

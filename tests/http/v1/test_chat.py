@@ -30,7 +30,7 @@ def continued(server: Server, prompt: str, n: int, seed: int = 1, **options: Any
     return "".join(step.text for step in loaded.generate(prompt, n, seed=seed, **options))
 
 
-def test_a_transcript_is_continued(server: Server, client: openai.OpenAI) -> None:
+def test_chat_continues_a_transcript(server: Server, client: openai.OpenAI) -> None:
     messages: Any = [
         {"role": "system", "content": "Be"},
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
@@ -47,13 +47,13 @@ def test_a_transcript_is_continued(server: Server, client: openai.OpenAI) -> Non
     assert answer.usage is not None and answer.usage.prompt_tokens == len(prompt)
 
 
-def test_without_a_limit_the_context_is_filled(client: openai.OpenAI) -> None:
+def test_max_tokens_defaults_to_the_rest_of_the_context(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model=MODEL, messages=HELLO, seed=1)  # type: ignore[call-overload]
     prompt = "User: Hi\nAssistant:"
     assert answer.usage.completion_tokens == CONTEXT - len(prompt) + 1
 
 
-def test_streamed_is_whole(client: openai.OpenAI) -> None:
+def test_stream_joins_to_the_whole_answer(client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "messages": HELLO, "max_completion_tokens": 12, "seed": 3, "n": 2}
     whole = client.chat.completions.create(**asked)
     chunks = list(client.chat.completions.create(stream=True, stream_options={"include_usage": True}, **asked))
@@ -66,7 +66,7 @@ def test_streamed_is_whole(client: openai.OpenAI) -> None:
     assert all(chunk.object == "chat.completion.chunk" for chunk in chunks)
 
 
-def test_log_probabilities(server: Server, client: openai.OpenAI) -> None:
+def test_logprobs_equal_the_models(server: Server, client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "messages": HELLO, "max_tokens": 5, "seed": 3, "logprobs": True}
     answer = client.chat.completions.create(top_logprobs=3, **asked)
     loaded = server.services.served.models[MODEL]
@@ -105,7 +105,7 @@ NEUTRAL: dict[str, Any] = {
 }
 
 
-def test_options_that_ask_for_nothing(server: Server) -> None:
+def test_neutral_option_values_are_accepted(server: Server) -> None:
     body = {"model": MODEL, "messages": HELLO, "max_completion_tokens": 4, "seed": 1}
     plain, neutral = (post_body(server, each, "chat/completions") for each in (body, body | NEUTRAL))
     assert neutral.status_code == 200 and neutral.json()["choices"] == plain.json()["choices"]
@@ -114,14 +114,14 @@ def test_options_that_ask_for_nothing(server: Server) -> None:
 @pytest.mark.parametrize(
     "name", ["reasoning_effort", "verbosity", "prediction", "allowed_token_ids", "use_beam_search"]
 )
-def test_what_they_would_ask_for_is_refused_by_name(server: Server, name: str) -> None:
+def test_unsupported_options_are_refused_by_name(server: Server, name: str) -> None:
     body = {"messages": HELLO, "max_tokens": 1, name: {"type": "content"} if name == "prediction" else "high"}
     answer = post_body(server, body, "chat/completions")
     assert answer.status_code == 400 and error_of(answer)["param"] == name and name in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize(("most", "newer"), [(3, 5), (5, 3), (None, 3), (3, None)])
-def test_the_smaller_of_both_counts_of_tokens(server: Server, most: int | None, newer: int | None) -> None:
+def test_smaller_of_both_token_limits_applies(server: Server, most: int | None, newer: int | None) -> None:
     body = {"messages": HELLO, "max_tokens": most, "max_completion_tokens": newer, "stop": ["\x00"]}
     assert post_body(server, body, "chat/completions").json()["usage"]["completion_tokens"] == 3
 
@@ -146,7 +146,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "field", "message"), REFUSED)
-def test_what_cannot_be_used(server: Server, changes: dict[str, Any], field: str, message: str) -> None:
+def test_invalid_conversations_are_refused(server: Server, changes: dict[str, Any], field: str, message: str) -> None:
     answer = post_body(server, {"model": MODEL, "messages": HELLO} | changes, "chat/completions")
     assert answer.status_code == 400
     error = error_of(answer)
@@ -178,12 +178,12 @@ def test_embeddings_are_the_mean_of_the_last_hidden_states(
     ("changes", "field"),
     [({"input": ""}, "input"), ({"input": []}, "input"), ({"input": "é"}, "input"), ({"dimensions": 5}, "dimensions")],
 )
-def test_embeddings_that_cannot_be(server: Server, changes: dict[str, Any], field: str) -> None:
+def test_invalid_embeddings_requests_are_refused(server: Server, changes: dict[str, Any], field: str) -> None:
     answer = post_body(server, {"input": "a"} | changes, "embeddings")
     assert answer.status_code == 400 and error_of(answer)["param"] == field
 
 
-def test_they_are_counted(server: Server) -> None:
+def test_chat_and_embeddings_are_counted_in_the_metrics(server: Server) -> None:
     post_body(server, {"messages": HELLO, "max_tokens": 1}, "chat/completions")
     post_body(server, {"input": "a"}, "embeddings")
     text = httpx.get(f"{server.url}/metrics").text

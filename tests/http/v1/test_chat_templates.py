@@ -46,7 +46,7 @@ def rendered(loaded: LoadedModel, messages: list[Message]) -> str:
     return str(run_async(render_once()))
 
 
-def test_a_checkpoints_own_template(tmp_path: Path) -> None:
+def test_checkpoint_template_is_used(tmp_path: Path) -> None:
     loaded = tiny_model(tokenizer=CharTokenizer.train("".join(map(chr, range(10, 127)))))
     loaded.save(tmp_path / "file")
     (tmp_path / "file" / "chat_template.jinja").write_text(TEMPLATE)
@@ -65,7 +65,7 @@ def test_a_checkpoints_own_template(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "template", ["{{ messages.__class__.__mro__ }}", "{{ x.y.z }}", "{% for %}", "{{ range(10**9)|list }}", "{{ 1/0 }}"]
 )
-def test_a_template_that_fails_or_reaches_out(template: str) -> None:
+def test_failing_or_escaping_templates_are_refused(template: str) -> None:
     loaded = tiny_model()
     loaded.chat_template = template
     with pytest.raises(model.InputError, match="The chat template of tiny cannot be used"):
@@ -84,7 +84,9 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize(("template", "why"), HARMFUL.items())
-def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_templates_with_excessive_time_or_output_are_stopped(
+    template: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The others are refused for their content, even on a machine too busy to answer in half a second.
     monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 0.5 if "seconds" in why else 60)
     loaded = tiny_model()
@@ -93,7 +95,7 @@ def test_a_template_that_takes_too_much(template: str, why: str, monkeypatch: py
         rendered(loaded, [Message(role="user", content="y")])
 
 
-def test_an_endless_template_keeps_nobody_else_waiting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_template_does_not_delay_others(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     models = server.served.models
     models["endless"] = replace(models["tiny"], name="endless", chat_template=ENDLESS)
     models["polite"] = replace(models["tiny"], name="polite", chat_template=TEMPLATE)
@@ -114,7 +116,7 @@ def test_an_endless_template_keeps_nobody_else_waiting(server: Server, monkeypat
         del models["endless"], models["polite"]
 
 
-def test_named_templates(tmp_path: Path) -> None:
+def test_named_templates_can_be_chosen(tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "tiny")
     path = tmp_path / "tiny" / "tokenizer_config.json"
     named = [{"name": "tools", "template": "a"}, {"name": "default", "template": "b"}]
@@ -125,7 +127,7 @@ def test_named_templates(tmp_path: Path) -> None:
         model.load(tmp_path / "tiny")
 
 
-def test_a_template_in_use_keeps_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_process_in_use_is_not_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_templates, "MAX_PROCESSES", 2)
 
     async def fill() -> None:

@@ -33,7 +33,7 @@ def streamed(client: openai.OpenAI, **body: Any) -> list[Any]:
     return list(client.completions.create(model=MODEL, stream=True, **body))
 
 
-def test_a_text(server: Server, client: openai.OpenAI) -> None:
+def test_completion_equals_generate(server: Server, client: openai.OpenAI) -> None:
     answer = client.completions.create(model=MODEL, prompt="To be", max_tokens=12, seed=1)
     (choice,) = answer.choices
     assert choice.text == written(server, "To be", 12)
@@ -63,7 +63,7 @@ def test_every_sampling_parameter_reaches_the_model(server: Server, client: open
         assert neutral.choices[0].text == written(server, "To be", 20, seed=7, **{name: value})
 
 
-def test_null_stands_for_the_default(server: Server) -> None:
+def test_null_selects_the_default(server: Server) -> None:
     names = "max_tokens temperature top_p top_k min_p n stream stop logprobs echo presence_penalty frequency_penalty"
     body = dict.fromkeys([*names.split(), "repetition_penalty", "logit_bias", "head_mask", "best_of", "suffix", "user"])
     body |= {"model": MODEL, "prompt": "To be", "seed": 3}
@@ -71,7 +71,7 @@ def test_null_stands_for_the_default(server: Server) -> None:
     assert answer["choices"][0]["text"] == written(server, "To be", 16, seed=3)
 
 
-def test_several_choices_and_prompts_draw_apart(server: Server, client: openai.OpenAI) -> None:
+def test_choices_and_prompts_draw_independently(server: Server, client: openai.OpenAI) -> None:
     answer = client.completions.create(model=MODEL, prompt=["ab", "cd"], n=3, max_tokens=10, seed=5)
     assert [choice.index for choice in answer.choices] == list(range(6))
     expected = [written(server, p, 10, (j, i), seed=5) for j, p in enumerate(("ab", "cd")) for i in range(3)]
@@ -80,7 +80,7 @@ def test_several_choices_and_prompts_draw_apart(server: Server, client: openai.O
     assert answer.usage.prompt_tokens == 4 and answer.usage.completion_tokens == 60
 
 
-def test_token_ids(server: Server, client: openai.OpenAI) -> None:
+def test_prompts_may_be_token_ids(server: Server, client: openai.OpenAI) -> None:
     loaded = server.services.served.models[MODEL]
     ids = loaded.tokenizer.encode("To be")
     one = client.completions.create(model=MODEL, prompt=ids, max_tokens=8, seed=1)
@@ -90,7 +90,7 @@ def test_token_ids(server: Server, client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_the_stream_joins_to_the_whole(server: Server, client: openai.OpenAI, n: int) -> None:
+def test_stream_joins_to_the_whole_text(server: Server, client: openai.OpenAI, n: int) -> None:
     body: dict[str, Any] = {"prompt": "To be", "max_tokens": 20, "seed": 2, "n": n, "logprobs": 1}
     chunks = streamed(client, **body, stream_options={"include_usage": True})
     whole = client.completions.create(model=MODEL, **body)
@@ -106,7 +106,7 @@ def test_the_stream_joins_to_the_whole(server: Server, client: openai.OpenAI, n:
         assert offsets == choice.logprobs.text_offset
 
 
-def test_the_stream_as_it_is_on_the_wire(server: Server) -> None:
+def test_stream_is_server_sent_events(server: Server) -> None:
     body = {"model": MODEL, "prompt": "To be", "max_tokens": 3, "seed": 1, "stream": True}
     answer = httpx.post(f"{server.url}/v1/completions", json=body)
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -117,7 +117,7 @@ def test_the_stream_as_it_is_on_the_wire(server: Server) -> None:
     assert all("usage" not in content for content in contents)
 
 
-def test_logprobs_are_those_of_the_model(server: Server, client: openai.OpenAI) -> None:
+def test_logprobs_equal_the_models(server: Server, client: openai.OpenAI) -> None:
     answer = client.completions.create(model=MODEL, prompt="To be", max_tokens=6, seed=1, logprobs=3, echo=True)
     (choice,) = answer.choices
     loaded = server.services.served.models[MODEL]
@@ -135,7 +135,7 @@ def test_logprobs_are_those_of_the_model(server: Server, client: openai.OpenAI) 
         assert found.top_logprobs[i] == pytest.approx(top, abs=1e-4)
 
 
-def test_echo_alone_and_a_prompt_that_is_only_read(server: Server, client: openai.OpenAI) -> None:
+def test_echo_with_and_without_new_tokens(server: Server, client: openai.OpenAI) -> None:
     echoed = client.completions.create(model=MODEL, prompt="To be", max_tokens=4, seed=1, echo=True)
     assert echoed.choices[0].text == "To be" + written(server, "To be", 4)
     read = client.completions.create(model=MODEL, prompt="To be", max_tokens=0, echo=True, logprobs=0)
@@ -144,7 +144,7 @@ def test_echo_alone_and_a_prompt_that_is_only_read(server: Server, client: opena
     assert len(choice.logprobs.token_logprobs) == 5
 
 
-def test_stop_strings(server: Server, client: openai.OpenAI) -> None:
+def test_stop_strings_end_the_text(server: Server, client: openai.OpenAI) -> None:
     text = written(server, "To be", 30)
     stop = text[10:13]
     answer = client.completions.create(model=MODEL, prompt="To be", max_tokens=30, seed=1, stop=["never there", stop])
@@ -155,7 +155,7 @@ def test_stop_strings(server: Server, client: openai.OpenAI) -> None:
     assert "".join(part.choices[0].text for part in parts) == text[: text.index(stop)]
 
 
-def test_the_context(server: Server, client: openai.OpenAI) -> None:
+def test_context_length_errors_and_shifts(server: Server, client: openai.OpenAI) -> None:
     full = client.completions.create(model=MODEL, prompt="a" * CONTEXT, max_tokens=9, seed=1)
     assert len(full.choices[0].text) == 1 and full.choices[0].finish_reason == "length"
     cut = client.completions.create(model=MODEL, prompt="a" * (CONTEXT - 4), max_tokens=50, seed=1)
@@ -165,7 +165,7 @@ def test_the_context(server: Server, client: openai.OpenAI) -> None:
     assert len(on.choices[0].text) == 50 and on.choices[0].text.startswith(cut.choices[0].text)
 
 
-def test_a_head_mask(server: Server, client: openai.OpenAI) -> None:
+def test_head_mask_equals_generate(server: Server, client: openai.OpenAI) -> None:
     mask = [[1.0] * 4, [0.0] * 4, [1.0, 0.5, 1.0, 1.0]]
     answer = client.completions.create(
         model=MODEL, prompt="To be", max_tokens=20, seed=1, extra_body={"head_mask": mask}
@@ -175,7 +175,7 @@ def test_a_head_mask(server: Server, client: openai.OpenAI) -> None:
     assert answer.choices[0].text == "".join(step.text for step in steps) != written(server, "To be", 20)
 
 
-def test_models(server: Server, client: openai.OpenAI) -> None:
+def test_models_are_listed(server: Server, client: openai.OpenAI) -> None:
     listed = client.models.list().data
     assert [model.id for model in listed][:2] == ["tiny", "other"]
     assert listed[0].object == "model" and listed[0].n_layer == 3 and listed[0].context_length == CONTEXT
@@ -184,7 +184,7 @@ def test_models(server: Server, client: openai.OpenAI) -> None:
         client.models.retrieve("nobody")
 
 
-def test_many_at_once_write_what_each_writes_alone(server: Server) -> None:
+def test_concurrent_requests_equal_single_ones(server: Server) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     def ask(seed: int) -> str:

@@ -31,7 +31,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
         server.close()
 
 
-def test_metrics_say_who_writes(servers: tuple[Server, Server]) -> None:
+def test_metrics_name_the_reader(servers: tuple[Server, Server]) -> None:
     for server, value in zip(servers, ("1.0", "0.0"), strict=True):
         post(server, max_tokens=2)
         assert f'headscope_compiled{{model="tiny"}} {value}' in httpx.get(f"{server.url}/metrics").text
@@ -45,7 +45,7 @@ def test_metrics_say_who_writes(servers: tuple[Server, Server]) -> None:
         {"seed": 5, "top_k": 5, "frequency_penalty": 0.5},
     ],
 )
-def test_the_answers_are_those_of_torch(servers: tuple[Server, Server], options: dict[str, Any]) -> None:
+def test_compiled_answers_equal_torch(servers: tuple[Server, Server], options: dict[str, Any]) -> None:
     compiled, by_torch = (post(server, prompt="ROMEO:", **options).json()["choices"] for server in servers)
     assert [choice["text"] for choice in compiled] == [choice["text"] for choice in by_torch]
     for one, other in zip(compiled, by_torch, strict=True):
@@ -54,7 +54,7 @@ def test_the_answers_are_those_of_torch(servers: tuple[Server, Server], options:
             assert max(abs(a - b) for a, b in pairs) < 1e-4
 
 
-def test_a_reader_that_cannot_be_made_leaves_torch_writing(
+def test_torch_writes_if_the_reader_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     ready = threading.Event()
@@ -74,7 +74,7 @@ def test_a_reader_that_cannot_be_made_leaves_torch_writing(
         server.close()
 
 
-def test_where_numba_is_missing_there_is_no_compiled_reader(
+def test_without_numba_there_is_no_compiled_reader(
     servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpt = next(iter(servers[0].services.served.models.values())).gpt

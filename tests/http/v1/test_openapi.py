@@ -25,7 +25,7 @@ def document(server: Server) -> Document:
     return Document(httpx.get(f"{server.url}/v1/openapi.json").json())
 
 
-def test_every_route_and_every_reference(document: Document) -> None:
+def test_document_has_every_route_and_valid_references(document: Document) -> None:
     asked = {question.path for question in QUESTIONS}
     known = {"/models", "/models/{model}", "/completions", "/chat/completions", "/embeddings", "/attention"}
     known |= {"/tokenize", "/detokenize", "/version"}
@@ -40,7 +40,7 @@ def test_every_route_and_every_reference(document: Document) -> None:
     assert {*named.split(), *more.split()} <= set(completion["properties"])
 
 
-def test_models(server: Server, document: Document) -> None:
+def test_models_answers_match_the_document(server: Server, document: Document) -> None:
     document.check_answer("/models", "get", httpx.get(f"{server.url}/v1/models"))
     for name in ("tiny", "nobody"):
         document.check_answer("/models/{model}", "get", httpx.get(f"{server.url}/v1/models/{name}"))
@@ -57,6 +57,6 @@ SCHEMAS = [
 
 
 @pytest.mark.parametrize(("path", "schema"), SCHEMAS)
-def test_the_document_is_as_strict_as_the_server(server: Server, document: Document, path: str, schema: Any) -> None:
+def test_document_is_as_strict_as_the_server(server: Server, document: Document, path: str, schema: Any) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         few(the_document_is_as_strict_as_the_server(client, document, path, schema))

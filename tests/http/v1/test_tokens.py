@@ -16,7 +16,7 @@ TRANSCRIPT = "User: Hi\nAssistant:"
 
 
 @pytest.mark.parametrize("place", ["", "/v1"])
-def test_there_and_back(server: Server, place: str) -> None:
+def test_tokenize_and_detokenize_round_trip(server: Server, place: str) -> None:
     tokenizer = server.served.models["tiny"].tokenizer
     text = "To be, or not to be: " * 5  # longer than the context
     answer = httpx.post(f"{server.url}{place}/tokenize", json={"model": "tiny", "prompt": text}).json()
@@ -26,7 +26,7 @@ def test_there_and_back(server: Server, place: str) -> None:
     assert back == {"prompt": text}
 
 
-def test_a_conversation(server: Server) -> None:
+def test_conversations_are_tokenized_with_the_template(server: Server) -> None:
     def tokenize(**body: Any) -> Any:
         return httpx.post(f"{server.url}/tokenize", json=body).json()
 
@@ -52,27 +52,27 @@ def test_a_conversation(server: Server) -> None:
         ("detokenize", {"tokens": [1], "skip": 1}, "skip", "unsupported_option"),
     ],
 )
-def test_what_cannot_be_used(server: Server, path: str, body: dict[str, Any], param: str, code: str) -> None:
+def test_invalid_requests_are_refused(server: Server, path: str, body: dict[str, Any], param: str, code: str) -> None:
     answer = httpx.post(f"{server.url}/{path}", json=body)
     error = error_of(answer)
     assert answer.status_code == 400 and (error["param"], error["code"]) == (param, code)
 
 
-def test_the_version(server: Server) -> None:
+def test_version_is_reported(server: Server) -> None:
     assert httpx.get(f"{server.url}/version").json() == {"version": model.__version__}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" in project["project"]["dynamic"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "model.__version__"}
 
 
-def test_other_methods_and_paths_beside_them(server: Server) -> None:
+def test_wrong_methods_and_paths_are_refused(server: Server) -> None:
     for path in ("/tokenize", "/detokenize"):
         answer = httpx.get(server.url + path)
         assert answer.status_code == 405 and answer.headers["allow"] == "POST" and error_of(answer)
     assert httpx.post(f"{server.url}/tokenize/more").status_code in (404, 405)
 
 
-def test_ends_that_vllm_knows(server: Server) -> None:
+def test_stop_token_ids_and_min_tokens(server: Server) -> None:
     """The third token that the model writes ends the text, but not before the minimum number of tokens."""
     body: dict[str, Any] = {"model": "tiny", "prompt": "To be", "max_tokens": 8, "seed": 1, "logprobs": 0}
     (choice,) = post_body(server, body).json()["choices"]

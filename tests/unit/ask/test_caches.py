@@ -36,11 +36,11 @@ def room_for(n_models: int) -> Ask:
     return questions
 
 
-def test_the_limit_is_in_megabytes() -> None:
+def test_float32_limit_is_in_megabytes() -> None:
     assert Ask(Limits(max_float32_mb=3), Metrics()).copies.max_bytes == 3 * MEGABYTE
 
 
-def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
+def test_float32_copies_are_bounded_with_those_held_by_texts() -> None:
     questions, models = room_for(2), [served(seed) for seed in range(4)]
     copies: list[weakref.ref[GPT]] = []
     for loaded in models:
@@ -54,7 +54,7 @@ def test_copies_are_bounded_and_so_are_those_that_their_texts_hold() -> None:
     assert copies[2]() is not None and copies[3]() is None
 
 
-def test_a_copy_in_use_counts_until_it_is_freed() -> None:
+def test_copies_in_use_count_until_they_are_freed() -> None:
     questions, models = room_for(2), [served(seed) for seed in range(3)]
     used = [questions.gpt(loaded) for loaded in models[:2]]
     with pytest.raises(NoRoom):
@@ -65,7 +65,7 @@ def test_a_copy_in_use_counts_until_it_is_freed() -> None:
     questions.gpt(models[2])
 
 
-def test_dropping_a_model_waits_for_no_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropping_a_model_does_not_wait_for_conversions(monkeypatch: pytest.MonkeyPatch) -> None:
     questions, loaded = room_for(2), served(0)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -84,7 +84,7 @@ def test_dropping_a_model_waits_for_no_conversion(monkeypatch: pytest.MonkeyPatc
     assert not questions.copies.kept
 
 
-def test_one_alone_may_be_larger() -> None:
+def test_a_single_copy_may_exceed_the_limit() -> None:
     questions = room_for(0)
     first = weakref.ref(questions.gpt(served(0)))
     second = questions.gpt(served(1))
@@ -94,7 +94,7 @@ def test_one_alone_may_be_larger() -> None:
     assert second.wte.weight.dtype == torch.float32
 
 
-def test_what_is_served_in_float32_is_not_copied_nor_held() -> None:
+def test_float32_models_are_not_copied() -> None:
     questions, loaded = room_for(0), served(0, torch.float32)
     questions.text(loaded, (1, 2, 3), None)
     assert questions.gpt(loaded) is loaded.gpt and not questions.copies.nbytes
@@ -124,7 +124,7 @@ def names(folder: Path) -> set[str]:
     return {path.name.removesuffix(".json") for path in folder.iterdir()}
 
 
-def test_the_files_that_were_not_asked_for_the_longest_go(cache: DiskCache, tmp_path: Path) -> None:
+def test_least_recently_used_files_are_removed(cache: DiskCache, tmp_path: Path) -> None:
     for i, name in enumerate(("roles-a", "roles-b", "roles-c")):
         put(cache, name, age=100 - i)
     assert cache.get("roles-a") is not None
@@ -132,7 +132,7 @@ def test_the_files_that_were_not_asked_for_the_longest_go(cache: DiskCache, tmp_
     assert names(tmp_path) == {"roles-a", "roles-c", "roles-d"}
 
 
-def test_bytes_are_bounded_and_the_newest_stays(
+def test_cached_bytes_are_bounded_and_the_newest_file_stays(
     cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_ALL_BYTES", 250)
@@ -144,7 +144,7 @@ def test_bytes_are_bounded_and_the_newest_stays(
     assert names(tmp_path) == {"roles-d"}
 
 
-def test_what_is_not_of_this_kind_stays(cache: DiskCache, tmp_path: Path) -> None:
+def test_foreign_files_are_not_removed(cache: DiskCache, tmp_path: Path) -> None:
     (tmp_path / "kernels").mkdir()
     (tmp_path / "notes.json").write_text("{}")
     half, new = tmp_path / ".roles-x-half", tmp_path / ".roles-y-half"

@@ -47,7 +47,7 @@ def questions(cache: Path | None) -> Ask:
     return Ask(Limits(), Metrics(), cache)
 
 
-def test_measured_once_for_the_weights(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+def test_roles_are_measured_once_per_weights(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
     first = measure_roles(questions(tmp_path / "new"), loaded)
     loaded.name = "the same under another name"
     assert measure_roles(questions(tmp_path / "new"), loaded) == first
@@ -58,7 +58,7 @@ def test_measured_once_for_the_weights(loaded: LoadedModel, counted: list[str], 
     assert loaded.sha256 in file.name and json.loads(file.read_text()) == first
 
 
-def test_other_weights_and_other_precisions_are_others(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+def test_roles_are_cached_per_weights_and_precision(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
     measure_roles(questions(tmp_path), loaded)
     loaded.sha256 = "fedcba9876543210"
     measure_roles(questions(tmp_path), loaded)
@@ -74,7 +74,7 @@ def test_other_weights_and_other_precisions_are_others(loaded: LoadedModel, coun
     "content",
     [b"", b"[]", b"{}", b'{"scores": 1}', b"\xff", b'{"uniform": NaN, "scores": {}}', b'{"scores": {"self": [[1]]}}'],
 )
-def test_a_file_that_says_something_else_is_measured_again(
+def test_invalid_cache_file_is_measured_again(
     loaded: LoadedModel, counted: list[str], tmp_path: Path, content: bytes
 ) -> None:
     first = measure_roles(questions(tmp_path), loaded)
@@ -85,7 +85,7 @@ def test_a_file_that_says_something_else_is_measured_again(
     assert json.loads(file.read_text()) == first  # repaired
 
 
-def test_a_folder_that_cannot_be_used_is_no_error(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
+def test_unusable_cache_folder_is_ignored(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:
     occupied = tmp_path / "file"
     occupied.write_text("")
     for folder in (occupied, occupied / "below", None):
@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_used_is_no_error(loaded: LoadedModel, counted: 
     assert len(counted) == 3
 
 
-def test_every_head_beside_uniform_attention(loaded: LoadedModel) -> None:
+def test_scores_of_every_head_with_the_uniform_baseline(loaded: LoadedModel) -> None:
     measured = measure_roles(questions(None), loaded)
     measured["scores"]["induction"][1][0] = 0.8
     heads = describe_heads(measured)
@@ -105,7 +105,7 @@ def test_every_head_beside_uniform_attention(loaded: LoadedModel) -> None:
         assert head["baseline"]["self"] == measured["uniform"] and head["baseline"]["copying"] == 0.5
 
 
-def test_a_head_that_looks_nowhere_in_particular_may_copy(loaded: LoadedModel) -> None:
+def test_unfocused_heads_may_copy(loaded: LoadedModel) -> None:
     measured = measure_roles(questions(None), loaded)
     for role in LOOKS:
         measured["scores"][role] = [[0.1, 0.1], [0.1, 0.1]]
@@ -115,7 +115,7 @@ def test_a_head_that_looks_nowhere_in_particular_may_copy(loaded: LoadedModel) -
     assert labels == [["no clear role", "copying"], ["no clear role", "induction"]]
 
 
-def test_a_context_too_short_to_repeat_anything(loaded: LoadedModel, tmp_path: Path) -> None:
+def test_too_short_a_context_is_refused(loaded: LoadedModel, tmp_path: Path) -> None:
     short = tiny_model(context_length=3)
     with pytest.raises(InputError, match="context_length of at least 4"):
         measure_roles(questions(None), short)
@@ -123,7 +123,7 @@ def test_a_context_too_short_to_repeat_anything(loaded: LoadedModel, tmp_path: P
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_the_background_waits_while_texts_are_written_and_ends_with_the_server(
+def test_background_measurement_yields_to_writing_and_ends_with_the_server(
     loaded: LoadedModel, counted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(roles_module, "IDLE_SECONDS", 0)
@@ -139,7 +139,7 @@ def test_the_background_waits_while_texts_are_written_and_ends_with_the_server(
     assert counted == ["tiny"]
 
 
-def test_the_cache_is_in_the_users_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_cache_is_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     assert default_cache({"XDG_CACHE_HOME": str(tmp_path)}) == tmp_path / "headscope"
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -59,7 +59,7 @@ def end(stepper: Stepper) -> None:
     stepper.news.tell()
 
 
-def test_one_after_the_other_fairly_by_client(stepper: Stepper) -> None:
+def test_clients_take_turns(stepper: Stepper) -> None:
     first = stepper.submit("first")
     jobs = [stepper.submit("second"), stepper.submit("third"), stepper.submit("other", client="you")]
     stepper.has_begun("first")
@@ -70,7 +70,7 @@ def test_one_after_the_other_fairly_by_client(stepper: Stepper) -> None:
     assert stepper.begun.index("other") < stepper.begun.index("third")
 
 
-def test_as_many_at_once_as_there_are_places() -> None:
+def test_concurrency_is_limited() -> None:
     stepper = Stepper(places=2)
     jobs = [stepper.submit(name) for name in "abc"]
     stepper.news.wait_until(lambda: len(stepper.begun) == 2)
@@ -81,7 +81,7 @@ def test_as_many_at_once_as_there_are_places() -> None:
     end(stepper)
 
 
-def test_a_long_one_makes_way_and_goes_on(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_computation_yields_and_resumes(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)  # every turn is over at the next step
     long = stepper.submit("long", n_steps=2)
     stepper.has_begun("long")
@@ -95,7 +95,7 @@ def test_a_long_one_makes_way_and_goes_on(stepper: Stepper, monkeypatch: pytest.
     assert stepper.steps == ["long", "short", "long"]
 
 
-def test_no_more_are_begun_than_memory_allows(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_started_computations_are_limited(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
     names = [str(i) for i in range(MAX_BEGUN + 2)]
     jobs = [stepper.submit(name, client=name, n_steps=2) for name in names]
@@ -106,7 +106,7 @@ def test_no_more_are_begun_than_memory_allows(stepper: Stepper, monkeypatch: pyt
     assert sorted(job.done.result(20).decode() for job in jobs) == names
 
 
-def test_cancelled_while_waiting_paused_and_at_work(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_in_every_state(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
     paused = stepper.submit("paused", n_steps=2)
     stepper.has_begun("paused")
@@ -124,7 +124,7 @@ def test_cancelled_while_waiting_paused_and_at_work(stepper: Stepper, monkeypatc
     assert not stepper.turns.running and not stepper.turns.paused and not len(stepper.turns.queue)
 
 
-def test_a_full_queue_refuses_the_one_who_asks_for_most() -> None:
+def test_full_queue_refuses_the_busiest_client() -> None:
     stepper = Stepper(max_waiting=2)
     stepper.submit("working")
     stepper.has_begun("working")
@@ -136,7 +136,7 @@ def test_a_full_queue_refuses_the_one_who_asks_for_most() -> None:
     end(stepper)
 
 
-def test_without_a_queue_there_are_still_places() -> None:
+def test_zero_queue_length_still_allows_running() -> None:
     stepper = Stepper(max_waiting=0)
     job = stepper.submit("one")
     stepper.has_begun("one")
@@ -147,7 +147,7 @@ def test_without_a_queue_there_are_still_places() -> None:
     end(stepper)
 
 
-def test_out_of_time_and_closed() -> None:
+def test_deadline_and_close_end_computations() -> None:
     stepper = Stepper(max_seconds=0.0)
     job = stepper.submit("one")
     stepper.step("one")
@@ -161,7 +161,7 @@ def test_out_of_time_and_closed() -> None:
         stepper.submit("two")
 
 
-def test_what_a_computation_raises_is_its_result(stepper: Stepper) -> None:
+def test_exceptions_are_passed_on(stepper: Stepper) -> None:
     def fail(_progress: Any) -> bytes:
         raise FloatingPointError("not a number")
 

@@ -52,22 +52,22 @@ def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...,
     return run
 
 
-def test_no_number_of_heads(convert: Callable[..., str]) -> None:
+def test_missing_number_of_heads_is_refused(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES))
     assert "found no number of heads, which the weights do not show, expected --n-head" in message
 
 
-def test_a_number_of_heads_that_cannot_be(convert: Callable[..., str]) -> None:
+def test_impossible_number_of_heads_is_refused(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES), "--n-head", 3)
     assert "found n_embd 16 with n_head 3, expected an n_embd divisible by n_head" in message
 
 
-def test_no_vocabulary(convert: Callable[..., str]) -> None:
+def test_missing_vocabulary_is_refused(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES), "--n-head", 2, alphabet=False)
     assert "found no vocabulary in it or next to it, expected --alphabet or --tokenizer" in message
 
 
-def test_an_alphabet_of_another_size(convert: Callable[..., str]) -> None:
+def test_alphabet_of_another_size_is_refused(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES | {"vocab_size": 70}), "--n-head", 2)
     assert "found 70 tokens in the model, expected 65, the size of the alphabet given" in message
     message = convert(book_weights(**SIZES | {"vocab_size": 60}), "--n-head", 2)
@@ -95,12 +95,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)
-def test_other_weights(content: dict[str, Any], message: str, convert: Callable[..., str]) -> None:
+def test_weights_of_another_architecture_are_refused(
+    content: dict[str, Any], message: str, convert: Callable[..., str]
+) -> None:
     heads = [] if "model_args" in content else ["--n-head", 2]
     assert message in convert(content, *heads)
 
 
-def test_contradicting_heads(convert: Callable[..., str]) -> None:
+def test_contradicting_numbers_of_heads_are_refused(convert: Callable[..., str]) -> None:
     content = {"model": {"transformer.wte.weight": torch.zeros(65, 16)}, "model_args": {"n_head": 4}}
     assert "found n_head 4, expected the 2 of --n-head, or none given" in convert(content, "--n-head", 2)
 
@@ -130,7 +132,7 @@ class Call:
     [(os.system, "true", f"{os.name}.system"), (eval, "1", "eval"), (shutil.rmtree, "x", "shutil.rmtree")],
 )
 @pytest.mark.parametrize("zipped", [True, False])
-def test_what_a_pickle_would_call_is_named_in_one_sentence(
+def test_pickled_calls_are_named_in_one_sentence(
     function: Callable[..., object], argument: str, name: str, zipped: bool, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.pt"
@@ -150,7 +152,7 @@ def test_what_a_pickle_would_call_is_named_in_one_sentence(
         (b"PK\x03\x04 not a zip", "a damaged zip archive"),
     ],
 )
-def test_what_is_no_file_of_weights_is_called_so(content: bytes, found: str, tmp_path: Path) -> None:
+def test_non_weight_files_are_named(content: bytes, found: str, tmp_path: Path) -> None:
     (tmp_path / "ckpt.pt").write_bytes(content)
     with pytest.raises(model.CheckpointError, match=f": found {re.escape(found)}, expected tensors and plain values"):
         model.load(tmp_path / "ckpt.pt")
@@ -158,7 +160,7 @@ def test_what_is_no_file_of_weights_is_called_so(content: bytes, found: str, tmp
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x80\x02}", pickle.dumps([1])])
-def test_files_that_are_something_else(content: bytes, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_refused(content: bytes, tmp_path: Path) -> None:
     for name in ("model.pth", "model.safetensors", "pytorch_model.bin"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(model.CheckpointError, match=name):
@@ -175,7 +177,7 @@ def test_meta_pkl_next_to_the_weights_is_named(tmp_path: Path) -> None:
     assert "--alphabet" in str(refused.value) and "with a JSON list of characters, or the text" in str(refused.value)
 
 
-def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_meta_pkl_is_refused_with_a_hint_about_the_alphabet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(book_weights(**SIZES), tmp_path / "model.pth")
     (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": {}}))
     arguments = ["convert", tmp_path / "model.pth", tmp_path / "folder", "--n-head", 2, "--alphabet"]
@@ -188,7 +190,7 @@ def test_meta_pkl_is_refused_with_a_word_on_the_alphabet(tmp_path: Path, capsys:
         assert message in capsys.readouterr().err
 
 
-def test_meta_pkl_is_not_what_is_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_meta_pkl_itself_is_not_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "meta.pkl").write_bytes(pickle.dumps({"stoi": {}}))
     with pytest.raises(SystemExit):
         main(["convert", str(tmp_path / "meta.pkl"), str(tmp_path / "folder")])
@@ -198,12 +200,12 @@ def test_meta_pkl_is_not_what_is_converted(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("alphabet", ['{"a": 1}', "[]", '["a", "a"]', '["ab"]', "[1, 2]", "["])
-def test_alphabets_that_are_none(alphabet: str, convert: Callable[..., str], tmp_path: Path) -> None:
+def test_invalid_alphabets_are_refused(alphabet: str, convert: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "alphabet.json").write_text(alphabet, encoding="utf-8")
     assert "alphabet.json: found" in convert(book_weights(**SIZES), "--n-head", 2)
 
 
-def test_the_text_a_model_was_trained_on_gives_its_alphabet(tmp_path: Path) -> None:
+def test_training_text_gives_the_alphabet(tmp_path: Path) -> None:
     torch.save(book_weights(**SIZES), tmp_path / "model.pth")
     (tmp_path / "input.txt").write_text(ALPHABET[::-1] * 2, encoding="utf-8")
     arguments = [tmp_path / "model.pth", tmp_path / "folder", "--n-head", 2, "--alphabet", tmp_path / "input.txt"]
@@ -211,7 +213,7 @@ def test_the_text_a_model_was_trained_on_gives_its_alphabet(tmp_path: Path) -> N
     assert model.load(tmp_path / "folder").tokenizer.decode(range(65)) == ALPHABET
 
 
-def test_an_existing_folder_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_folder_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tiny_model().save(tmp_path / "one")
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "notes.txt").write_text("mine")

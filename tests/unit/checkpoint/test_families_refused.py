@@ -65,7 +65,7 @@ OPEN = rf" \({OPENS}\)$"
         ({"model_type": "mixtral"}, "model_type 'mixtral', expected one of 'gpt2', .*'qwen3'$"),
     ],
 )
-def test_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_unsupported_configs_are_refused_in_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     write_json(tmp_path / "config.json", {name: v for name, v in (LLAMA | changes).items() if v is not ...})
     refused(tmp_path, "config.json", f"found {message}")
 

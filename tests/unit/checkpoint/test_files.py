@@ -106,7 +106,7 @@ def test_a_snapshot_in_the_cache_of_the_hub(folder: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
+def test_named_pipes_are_refused(folder: Path, name: str) -> None:
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(model.CheckpointError, match=re.escape(name)):
@@ -115,24 +115,24 @@ def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
         open_file(folder / name, "a file")
 
 
-def test_a_folder_or_a_device_is_no_file(tmp_path: Path) -> None:
+def test_folders_and_devices_are_refused(tmp_path: Path) -> None:
     with pytest.raises(model.CheckpointError, match="found a folder"):
         open_file(tmp_path, "a file")
     with pytest.raises(model.CheckpointError, match="found a pipe or a device"):
         open_file(Path("/dev/zero"), "a file")
 
 
-def test_a_missing_file_is_named(folder: Path) -> None:
+def test_missing_files_are_named(folder: Path) -> None:
     (folder / "config.json").unlink()
     refused(folder, "config.json", "found no file config.json, expected a JSON file")
 
 
-def test_a_source_that_does_not_exist(tmp_path: Path) -> None:
+def test_missing_source_is_named(tmp_path: Path) -> None:
     with pytest.raises(model.CheckpointError, match="nowhere: found no such file or folder, expected a checkpoint"):
         model.load(tmp_path / "nowhere")
 
 
-def test_a_card_or_a_report_elsewhere_is_not_shown(folder: Path) -> None:
+def test_linked_card_or_report_outside_the_folder_is_not_shown(folder: Path) -> None:
     (folder / "README.md").write_text("Trained on plays.")
     assert about(folder) == "Trained on plays."
     lead_out(folder / "README.md")
@@ -144,7 +144,7 @@ def test_a_card_or_a_report_elsewhere_is_not_shown(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "secrets.svg", "training.json"])
-def test_a_file_elsewhere_is_not_published(folder: Path, name: str) -> None:
+def test_linked_file_outside_the_folder_is_not_published(folder: Path, name: str) -> None:
     (folder / name).write_text("{}")
     assert name in files_of(folder)
     lead_out(folder / name)
@@ -169,7 +169,7 @@ def test_a_compressed_archive_is_refused_before_it_inflates(tmp_path: Path) -> N
         read_pickled(deflated)
 
 
-def test_views_that_repeat_a_few_numbers_are_refused(tmp_path: Path) -> None:
+def test_expanded_tensor_views_are_refused(tmp_path: Path) -> None:
     torch.save({"model": {"wte.weight": torch.zeros(1).expand(50_000, 4_000)}}, tmp_path / "repeated.pt")
     with pytest.raises(model.CheckpointError, match="found tensors of 800,000,000 bytes, expected at most"):
         read_pickled(tmp_path / "repeated.pt")

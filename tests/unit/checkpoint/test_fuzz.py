@@ -23,38 +23,38 @@ def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_start_loads(name: str, damaged: Damaged) -> None:
+def test_unchanged_checkpoint_loads(name: str, damaged: Damaged) -> None:
     assert damaged.check(name, damaged.content[name]) == "loaded"
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
-def test_any_value_in_any_place(name: str, damaged: Damaged) -> None:
+def test_mutated_json_values(name: str, damaged: Damaged) -> None:
     few(any_value_in_any_place(damaged, name))
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_bytes(name: str, damaged: Damaged) -> None:
+def test_damaged_bytes_are_refused(name: str, damaged: Damaged) -> None:
     few(damaged_bytes(damaged, name))
 
 
-def test_any_value_in_the_safetensors_header(damaged: Damaged) -> None:
+def test_mutated_safetensors_header_values(damaged: Damaged) -> None:
     few(any_value_in_the_safetensors_header(damaged))
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 100, 700, -1000, -4, -1])
-def test_truncated_weights(length: int, damaged: Damaged) -> None:
+def test_truncated_weights_are_refused(length: int, damaged: Damaged) -> None:
     assert damaged.check("model.safetensors", damaged.content["model.safetensors"][:length]) == "refused"
 
 
 @pytest.mark.parametrize("length", [2**63, 2**64 - 1, 10**12, 100_000_001, 2])
-def test_a_header_length_that_lies(length: int, damaged: Damaged) -> None:
+def test_wrong_header_lengths_are_refused(length: int, damaged: Damaged) -> None:
     content = struct.pack("<Q", length) + damaged.content["model.safetensors"][8:]
     assert damaged.check("model.safetensors", content) == "refused"
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", FILES)
-def test_random_bytes(name: str, seed: int, damaged: Damaged) -> None:
+def test_random_bytes_are_refused(name: str, seed: int, damaged: Damaged) -> None:
     assert damaged.check(name, random.Random(seed).randbytes(seed**4)) == "refused"
 
 

@@ -21,7 +21,7 @@ from model.tokenizer.byte_pair import byte_to_character
 CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
 
 
-def test_half_of_a_surrogate_pair(folder: Path) -> None:
+def test_lone_surrogates_are_refused(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     (folder / INDEX).write_text('{"weight_map": {"wte.weight": "\\ud800.safetensors"}}')
     refused(folder, INDEX, "half of a surrogate pair")
@@ -30,7 +30,7 @@ def test_half_of_a_surrogate_pair(folder: Path) -> None:
     assert parse_json(folder, '["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]  # neither is half a pair
 
 
-def test_a_name_that_is_not_text(folder: Path) -> None:
+def test_names_that_are_not_text_are_refused(folder: Path) -> None:
     """File systems allow any bytes in a name."""
     name = b"bad\xff".decode("utf-8", "surrogateescape")
     renamed = folder.rename(folder.with_name(name))
@@ -44,7 +44,7 @@ def test_a_name_that_is_not_text(folder: Path) -> None:
     ("text", "key"),
     [('{"a": 1, "a": 1}', "'a'"), ('{"b": [{"c": 1, "d": 2, "c": 3}]}', "'c'"), ('{"": 0, "": 0}', "''")],
 )
-def test_a_key_given_twice(text: str, key: str, folder: Path) -> None:
+def test_duplicate_json_keys_are_refused(text: str, key: str, folder: Path) -> None:
     for name in (CONFIG, TOKENIZER):
         content = (folder / name).read_text()
         (folder / name).write_text(text)
@@ -52,7 +52,7 @@ def test_a_key_given_twice(text: str, key: str, folder: Path) -> None:
         (folder / name).write_text(content)
 
 
-def test_a_tensor_given_twice(folder: Path) -> None:
+def test_duplicate_tensors_are_refused(folder: Path) -> None:
     content = (folder / WEIGHTS).read_bytes()
     (size,) = struct.unpack("<Q", content[:8])
     name = b'"transformer.ln_f.bias":'
@@ -63,7 +63,7 @@ def test_a_tensor_given_twice(folder: Path) -> None:
     refused(folder, WEIGHTS, "the key 'transformer.ln_f.bias' twice")
 
 
-def test_a_huge_vocabulary_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_vocabulary_is_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """60 MB of empty lists would take 1.4 GB as objects."""
 
     def never(*_: Any, **__: Any) -> None:
@@ -87,7 +87,7 @@ def test_gpt2_vocabulary_is_well_within_the_bounds(texts: Texts) -> None:
     assert len(encoder) * 3 < 50_257 * vocabulary.MAX_BYTES_PER_TOKEN
 
 
-def test_tokens_that_double() -> None:
+def test_tokens_of_exponential_length_are_refused() -> None:
     """Twenty merges make a token of a million characters, which would take days to check."""
     characters = list(byte_to_character().values())
     words = ["a" * 2**power for power in range(21)]
@@ -107,7 +107,7 @@ def refused_anywhere(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_weights_larger_than_the_memory(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_larger_than_memory_are_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meminfo, group = tmp_path / "meminfo", tmp_path / "cgroup"
     group.mkdir()
     meminfo.write_text("MemTotal: 99 kB\nMemAvailable:       10 kB\n")

@@ -51,7 +51,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
     return hub
 
 
-def test_only_the_files_needed(hub: Hub) -> None:
+def test_only_needed_files_are_downloaded(hub: Hub) -> None:
     loaded = model.load("someone/gpt", device="cpu")
     assert hub.fetched == ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"]
     assert loaded.name == "someone/gpt"
@@ -59,7 +59,7 @@ def test_only_the_files_needed(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("name", ["chat_template.jinja", "tokenizer_config.json"])
-def test_the_chat_template_comes_along(hub: Hub, name: str) -> None:
+def test_chat_template_is_downloaded(hub: Hub, name: str) -> None:
     """The oracle is the same folder, opened without the Hub."""
     template = "{{ messages[0].content }}"
     content = template if name.endswith(".jinja") else json.dumps({"chat_template": template})
@@ -75,7 +75,7 @@ def test_no_weights_are_fetched_where_the_chat_template_is_refused(hub: Hub) -> 
     assert "model.safetensors" not in hub.fetched
 
 
-def test_a_revision(hub: Hub) -> None:
+def test_revision_is_passed_on(hub: Hub) -> None:
     assert model.load("someone/gpt@v1.0/final", device="cpu").name == "someone/gpt@v1.0/final"
     assert set(hub.revisions) == {"v1.0/final"}
 
@@ -91,7 +91,7 @@ def test_no_weights_are_fetched_for_another_kind_of_model(hub: Hub, changes: dic
     assert "model.safetensors" not in hub.fetched
 
 
-def test_the_older_file_only_where_there_is_no_other(hub: Hub) -> None:
+def test_older_weight_file_is_a_fallback(hub: Hub) -> None:
     weights = {"transformer." + name: tensor for name, tensor in tiny_model().gpt.state_dict().items()}
     for name in [name for name in weights if name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight"))]:
         weights[name] = weights[name].t().contiguous()
@@ -104,7 +104,7 @@ def test_the_older_file_only_where_there_is_no_other(hub: Hub) -> None:
     assert torch.equal(loaded.trace("To be").logits, tiny_model().trace("To be").logits)
 
 
-def test_a_repository_without_its_parts(hub: Hub) -> None:
+def test_repository_with_missing_files_is_refused(hub: Hub) -> None:
     (hub.remote / "model.safetensors").unlink()
     with pytest.raises(model.CheckpointError, match="^someone/gpt: it has neither model.safetensors nor pytorch"):
         model.load("someone/gpt")
@@ -134,7 +134,7 @@ OFFLINE = "the Hub cannot be reached, and it is not in the cache"
         (RuntimeError("disk quota.\nmore"), r"it cannot be downloaded \(disk quota\)"),
     ],
 )
-def test_why_there_is_nothing(hub: Hub, error: Exception, reason: str) -> None:
+def test_download_errors_give_a_reason(hub: Hub, error: Exception, reason: str) -> None:
     hub.error = error
     with pytest.raises(model.CheckpointError, match=f"^someone/gpt@v9: .*{reason}"):
         model.load("someone/gpt@v9")

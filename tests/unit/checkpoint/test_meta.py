@@ -19,7 +19,7 @@ print("torch._dynamo" in sys.modules)
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_it_has_the_shapes_of_a_gpt(tied: bool) -> None:
+def test_meta_model_has_the_shapes_of_a_gpt(tied: bool) -> None:
     config = GPTConfig(
         vocab_size=11, context_length=5, n_layer=2, n_head=2, n_embd=8, qkv_bias=True, tie_word_embeddings=tied
     )

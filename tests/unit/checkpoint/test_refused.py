@@ -14,33 +14,33 @@ from model.checkpoint import vocabulary
 CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
 
 
-def test_the_copy_loads(folder: Path) -> None:
+def test_unchanged_copy_loads(folder: Path) -> None:
     loaded = model.load(folder)
     assert (loaded.name, loaded.config, len(loaded.sha256)) == ("tiny", tiny_model().config, 64)
     assert not loaded.gpt.training and not any(p.requires_grad for p in loaded.gpt.parameters())
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, TOKENIZER])
-def test_a_missing_file(name: str, folder: Path) -> None:
+def test_missing_file_is_named(name: str, folder: Path) -> None:
     (folder / name).unlink()
     refused(folder, name, "found (no file|a folder)")
 
 
 @pytest.mark.parametrize("name", [CONFIG, WEIGHTS, TOKENIZER])
-def test_a_folder_in_place_of_a_file(name: str, folder: Path) -> None:
+def test_folder_in_place_of_a_file_is_refused(name: str, folder: Path) -> None:
     (folder / name).unlink()
     (folder / name).mkdir()
     refused(folder, name, "found (no file|a folder)")
 
 
 @pytest.mark.parametrize("source", ["no-such-folder", "", "a" * 5000, "a\0b", "/proc/self/mem", "../..", "x/y/z", "-"])
-def test_no_such_folder(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_folder_is_named(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(model.CheckpointError, match="found"):
         model.load(source)
 
 
-def test_a_hub_repository_without_a_network() -> None:
+def test_hub_download_without_a_network_is_refused() -> None:
     for source in ("headscope-tests/no-such-model", "headscope-tests/no-such-model@v1.0"):
         with pytest.raises(model.CheckpointError) as refusal:
             model.load(source)
@@ -64,19 +64,19 @@ def test_a_hub_repository_without_a_network() -> None:
         (b"NaN", "found no "),
     ],
 )
-def test_no_json_or_no_object(name: str, content: bytes, message: str, folder: Path) -> None:
+def test_files_without_a_json_object_are_refused(name: str, content: bytes, message: str, folder: Path) -> None:
     (folder / name).write_bytes(content)
     refused(folder, name, message)
 
 
 @pytest.mark.parametrize(("name", "limit"), [(CONFIG, 1_000_000), (TOKENIZER, 1_000_000 + 65 * 256)])
-def test_a_huge_json_file(name: str, limit: int, folder: Path) -> None:
+def test_huge_json_file_is_refused(name: str, limit: int, folder: Path) -> None:
     with (folder / name).open("r+b") as file:
         file.truncate(limit + 1)  # sparse
     refused(folder, name, f"found {limit + 1:,} bytes, expected at most {limit:,}")
 
 
-def test_an_error_repeats_only_so_much(folder: Path) -> None:
+def test_error_messages_quote_a_limited_length(folder: Path) -> None:
     edit_json(folder / CONFIG, model_type="x" * 900_000)
     assert len(refused(folder, CONFIG, "model_type 'xxx")) < 2000
 
@@ -121,7 +121,9 @@ BAD_CONFIG += [
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD_CONFIG)
-def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configs_that_contradict_the_weights_are_refused(
+    changes: dict[str, Any], message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The folder is refused because of its config alone: no model is built and no tokenizer read."""
 
     def never(*args: object) -> None:
@@ -133,13 +135,13 @@ def test_config_lies(changes: dict[str, Any], message: str, folder: Path, monkey
     refused(folder, CONFIG, message)
 
 
-def test_absurd_sizes_together(folder: Path) -> None:
+def test_absurd_total_size_is_refused(folder: Path) -> None:
     edit_json(folder / CONFIG, n_layer=512, n_embd=65536)
     refused(folder, CONFIG, "found sizes that add up to .* weights, expected at most 20,000,000,000$")
 
 
 @pytest.mark.parametrize(("alphabet", "changes"), [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
-def test_token_ids_beyond_the_vocabulary(alphabet: str, changes: dict[str, int], folder: Path) -> None:
+def test_token_ids_beyond_the_vocabulary_are_refused(alphabet: str, changes: dict[str, int], folder: Path) -> None:
     spec = char_spec(alphabet)
     spec["model"]["vocab"] |= changes
     write_json(folder / TOKENIZER, spec)
@@ -147,7 +149,7 @@ def test_token_ids_beyond_the_vocabulary(alphabet: str, changes: dict[str, int],
     refused(folder, TOKENIZER, f"found token id {largest}, expected ids below vocab_size 65")
 
 
-def test_a_tokenizer_that_cannot_be_honoured(folder: Path) -> None:
+def test_unsupported_tokenizers_are_refused(folder: Path) -> None:
     """The reasons are tested with ``from_spec``; this test checks that each becomes a CheckpointError."""
     spec = char_spec()
     for change in ({"normalizer": {"type": "NFC"}}, {"decoder": 5}, {"added_tokens": 5}, {"pre_tokenizer": []}):
@@ -163,6 +165,6 @@ def test_a_tokenizer_that_cannot_be_honoured(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"device": "abacus"}, {"device": "meta"}, {"dtype": "int4"}, {"dtype": ""}])
-def test_other_settings_are_not_the_checkpoints_fault(arguments: dict[str, str], folder: Path) -> None:
+def test_invalid_load_arguments_are_value_errors(arguments: dict[str, str], folder: Path) -> None:
     with pytest.raises(ValueError, match=f"{next(iter(arguments))}.*{next(iter(arguments.values()))}"):
         model.load(folder, **arguments)

@@ -21,7 +21,7 @@ CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokeniz
     "changes",
     [{"n_layer": 500, "n_embd": 1600}, {"vocab_size": 4_000_000, "n_embd": 4096}, {"n_positions": 1_048_576}],
 )
-def test_sizes_that_the_file_does_not_have_allocate_nothing(changes: dict[str, int], folder: Path) -> None:
+def test_oversized_configs_allocate_nothing(changes: dict[str, int], folder: Path) -> None:
     """The config describes up to 60 GB, the file has a few kB."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     edit_json(folder / CONFIG, **changes)
@@ -64,12 +64,14 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
 
 
 @pytest.mark.parametrize(("change", "message"), [pytest.param(*case[1:], id=case[0]) for case in BAD_TENSORS])
-def test_bad_tensors(change: Callable[[dict[str, torch.Tensor]], object], message: str, folder: Path) -> None:
+def test_bad_tensors_are_refused(
+    change: Callable[[dict[str, torch.Tensor]], object], message: str, folder: Path
+) -> None:
     with_tensors(folder, change)
     refused(folder, WEIGHTS, message)
 
 
-def test_no_head_where_it_is_not_tied(folder: Path) -> None:
+def test_missing_untied_head_is_refused(folder: Path) -> None:
     edit_json(folder / CONFIG, tie_word_embeddings=False)
     refused(folder, WEIGHTS, "no tensor lm_head.weight")
 
@@ -85,7 +87,7 @@ class Trap:
 
 
 @pytest.mark.parametrize("protocol", ["torch", 2, 4, 5])
-def test_a_pickle_is_never_opened(protocol: str | int, folder: Path, tmp_path: Path) -> None:
+def test_pickles_are_never_opened(protocol: str | int, folder: Path, tmp_path: Path) -> None:
     sprung = tmp_path / "sprung"
     if protocol == "torch":
         torch.save({"wte.weight": Trap(sprung)}, folder / WEIGHTS)
@@ -112,14 +114,14 @@ BAD_INDEX: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("content", "message"), BAD_INDEX)
-def test_bad_index(content: Any, message: str, folder: Path) -> None:
+def test_bad_shard_index_is_refused(content: Any, message: str, folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     write_json(folder / INDEX, content)
     refused(folder, INDEX, message)
 
 
 @pytest.mark.parametrize("name", ["gone.safetensors", "x" * 300 + ".safetensors", "a\0.safetensors"])
-def test_a_missing_shard(name: str, folder: Path) -> None:
+def test_missing_shard_is_refused(name: str, folder: Path) -> None:
     (folder / WEIGHTS).rename(folder / "one.safetensors")
     write_json(folder / INDEX, {"weight_map": {"wte.weight": "one.safetensors", "wpe.weight": name}})
     refused(folder, name, "no file|an unreadable file")

@@ -26,7 +26,7 @@ FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config
         {"n_embd": 15, "n_head": 5, "n_layer": 4},
     ],
 )
-def test_what_is_saved_is_what_loads(changes: dict[str, Any], tmp_path: Path) -> None:
+def test_saved_model_loads_unchanged(changes: dict[str, Any], tmp_path: Path) -> None:
     loaded = tiny_model(**changes)
     loaded.save(tmp_path / "saved")
     again = model.load(tmp_path / "saved", device="cpu", dtype="float32")
@@ -38,7 +38,7 @@ def test_what_is_saved_is_what_loads(changes: dict[str, Any], tmp_path: Path) ->
     assert again.sha256 == model.load(tmp_path / "again").sha256
 
 
-def test_bpe_and_its_end_token(tmp_path: Path) -> None:
+def test_bpe_vocabulary_and_end_token_are_saved(tmp_path: Path) -> None:
     loaded = tiny_model(tokenizer=tiny_bpe(), eos_token_id=0)
     loaded.save(tmp_path / "saved")
     again = model.load(tmp_path / "saved", device="cpu", dtype="float32")
@@ -47,7 +47,7 @@ def test_bpe_and_its_end_token(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_tied_head_stays_one_parameter(tied: bool, tmp_path: Path) -> None:
+def test_tied_head_stays_one_parameter(tied: bool, tmp_path: Path) -> None:
     tiny_model(tie_word_embeddings=tied).save(tmp_path / "saved")
     gpt = model.load(tmp_path / "saved").gpt
     assert (gpt.lm_head.weight is gpt.wte.weight) == tied
@@ -57,7 +57,7 @@ def test_a_tied_head_stays_one_parameter(tied: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_on_disk(dtype: torch.dtype, tmp_path: Path) -> None:
+def test_saving_in_half_precision(dtype: torch.dtype, tmp_path: Path) -> None:
     loaded = tiny_model(qkv_bias=False)
     loaded.save(tmp_path / "saved", dtype=dtype)
     assert {tensor.dtype for tensor in load_file(tmp_path / "saved" / "model.safetensors").values()} == {dtype}
@@ -69,7 +69,7 @@ def test_half_precision_on_disk(dtype: torch.dtype, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "saved" / "config.json").read_text())["dtype"] == "float32"
 
 
-def test_load_in_bfloat16(tmp_path: Path) -> None:
+def test_loading_in_bfloat16(tmp_path: Path) -> None:
     loaded = tiny_model()
     loaded.save(tmp_path / "saved")
     again = model.load(tmp_path / "saved", device="cpu", dtype="bfloat16")
@@ -78,7 +78,7 @@ def test_load_in_bfloat16(tmp_path: Path) -> None:
     assert max_difference(logits_of(again).softmax(-1), logits_of(loaded).softmax(-1)) < 0.1
 
 
-def test_a_model_in_use_is_not_changed_by_saving(tmp_path: Path) -> None:
+def test_saving_does_not_change_the_model(tmp_path: Path) -> None:
     loaded = tiny_model()
     before, mode = logits_of(loaded), loaded.gpt.training
     loaded.save(tmp_path / "saved", dtype=torch.float16)
@@ -86,14 +86,14 @@ def test_a_model_in_use_is_not_changed_by_saving(tmp_path: Path) -> None:
     assert (loaded.gpt.training, loaded.dtype) == (mode, torch.float32)
 
 
-def test_parents_are_made_and_anyone_may_read(tmp_path: Path) -> None:
+def test_parent_folders_are_created_and_readable(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b" / "c"
     tiny_model().save(folder)
     assert folder.stat().st_mode & 0o777 == 0o755
     assert all(path.stat().st_mode & 0o777 == 0o644 for path in folder.iterdir())
 
 
-def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
+def test_nan_weights_are_not_saved(tmp_path: Path) -> None:
     """A run that diverged must not take the last good checkpoint with it."""
     folder, loaded = tmp_path / "saved", tiny_model()
     loaded.save(folder)
@@ -107,7 +107,7 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
-def test_the_hash_is_of_the_stored_weights(tmp_path: Path) -> None:
+def test_hash_is_of_the_stored_weights(tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "saved")
     first = model.load(tmp_path / "saved").sha256
     path = tmp_path / "saved" / "model.safetensors"

@@ -26,7 +26,7 @@ NEW_MODELS: dict[str, Callable[[], LoadedModel]] = {
 
 
 @pytest.mark.parametrize("kind", NEW_MODELS)
-def test_overwriting(kind: str, tmp_path: Path) -> None:
+def test_overwriting_replaces_the_checkpoint(kind: str, tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     tiny_model().save(folder)
     (folder / "README.md").write_text("a card")
@@ -72,7 +72,7 @@ def test_overwriting_a_damaged_folder(tmp_path: Path) -> None:
     assert same_model(model.load(folder, device="cpu"), tiny_model(seed=1))
 
 
-def test_a_link_to_another_place_stays_a_link(tmp_path: Path) -> None:
+def test_saving_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "disk" / "saved"
     elsewhere.parent.mkdir()
     (tmp_path / "link").symlink_to(elsewhere)
@@ -103,7 +103,9 @@ def breaking(function: Callable[..., Any], at: int) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("kind", NEW_MODELS)
 @pytest.mark.parametrize("place", ["save_file", "sync", "write_text", "replace"])
-def test_a_failure_at_any_moment(kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_at_any_step_keeps_the_old_checkpoint(
+    kind: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The old checkpoint still loads, nothing else is left behind, and the next attempt succeeds."""
     folder, failures = tmp_path / "saved", 0
     tiny_model().save(folder)
@@ -127,7 +129,7 @@ def test_a_failure_at_any_moment(kind: str, place: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("place", ["save_file", "rename"])
-def test_a_failure_in_a_new_folder(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_in_a_new_folder_leaves_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         target: Any = write if place == "save_file" else Path
         patch.setattr(target, place, breaking(getattr(target, place), 1))
@@ -137,7 +139,7 @@ def test_a_failure_in_a_new_folder(place: str, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("kind", NEW_MODELS)
-def test_a_reader_at_every_moment_sees_old_or_new(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_reader_sees_old_or_new(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between any two renames a reader gets a whole checkpoint or a CheckpointError, never half of each."""
     folder, seen = tmp_path / "saved", []
     old, new = tiny_model(), NEW_MODELS[kind]()
@@ -163,7 +165,7 @@ def test_a_reader_at_every_moment_sees_old_or_new(kind: str, tmp_path: Path, mon
 
 @pytest.mark.parametrize("moment", ["read_tokenizer", "weight_files", "read_weights", "file_hash"])
 @pytest.mark.parametrize("kind", NEW_MODELS)
-def test_a_writer_at_every_moment_of_reading(
+def test_concurrent_writer_does_not_disturb_a_reader(
     kind: str, moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder is overwritten while it is read: the reader gets a whole checkpoint or a CheckpointError."""

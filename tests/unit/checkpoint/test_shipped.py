@@ -45,14 +45,14 @@ def test_a_greedy_text_is_pinned_token_by_token(folder: Path, loaded: LoadedMode
     assert min(float(step.logits.topk(2).values.diff().abs()) for step in steps) > CLOSEST
 
 
-def test_the_first_sample_of_the_card_comes_out_again(loaded: LoadedModel, card: Any) -> None:
+def test_first_sample_on_the_card_is_reproducible(loaded: LoadedModel, card: Any) -> None:
     assert [sample["seed"] for sample in card["samples"]] == [1, 2, 3]
     sample = card["samples"][0]
     settings = {name: sample[name] for name in ("max_new_tokens", "temperature", "seed")}
     assert "".join(step.text for step in loaded.generate(sample["prompt_tokens"], **settings)) == sample["text"]
 
 
-def test_the_card_and_the_weights_are_as_promised(folder: Path, loaded: LoadedModel, card: Any) -> None:
+def test_card_and_weights_are_complete(folder: Path, loaded: LoadedModel, card: Any) -> None:
     text = (folder / "README.md").read_text()
     for line in ("license: ", "language: ", "datasets: ", "tags: ", "library_name: ", "## Limits", "loss.svg"):
         assert line in text
@@ -94,12 +94,12 @@ def test_snapshots_open_and_differ(folder: Path, card: Any) -> None:
     assert all(not torch.equal(a, b) for a, b in itertools.pairwise(logits))
 
 
-def test_all_of_them_are_small() -> None:
+def test_shipped_checkpoints_are_small() -> None:
     assert set(MAX_WEIGHTS) >= {folder.name for folder in FOLDERS} >= {"shakespeare-char"}
     assert sum(path.stat().st_size for path in CHECKPOINTS.rglob("*") if path.is_file()) < MAX_BYTES
 
 
-def test_stories_end() -> None:
+def test_stories_end_with_the_end_token() -> None:
     folder = CHECKPOINTS / "stories-bpe"
     if not folder.exists():
         pytest.skip("checkpoints/stories-bpe is not here")

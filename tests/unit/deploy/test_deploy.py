@@ -50,7 +50,7 @@ def test_yaml_can_be_read_and_names_files_that_exist(path: Path) -> None:
         assert (path.parent / mount).is_file(), mount
 
 
-def test_compose() -> None:
+def test_compose_file_is_valid() -> None:
     (content,) = documents(DEPLOY / "compose.yaml")
     build = content["services"]["headscope"]["build"]
     assert (DEPLOY / build["context"]).resolve() == ROOT and (ROOT / build["dockerfile"]).is_file()
@@ -80,7 +80,7 @@ def test_images_are_pinned() -> None:
     assert f"headscope:{model.__version__}" in images
 
 
-def test_a_copy_has_time_to_end_its_texts() -> None:
+def test_grace_period_covers_running_texts() -> None:
     grace = settings.Limits().grace_seconds
     (compose,) = documents(DEPLOY / "compose.yaml")
     assert int(compose["services"]["headscope"]["stop_grace_period"].removesuffix("s")) > grace

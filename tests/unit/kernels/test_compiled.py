@@ -65,7 +65,7 @@ def torch_reads(gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_logits_and_attention_are_those_of_torch(shape: dict[str, Any]) -> None:
+def test_logits_and_attention_equal_torch(shape: dict[str, Any]) -> None:
     gpt = tiny_gpt(**shape)
     compiled = CompiledGPT(gpt, n_slots=3, max_rows=32)
     ids = prompt_ids(30)
@@ -101,7 +101,7 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
     assert torch.equal(read_all(compiled, ids)[0], expected)
 
 
-def test_head_masks_of_rows() -> None:
+def test_head_masks_per_row() -> None:
     gpt = tiny_gpt(n_head=4, n_embd=32)
     compiled = CompiledGPT(gpt, n_slots=2, max_rows=64)
     ids = prompt_ids(10)
@@ -127,7 +127,7 @@ def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
 @pytest.mark.parametrize(
     "shape", [*({"n_embd": n, "n_head": 2} for n in (32, 36, 90)), FAMILIES["qwen 3"], FAMILIES["pythia"]]
 )
-def test_int8_is_that_of_torch(shape: dict[str, Any]) -> None:
+def test_int8_equals_torch(shape: dict[str, Any]) -> None:
     """Torch divides by a scale where the loops multiply by its inverse, so that now and then one of them rounds up."""
     gpt = tiny_gpt(**shape)
     int8.quantize(gpt)
@@ -137,7 +137,7 @@ def test_int8_is_that_of_torch(shape: dict[str, Any]) -> None:
     assert (found - expected).abs().median() < 1e-5
 
 
-def test_a_place_is_used_again_whatever_was_left_in_it() -> None:
+def test_slots_are_reused_regardless_of_their_content() -> None:
     gpt = tiny_gpt()
     compiled = CompiledGPT(gpt, n_slots=1, max_rows=32)
     expected, _ = read_all(compiled, prompt_ids(9))
@@ -145,7 +145,7 @@ def test_a_place_is_used_again_whatever_was_left_in_it() -> None:
     assert torch.equal(read_all(compiled, prompt_ids(9))[0], expected)
 
 
-def test_what_is_not_finite_shows_in_the_summary() -> None:
+def test_non_finite_logits_show_in_the_summary() -> None:
     gpt = tiny_gpt()
     gpt.h[1].mlp.c_fc.weight[3] = 3e38
     compiled = CompiledGPT(gpt, 1, 32)
@@ -156,7 +156,7 @@ def test_what_is_not_finite_shows_in_the_summary() -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.2, 1.0, 7.0])
-def test_draws_are_those_of_sampling(temperature: float) -> None:
+def test_draws_equal_sampling(temperature: float) -> None:
     gpt = tiny_gpt(vocab_size=1_000)
     compiled = CompiledGPT(gpt, 1, 32)
     logits, _ = read_all(compiled, [5])
@@ -219,7 +219,7 @@ def test_followers_that_see_a_pass_see_all_that_was_written_before() -> None:
         ((0, 0, 0, True, -2), "recorded as -2:"),
     ],
 )
-def test_a_row_outside_of_the_arrays_is_refused_before_the_pass(row: Row, found: str) -> None:
+def test_rows_out_of_bounds_are_refused(row: Row, found: str) -> None:
     compiled = CompiledGPT(tiny_gpt(vocab_size=40, context_length=16), n_slots=2, max_rows=4)
     before = read_all(compiled, [1, 2, 3])[0]
     with pytest.raises(ValueError, match=re.escape(found) + ".*token ids below 40, slots below 2, positions below 16"):

@@ -49,7 +49,7 @@ def test_exp_where_float32_ends() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["tanh", "exact"])
-def test_gelu_is_that_of_torch(which: int) -> None:
+def test_gelu_equals_torch(which: int) -> None:
     x = np.concatenate([numbers(1_003), np.linspace(-12, 12, 4_001, dtype=np.float32)])
     expected = torch.nn.functional.gelu(torch.from_numpy(x).double(), approximate=["tanh", "none"][which]).numpy()
     found = x.copy()
@@ -70,7 +70,7 @@ def test_softmax_and_layer_norm_of_any_length(n: int) -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("which", [2, 3], ids=["softmax", "layer norm"])
-def test_what_is_not_finite_is_not_lost(which: int, bad: float) -> None:
+def test_nan_and_infinity_propagate(which: int, bad: float) -> None:
     """An overflow is detected by its NaN."""
     x = numbers(40)
     x[7] = bad

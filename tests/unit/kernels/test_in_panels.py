@@ -43,7 +43,7 @@ def loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> m
     return tiny
 
 
-def test_the_weights_are_those_of_before(loaded: model.LoadedModel) -> None:
+def test_weights_are_unchanged(loaded: model.LoadedModel) -> None:
     gpt = loaded.gpt
     before, wide = gpt.state_dict(), in_float32(gpt).state_dict()
     use_panels(gpt, pack(gpt))
@@ -59,7 +59,7 @@ def test_the_weights_are_those_of_before(loaded: model.LoadedModel) -> None:
     assert float32_bytes(gpt) == sum(nbytes for address, nbytes in found.items() if address not in own)
 
 
-def test_a_trace_is_that_of_before(loaded: model.LoadedModel) -> None:
+def test_trace_is_unchanged(loaded: model.LoadedModel) -> None:
     ids = prompt_ids(20)
     before = loaded.trace(ids)
     use_panels(loaded.gpt, pack(loaded.gpt))
@@ -71,7 +71,7 @@ def test_a_trace_is_that_of_before(loaded: model.LoadedModel) -> None:
     assert after.logits.dtype == before.logits.dtype
 
 
-def test_threads_share_a_product(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_are_shared_between_threads(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     use_panels(loaded.gpt, pack(loaded.gpt))
     layer, x = loaded.gpt.h[1].mlp.c_fc, torch.randn(2, 10, SHAPE["n_embd"])
     alone = layer(x)
@@ -79,14 +79,14 @@ def test_threads_share_a_product(loaded: model.LoadedModel, monkeypatch: pytest.
     assert torch.equal(layer(x), alone)
 
 
-def test_panels_can_be_made_of_it_again(loaded: model.LoadedModel) -> None:
+def test_model_in_panels_can_be_packed_again(loaded: model.LoadedModel) -> None:
     first = pack(loaded.gpt)
     use_panels(loaded.gpt, first)
     second = pack(loaded.gpt)
     assert (first.panels == second.panels).all() and (first.scales == second.scales).all()
 
 
-def test_it_is_saved_as_before(loaded: model.LoadedModel, tmp_path: Path) -> None:
+def test_saved_files_are_unchanged(loaded: model.LoadedModel, tmp_path: Path) -> None:
     if loaded.dtype == torch.int8:
         return  # is never saved
     use_panels(loaded.gpt, pack(loaded.gpt))
@@ -95,7 +95,7 @@ def test_it_is_saved_as_before(loaded: model.LoadedModel, tmp_path: Path) -> Non
     assert all(torch.equal(tensor, loaded.gpt.state_dict()[name]) for name, tensor in again.gpt.state_dict().items())
 
 
-def test_a_small_model_keeps_its_own_weights() -> None:
+def test_small_models_keep_their_own_weights() -> None:
     tiny = tiny_model(**SHAPE)
     use_panels(tiny.gpt, pack(tiny.gpt))
     assert not any(isinstance(module, PanelLinear) for module in tiny.gpt.modules())

@@ -14,7 +14,7 @@ def cache_dir(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cache_dir")
-def test_a_folder_for_these_files_and_this_numba(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_depends_on_files_and_numba_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jit.keep_compiled_code(tmp_path)
     (first,) = (tmp_path / "kernels").iterdir()
     assert numba.config.CACHE_DIR == str(first)
@@ -24,7 +24,7 @@ def test_a_folder_for_these_files_and_this_numba(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("cache_dir")
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+def test_unwritable_cache_folder_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "a file"
     file.touch()
     for cache in (None, file, file / "below"):
@@ -32,7 +32,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
         assert numba.config.CACHE_DIR == ""
 
 
-def test_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supported_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit.platform, "machine", lambda: "x86_64")
     for features, expected in (
         ({"avx2": True, "fma": True, "f16c": True, "avx512f": False}, True),

@@ -85,7 +85,7 @@ def rows(n: int) -> NDArray[np.float32]:
     return np.random.default_rng(2).standard_normal((n, D_IN)).astype(np.float32)
 
 
-def test_a_product_is_that_of_float64(case: Case) -> None:
+def test_products_equal_float64(case: Case) -> None:
     x = rows(15)  # eight, four and three at a time
     expected = case.expected(x)
     assert np.abs(case.run(x) - expected).max() < 1e-4
@@ -116,7 +116,7 @@ def test_the_largest_integers_do_not_overflow() -> None:
 
 
 @pytest.mark.parametrize(("odd", "is_found"), [(np.nan, np.isnan), (np.inf, np.isinf), (-np.inf, np.isinf)])
-def test_what_is_not_finite_is_not_lost_among_integers(odd: float, is_found: Any) -> None:
+def test_nan_and_infinity_propagate_through_integers(odd: float, is_found: Any) -> None:
     x, out = np.ones(9, np.float32), np.zeros(9, np.int8)
     x[4] = odd
     scale, _ = quantize(x, out)

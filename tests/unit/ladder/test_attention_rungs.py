@@ -8,7 +8,7 @@ from helpers.oracles.published import assert_close
 from model import ladder
 
 
-def test_every_public_name_is_there() -> None:
+def test_public_names_exist() -> None:
     assert len(set(ladder.__all__)) == len(ladder.__all__)
     assert all(hasattr(ladder, name) for name in ladder.__all__)
 

@@ -30,7 +30,7 @@ HOOKED = {
 }
 
 
-def test_layer_norm_is_that_of_torch() -> None:
+def test_layer_norm_equals_torch() -> None:
     x = torch.randn(4, 10, generator=torch.Generator().manual_seed(1)) * 3 + 1
     weight, bias = torch.linspace(0.5, 2, 10), torch.linspace(-1, 1, 10)
     expected = F.layer_norm(x, (10,), weight, bias, eps=1e-5)
@@ -38,7 +38,7 @@ def test_layer_norm_is_that_of_torch() -> None:
 
 
 @pytest.mark.parametrize(("exact", "form"), [(False, "tanh"), (True, "none")])
-def test_gelu_is_that_of_torch(exact: bool, form: str) -> None:
+def test_gelu_equals_torch(exact: bool, form: str) -> None:
     x = torch.linspace(-6, 6, 101)
     torch.testing.assert_close(ladder.gelu(x, exact), F.gelu(x, approximate=form))
 

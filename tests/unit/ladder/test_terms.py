@@ -83,7 +83,7 @@ def test_what_is_timed_is_the_same_attention() -> None:
     assert all(seconds > 0 for seconds in [*times.constructions.values(), *times.stages.values()])
 
 
-def test_a_busy_moment_is_not_in_the_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timing_ignores_a_busy_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0, 5, 0, 0.25, 0, 7, 9])  # the start, each run from when to when, the end
     monkeypatch.setattr("model.ladder.timing.time.perf_counter", lambda: next(clock))
     assert fastest_seconds({"way": lambda: torch.zeros(1)}, 0) == ({"way": 0.25}, 3)
@@ -100,7 +100,7 @@ def test_the_stages_of_both_masks() -> None:
     assert torch.equal(stages.masked.isinf(), torch.ones(6, 6).triu(1).bool())
 
 
-def test_larger_scores() -> None:
+def test_scaled_softmax_of_larger_scores() -> None:
     scores = torch.tensor([[1.0, 2.0]])
     assert all(torch.allclose(found, ladder.stable_softmax(scores)) for found in scaled_softmax(scores, 1)[1:])
     larger = scaled_softmax(scores, 100)

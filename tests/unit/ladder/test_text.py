@@ -17,7 +17,7 @@ ODD_TEXT = "Zoë's  naïve café —\n\n\t it's 1,024 🦊🦊!!   don't<|endoft
 # ---- Rung 1 ----------------------------------------------------------------------------------------------------------
 
 
-def test_words() -> None:
+def test_word_tokenizer() -> None:
     tokenizer = ladder.WordTokenizer("the cat, the hat -- a cat?")
     assert tokenizer.words == [",", "--", "?", "a", "cat", "hat", "the", "<|endoftext|>", "<|unk|>"]
     ids = tokenizer.encode("the dog, a cat? <|endoftext|>")
@@ -27,7 +27,7 @@ def test_words() -> None:
         tokenizer.decode([9])
 
 
-def test_characters() -> None:
+def test_character_tokenizer() -> None:
     tokenizer = ladder.CharacterTokenizer("hello\n")
     assert tokenizer.characters == ["\n", "e", "h", "l", "o"]
     assert tokenizer.decode(tokenizer.encode("hole\n")) == "hole\n"
@@ -83,7 +83,7 @@ def test_byte_pairs_agree_with_tiktoken(text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_byte_pairs_of_bad_input() -> None:
+def test_byte_pairs_refuse_bad_input() -> None:
     tokenizer = ladder.BytePairEncoding.from_gpt2("#version: 0.2\nĠ t\nĠt h\n")
     assert tokenizer.merges == [(b" ", b"t"), (b" t", b"h")]
     assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
@@ -97,7 +97,7 @@ def test_byte_pairs_of_bad_input() -> None:
 # ---- Rung 2 ----------------------------------------------------------------------------------------------------------
 
 
-def test_sliding_windows() -> None:
+def test_sliding_windows_shift_targets_by_one() -> None:
     inputs, targets = ladder.sliding_windows(torch.arange(10), context_length=4, stride=3)
     assert inputs.tolist() == [[0, 1, 2, 3], [3, 4, 5, 6]]
     assert targets.tolist() == [[1, 2, 3, 4], [4, 5, 6, 7]]
@@ -139,7 +139,7 @@ def test_bigram_learns_to_count() -> None:
     assert set(texts[0][0, 1::2].tolist()) == {0}
 
 
-def test_bigram_of_bad_input() -> None:
+def test_bigram_refuses_bad_input() -> None:
     model = ladder.BigramModel(3)
     with pytest.raises(ValueError, match="token ids must be from 0 to 2, found 1 to 3"):
         model(torch.tensor([[1, 3]]))

@@ -24,7 +24,7 @@ def same(alignment: Alignment) -> str:
 @pytest.mark.parametrize(
     ("one", "other", "pairs"), json.loads((ROOT / "tests" / "fixtures" / "alignments.json").read_text())
 )
-def test_alignment(one: str, other: str, pairs: list[list[int]]) -> None:
+def test_alignment_of_edited_texts(one: str, other: str, pairs: list[list[int]]) -> None:
     pieces = align(list(map(ord, one)), list(map(ord, other))).pieces
     assert [[piece.a_start, piece.b_start] for piece in pieces] == pairs
     assert all(piece.same == (one[piece.a_start] == other[piece.b_start]) for piece in pieces)
@@ -50,7 +50,7 @@ def test_of_very_long_texts_only_the_ends_are_compared() -> None:
     assert common_stretches(one, other) == [(False, 3000, 3001), (True, 2, 2)]
 
 
-def test_a_text_that_is_being_written() -> None:
+def test_alignment_of_a_growing_text() -> None:
     """Texts that are equal until they diverge are aligned position by position, whatever follows."""
     alignment = align_growing(ids("abcde"), ids("abxd"))
     assert (same(alignment), alignment.divergence) == ("1100", 2)
@@ -74,7 +74,7 @@ def test_several_words_replaced_in_a_text_of_the_same_length() -> None:
     assert same(align_growing(ids(one), ids(other))) == "0" * len(one)
 
 
-def test_two_tokenizers() -> None:
+def test_alignment_across_tokenizers() -> None:
     """The smallest pieces that end at a token boundary of both texts."""
     alignment = align_texts(list("the cat"), ["the", " c", "at"])
     assert alignment == Alignment([(0, 3, 0, 1, True), (3, 5, 1, 2, True), (5, 7, 2, 3, True)], None)

@@ -76,14 +76,14 @@ def test_no_difference_without_a_cause() -> None:
         singles(10),
     ],
 )
-def test_pieces_that_do_not_fit(pieces: list[Piece]) -> None:
+def test_invalid_pieces_are_refused(pieces: list[Piece]) -> None:
     loaded = tiny_model()
     read = TextPass(loaded.gpt, range(1, 10))
     with pytest.raises(ValueError, match="pieces must"):
         head_differences(read, read, pieces)
 
 
-def test_texts_of_one_length() -> None:
+def test_differences_of_texts_of_equal_length() -> None:
     tiny = tiny_model(n_layer=3, n_embd=24, n_head=4)
     other = [*IDS[:5], 1, 2, *IDS[7:]]
     fractions: list[float] = []
@@ -137,7 +137,7 @@ def test_two_models_and_the_same_one_twice() -> None:
     assert attention_difference(TextPass(one.gpt, IDS), TextPass(one.gpt, IDS)).heads.abs().max() == 0
 
 
-def test_what_cannot_be_compared() -> None:
+def test_incomparable_texts_are_refused() -> None:
     tiny, other = tiny_model(), tiny_model(n_layer=3)
     with pytest.raises(InputError, match="found 2 layers of 2 heads and 3 layers of 2 heads"):
         attention_difference(TextPass(tiny.gpt, IDS), TextPass(other.gpt, IDS))

@@ -26,7 +26,7 @@ def losses(logits: Tensor) -> Tensor:
     return F.cross_entropy(logits[:-1], torch.tensor(IDS[1:]), reduction="none")
 
 
-def test_zero_is_a_pass_with_that_head_masked(tiny: LoadedModel) -> None:
+def test_zero_ablation_equals_a_masked_pass(tiny: LoadedModel) -> None:
     found = knockout(TextPass(tiny.gpt, IDS))
     plain = losses(tiny.trace(IDS).logits)
     assert found.loss == pytest.approx(float(plain.mean()), abs=1e-5)
@@ -42,7 +42,7 @@ def test_zero_is_a_pass_with_that_head_masked(tiny: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_transformers_with_a_hook_on_the_output_projection(tiny: LoadedModel, method: Method, tmp_path: Path) -> None:
+def test_knockout_equals_transformers_with_hooks(tiny: LoadedModel, method: Method, tmp_path: Path) -> None:
     tiny.save(tmp_path)
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     ids = torch.tensor([IDS])
@@ -65,7 +65,7 @@ def test_transformers_with_a_hook_on_the_output_projection(tiny: LoadedModel, me
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_heads_removed_together(tiny: LoadedModel, method: Method, tmp_path: Path) -> None:
+def test_removal_of_several_heads(tiny: LoadedModel, method: Method, tmp_path: Path) -> None:
     tiny.save(tmp_path)
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     ids, heads = torch.tensor([IDS]), [(0, 1), (0, 3), (2, 0)]
@@ -102,7 +102,7 @@ def test_heads_removed_together(tiny: LoadedModel, method: Method, tmp_path: Pat
         removal(text, [(3, 0)])
 
 
-def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_batch_size(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     together = knockout(TextPass(tiny.gpt, IDS)).token_delta
     monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", 3 * len(IDS))  # four heads in batches of three and one
     monkeypatch.setattr(text_pass, "LOGITS_AT_ONCE", 7 * 65)
@@ -111,7 +111,7 @@ def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pyt
     assert len(fractions) == 6 and fractions == sorted(fractions) and fractions[-1] == pytest.approx(1)
 
 
-def test_heads_that_are_muted_already(tiny: LoadedModel) -> None:
+def test_knockout_of_muted_heads_has_no_effect(tiny: LoadedModel) -> None:
     mask = torch.ones(3, 4)
     mask[1, 2] = 0
     found = knockout(TextPass(tiny.gpt, IDS, mask))
@@ -122,7 +122,7 @@ def test_heads_that_are_muted_already(tiny: LoadedModel) -> None:
     assert max_difference(found.token_delta[0, 1], expected) < 1e-5
 
 
-def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
+def test_invalid_arguments_are_refused(tiny: LoadedModel) -> None:
     with pytest.raises(InputError, match="method must be 'zero' or 'mean', found 'half'"):
         knockout(TextPass(tiny.gpt, IDS), method="half")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least two tokens"):

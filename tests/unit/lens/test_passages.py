@@ -76,7 +76,7 @@ def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 40, 200])
-def test_by_hand(tiny: LoadedModel, n: int) -> None:
+def test_firing_by_hand(tiny: LoadedModel, n: int) -> None:
     ids, fractions = prompt_ids(n), list[float]()
     marks = mark_tokens(tiny.tokenizer, ids)
     found = firing(tiny.gpt, marks, progress=fractions.append)
@@ -138,7 +138,7 @@ def test_memory_does_not_grow_with_the_text(tiny: LoadedModel, monkeypatch: pyte
     assert found.strongest["norm"].value.shape == (3, 4, N_PASSAGES)
 
 
-def test_bins() -> None:
+def test_bins_of_the_histogram() -> None:
     for measure in FIRING_MEASURES:
         bounds = edges(measure)
         assert len(bounds) == N_BINS + 1 and bounds == sorted(bounds)

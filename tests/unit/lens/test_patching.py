@@ -36,7 +36,7 @@ def patched(
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @torch.inference_mode()
-def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path, direction: Direction) -> None:
+def test_patching_equals_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path, direction: Direction) -> None:
     tiny.save(tmp_path)
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     blocks = theirs.transformer.h
@@ -91,7 +91,7 @@ def test_transformers_with_hooks(tiny: LoadedModel, tmp_path: Path, direction: D
     assert found.joint == pytest.approx(with_patches(*(head(*place) for place in together)), abs=1e-4)
 
 
-def test_heads_together_without_the_grid(tiny: LoadedModel) -> None:
+def test_several_heads_without_the_grid(tiny: LoadedModel) -> None:
     both = patched(tiny, together=[(1, 2)])
     alone = patched(tiny, together=[(1, 2)], grid=False)
     assert alone.heads is None and alone.residual is None and alone.joint == both.joint
@@ -106,7 +106,7 @@ def test_heads_together_without_the_grid(tiny: LoadedModel) -> None:
     assert max_difference(there.heads, back.heads) < 1e-5
 
 
-def test_what_follows_from_the_definition(tiny: LoadedModel) -> None:
+def test_identities_of_the_definition(tiny: LoadedModel) -> None:
     found = patched(tiny)
     restored = found.restored(found.residual)
     assert restored[:, :3].abs().max() == 0  # nothing differs before position 3
@@ -118,7 +118,7 @@ def test_what_follows_from_the_definition(tiny: LoadedModel) -> None:
     assert (back.clean, back.corrupted) == pytest.approx((found.corrupted, found.clean), abs=1e-5)
 
 
-def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_batch_size(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     together, fractions = patched(tiny), list[float]()
     monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", 3 * len(CLEAN))
     apart = patched(tiny, progress=fractions.append)
@@ -127,7 +127,7 @@ def test_the_size_of_a_batch_changes_nothing(tiny: LoadedModel, monkeypatch: pyt
     assert fractions == sorted(fractions) and fractions[-1] == pytest.approx(1) and len(fractions) > 10
 
 
-def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
+def test_invalid_arguments_are_refused(tiny: LoadedModel) -> None:
     with pytest.raises(InputError, match="same number of tokens.*prompt has 10, corrupted has 9"):
         patched(tiny, corrupted=CORRUPTED[1:])
     with pytest.raises(InputError, match="Both prompts are the same"):
@@ -153,7 +153,7 @@ EXAMPLES: list[dict[str, Any]] = json.loads(
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["model"])
-def test_an_example_shows_what_it_says(example: dict[str, Any]) -> None:
+def test_example_shows_the_stated_effect(example: dict[str, Any]) -> None:
     loaded = model.load(ROOT / "checkpoints" / example["model"], device="cpu", dtype="float32")
     texts = [TextPass(loaded.gpt, loaded.tokenizer.encode(example[name])) for name in ("prompt", "corrupted")]
     tokens = [loaded.tokenizer.encode(example[name]) for name in ("answer", "wrong")]

@@ -61,7 +61,7 @@ def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str) -> 
 
 
 @pytest.mark.parametrize("at_once", [4096, 3 * len(IDS)])
-def test_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_equal_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", at_once)
     text, fractions = TextPass(tiny.gpt, IDS), list[float]()
     found = cut_paths(text, layer=LAYER, head=HEAD, progress=fractions.append).moved
@@ -85,12 +85,12 @@ def test_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, monkeypatch: p
     assert max_difference(last["direct"]["k"], last["every"]["k"]) > 1e-4  # an MLP stands between, even there
 
 
-def test_the_first_layer_is_fed_by_no_head(tiny: LoadedModel) -> None:
+def test_first_layer_has_no_earlier_heads(tiny: LoadedModel) -> None:
     found = cut_paths(TextPass(tiny.gpt, IDS), layer=0, head=0).moved
     assert all(effect.shape == (0, 4) for ways in found.values() for effect in ways.values())
 
 
-def test_what_cannot_be_asked(tiny: LoadedModel) -> None:
+def test_invalid_arguments_are_refused(tiny: LoadedModel) -> None:
     text = TextPass(tiny.gpt, IDS)
     for place, field in (({"layer": 3, "head": 0}, "layer"), ({"layer": 1, "head": -1}, "head")):
         with pytest.raises(InputError, match=f"{field} must be an integer from 0 to"):

@@ -25,7 +25,7 @@ def in_precision(gpt: GPT, dtype: torch.dtype) -> GPT:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-def test_it_is_one_plain_pass(masked: bool) -> None:
+def test_text_pass_equals_a_plain_pass(masked: bool) -> None:
     gpt = tiny_gpt(**SHAPE)
     mask = torch.tensor([[1, 0.5, 1, 0], [2, 1, 1, 1], [1, 1, 0, 1]]) if masked else None
     text, expected = TextPass(gpt, IDS, mask), gpt(torch.tensor([IDS]), head_mask=mask, record=range(3))
@@ -94,13 +94,13 @@ def test_float32_with_the_weights_as_served(dtype: torch.dtype, tied: bool) -> N
         assert exact.wte.weight.data_ptr() == served.wte.weight.data_ptr()
 
 
-def test_a_text_of_one_token() -> None:
+def test_text_of_one_token() -> None:
     gpt = tiny_gpt(**SHAPE)
     text = TextPass(gpt, IDS[:1])
     assert text.losses(text.stream[-1]).shape == (1, 0) and served_difference(gpt, text) == 0
 
 
-def test_it_is_a_trace_of_every_beginning() -> None:
+def test_prefixes_equal_their_own_trace() -> None:
     tiny = tiny_model(n_layer=3, n_embd=12, n_head=4)
     ids = prompt_ids(12)
     text_pass = TextPass(tiny.gpt, ids)

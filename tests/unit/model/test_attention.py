@@ -165,7 +165,7 @@ def test_dropout_is_on_the_weights_and_scales_the_rest() -> None:
     assert max_difference(layer(x)[0], expected) <= 1e-5
 
 
-def test_scale() -> None:
+def test_scale_of_the_scores() -> None:
     assert attention().scale == 8**-0.5
     assert attention(scale=0.25).scale == 0.25
     x = tokens(5)
@@ -178,7 +178,7 @@ def test_indivisible_width_is_refused() -> None:
         MultiHeadAttention(10, 10, 3)
 
 
-def test_causal_mask() -> None:
+def test_causal_mask_hides_later_tokens() -> None:
     assert causal_mask(2, 4, torch.device("cpu")).tolist() == [[True, True, True, False], [True] * 4]
 
 

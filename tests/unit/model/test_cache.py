@@ -34,12 +34,12 @@ def test_cached_attention_equals_uncached(gpt: GPT) -> None:
             assert max_difference(weights, expected[layer][:, :, start:end, :end]) <= 1e-5
 
 
-def test_last_only(gpt: GPT) -> None:
+def test_only_the_last_logits_are_computed(gpt: GPT) -> None:
     ids = batch(2, 9)
     assert max_difference(gpt(ids, last_only=True).logits, gpt(ids).logits[:, -1:]) <= 1e-5
 
 
-def test_preallocated(gpt: GPT) -> None:
+def test_cache_is_preallocated(gpt: GPT) -> None:
     """The same memory from the first token to the last, and views of it, not copies, for attention."""
     cache = KVCache(gpt.config)
     places = cache.keys.data_ptr(), cache.values.data_ptr()
@@ -84,7 +84,7 @@ def test_writing_beyond_the_capacity_is_refused(filled: int, more: int, gpt: GPT
     assert cache.length == filled
 
 
-def test_the_context_is_the_limit(gpt: GPT) -> None:
+def test_cache_ends_at_the_context_length(gpt: GPT) -> None:
     with pytest.raises(ValueError, match="33 tokens do not fit into a context_length of 32"):
         gpt(batch(1, 33))
     cache = KVCache(gpt.config)

@@ -37,7 +37,7 @@ def test_cached_equals_naive(settings: dict, seed: int, record: bool, tiny: Load
 @pytest.mark.parametrize(
     ("n_prompt", "asked", "written"), [(32, 10, 1), (32, 1, 1), (31, 10, 2), (20, 100, 13), (1, 5, 5)]
 )
-def test_the_context_cuts_the_length(n_prompt: int, asked: int, written: int, tiny: LoadedModel) -> None:
+def test_generation_ends_at_the_context_length(n_prompt: int, asked: int, written: int, tiny: LoadedModel) -> None:
     prompt = prompt_ids(n_prompt)
     steps = list(tiny.generate(prompt, asked, temperature=0))
     assert len(steps) == written
@@ -46,7 +46,7 @@ def test_the_context_cuts_the_length(n_prompt: int, asked: int, written: int, ti
     assert ids_of(steps) == generate_naive(tiny.gpt, request)
 
 
-def test_a_prompt_beyond_the_context(tiny: LoadedModel) -> None:
+def test_prompt_longer_than_the_context_is_refused(tiny: LoadedModel) -> None:
     with pytest.raises(model.ContextLengthExceeded, match="33 tokens, but this model reads at most 32") as caught:
         tiny.generate(prompt_ids(33))
     assert (caught.value.n_tokens, caught.value.context_length) == (33, 32)
@@ -83,7 +83,7 @@ def test_requests_in_threads_write_what_each_writes_alone(tiny: LoadedModel) -> 
         assert list(pool.map(write, range(24))) == [alone[seed % 6] for seed in range(24)]
 
 
-def test_nothing_global_is_drawn_from(tiny: LoadedModel) -> None:
+def test_global_random_state_is_not_used(tiny: LoadedModel) -> None:
     before, torch_before = random.getstate(), torch.get_rng_state()
     list(tiny.generate("ROMEO:", 10, seed=1))
     assert random.getstate() == before
@@ -114,7 +114,7 @@ def test_records_equal_the_trace(tiny: LoadedModel) -> None:
         assert abs(step.logprob - float(logprobs[position, step.token_id])) <= 1e-5
 
 
-def test_nothing_is_recorded_unasked(tiny: LoadedModel) -> None:
+def test_attention_is_recorded_on_request_only(tiny: LoadedModel) -> None:
     for step in tiny.generate("ROMEO:", 3, seed=0):
         assert step.attention is None
         assert step.logits.shape == (65,)
@@ -127,7 +127,7 @@ def test_logprob_is_of_the_raw_logits(tiny: LoadedModel) -> None:
             assert step.logprob == pytest.approx(float(step.logits.log_softmax(-1)[step.token_id]), abs=1e-6)
 
 
-def test_head_mask(tiny: LoadedModel) -> None:
+def test_head_mask_changes_the_text(tiny: LoadedModel) -> None:
     plain = list(tiny.generate("ROMEO:", 20, temperature=0))
     ones = torch.ones(3, 2)
     assert ids_of(list(tiny.generate("ROMEO:", 20, temperature=0, head_mask=ones))) == ids_of(plain)

@@ -19,7 +19,7 @@ def test_later_tokens_change_no_earlier_logits() -> None:
         assert max_difference(after[:, position], before[:, position]) > 1e-2
 
 
-def test_one_of_a_batch_does_not_touch_another() -> None:
+def test_batch_items_are_independent() -> None:
     gpt = tiny_gpt()
     ids = batch(3, 8)
     together = gpt(ids).logits
@@ -37,7 +37,7 @@ def test_recording_changes_no_logits(record: tuple[int, ...]) -> None:
     assert max_difference(result.logits, gpt(ids).logits) <= 1e-5
 
 
-def test_head_mask() -> None:
+def test_head_mask_scales_heads() -> None:
     gpt = tiny_gpt()
     ids = batch(2, 8)
     plain = gpt(ids).logits
@@ -69,7 +69,7 @@ def test_removing_a_head_equals_zeroing_its_way_out() -> None:
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_tied_head(tied: bool) -> None:
+def test_tied_head_shares_the_embedding(tied: bool) -> None:
     gpt = GPT(tiny_config(tie_word_embeddings=tied))
     assert (gpt.lm_head.weight is gpt.wte.weight) == tied
     assert sum(parameter.numel() for parameter in gpt.parameters()) == gpt.config.n_parameters
@@ -79,12 +79,12 @@ def test_tied_head(tied: bool) -> None:
     "changes",
     [{"qkv_bias": False}, {"n_inner": 5}, {"n_embd": 15, "n_head": 5}, {"n_layer": 1, "context_length": 1}],
 )
-def test_number_of_weights(changes: dict[str, object]) -> None:
+def test_number_of_weights_equals_the_config(changes: dict[str, object]) -> None:
     gpt = GPT(tiny_config(**changes))
     assert sum(parameter.numel() for parameter in gpt.parameters()) == gpt.config.n_parameters
 
 
-def test_init_weights() -> None:
+def test_initial_weights_have_gpt2s_deviations() -> None:
     torch.manual_seed(0)
     gpt = GPT(tiny_config(n_embd=64, n_layer=2))
     gpt.init_weights()

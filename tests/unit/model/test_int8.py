@@ -30,7 +30,7 @@ def int8() -> model.LoadedModel:
 @torch.no_grad()
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(24,), (1, 24), (2, 5, 24), (17, 24)])
-def test_a_layer_is_the_product_of_what_was_rounded(shape: tuple[int, ...], bias: bool) -> None:
+def test_layer_is_the_product_of_rounded_values(shape: tuple[int, ...], bias: bool) -> None:
     torch.manual_seed(0)
     linear = nn.Linear(24, 40, bias=bias)
     x = torch.randn(shape if len(shape) > 1 else (1, *shape)) * 3
@@ -53,7 +53,7 @@ def test_zeros_stay_zeros() -> None:
 @pytest.mark.parametrize(
     ("name", "data"), [("shakespeare-char", "tinyshakespeare"), ("stories-bpe", "tinystories-valid")]
 )
-def test_it_predicts_as_well_as_float32(name: str, data: str, texts: Texts) -> None:
+def test_int8_loss_is_close_to_float32(name: str, data: str, texts: Texts) -> None:
     text = texts.read(data)[-12_000:]  # which no model was trained on
     losses = []
     for dtype in ("float32", "int8"):
@@ -62,7 +62,7 @@ def test_it_predicts_as_well_as_float32(name: str, data: str, texts: Texts) -> N
     assert abs(losses[1] - losses[0]) <= 0.005
 
 
-def test_it_is_close_to_float32(int8: model.LoadedModel) -> None:
+def test_int8_logits_are_close_to_float32(int8: model.LoadedModel) -> None:
     exact = model.load(SHIPPED, device="cpu", dtype="float32")
     text = "ROMEO:\nI do beseech your royal grace:\nI know not what you have; good nurse, gentle Nurse."
     one, other = int8.trace(text), exact.trace(text)
@@ -73,7 +73,7 @@ def test_it_is_close_to_float32(int8: model.LoadedModel) -> None:
     assert abs(losses[0] - losses[1]) < 0.01
 
 
-def test_a_text_is_the_same_in_any_company(int8: model.LoadedModel) -> None:
+def test_text_does_not_depend_on_the_batch(int8: model.LoadedModel) -> None:
     written: list[list[int]] = [[] for _ in range(8)]
     engine = Engine(int8)
     for i, ids in enumerate(written):
@@ -86,7 +86,7 @@ def test_a_text_is_the_same_in_any_company(int8: model.LoadedModel) -> None:
         assert ids == [step.token_id for step in alone]
 
 
-def test_what_is_shown_is_what_wrote(int8: model.LoadedModel) -> None:
+def test_shown_attention_is_that_of_the_int8_model(int8: model.LoadedModel) -> None:
     steps = list(int8.generate("ROMEO:", 12, seed=1, record=True))
     trace = int8.trace(int8.read_prompt("ROMEO:") + [step.token_id for step in steps[:-1]])
     for n, step in enumerate(steps):
@@ -94,7 +94,7 @@ def test_what_is_shown_is_what_wrote(int8: model.LoadedModel) -> None:
         assert max_difference(step.logits, trace.logits[5 + n]) < 0.2
 
 
-def test_it_says_what_it_is_and_is_not_saved(int8: model.LoadedModel, tmp_path: Path) -> None:
+def test_int8_dtype_is_reported_and_saving_is_refused(int8: model.LoadedModel, tmp_path: Path) -> None:
     assert int8.dtype == torch.int8
     with pytest.raises(ValueError, match="int8 cannot be saved"):
         int8.save(tmp_path / "saved")

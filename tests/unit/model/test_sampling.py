@@ -71,7 +71,7 @@ def random_settings(rng: random.Random, vocab_size: int) -> SamplingSettings:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_against_plain_python(seed: int) -> None:
+def test_filters_equal_plain_python(seed: int) -> None:
     rng = random.Random(seed)
     vocab_size = rng.choice([1, 2, 5, 65])
     # Multiples of a half, so that ties are common, or any numbers.
@@ -141,7 +141,7 @@ def test_top_p_of_a_flat_wide_vocabulary(vocab_size: int, top_p: float) -> None:
     assert abs(len(flat) - math.ceil(top_p * vocab_size)) <= 1
 
 
-def test_min_p() -> None:
+def test_min_p_keeps_tokens_above_its_share() -> None:
     shares = [0.1, 0.5, 0.25, 0.15]
     assert kept(shares, min_p=0.0) == [0, 1, 2, 3]
     assert kept(shares, min_p=0.29) == [1, 2, 3]
@@ -158,7 +158,7 @@ def test_filters_renormalise_in_order() -> None:
     assert kept(shares, temperature=0.25, top_p=0.7) == [0]  # after the temperature
 
 
-def test_penalties() -> None:
+def test_penalties_follow_their_formulas() -> None:
     logits = torch.tensor([2.0, -2.0, 1.0, 0.0])
 
     def changed(**settings: Any) -> list[float]:
@@ -220,7 +220,7 @@ def test_the_extreme_draws_hit_possible_tokens(logits: list[float]) -> None:
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("temperature", [0, 0.7, 1.0])
-def test_logits_that_are_no_numbers(bad: float, temperature: float) -> None:
+def test_nan_logits_are_refused(bad: float, temperature: float) -> None:
     """Never an id beyond the vocabulary, which a search among NaN would give."""
     for settings in (SamplingSettings(temperature=temperature), SamplingSettings(temperature=temperature, top_p=0.9)):
         with pytest.raises(FloatingPointError, match="logits contain NaN or infinity"):
@@ -237,7 +237,7 @@ def test_one_uniform_number_a_token() -> None:
     assert generator.getstate() == twin.getstate()
 
 
-def test_random_generator() -> None:
+def test_generator_is_seeded_per_choice() -> None:
     first = random_generator(1).random()
     assert first == random_generator(1, 0, 0).random() == 0.563966871680517
     others = [random_generator(*key).random() for key in [(2,), (1, 1), (1, 0, 1), (-1,), (0,), (11,), (1, 11)]]
@@ -267,12 +267,12 @@ def test_bad_settings_are_refused_by_name(name: str, value: object) -> None:
     [({"1": 1}, "'1'"), ({-1: 1}, "-1"), ({True: 1}, "True"), ({1.0: 1}, "1.0"), ({None: 1}, "None")]
     + [({3: value}, "{3: ") for value in (100.1, -101, *NUMBERS)],
 )
-def test_bad_logit_bias(bias: dict[Any, Any], named: str) -> None:
+def test_bad_logit_bias_is_refused(bias: dict[Any, Any], named: str) -> None:
     with pytest.raises(ValueError, match="logit_bias") as caught:
         SamplingSettings(logit_bias=bias)
     assert named in str(caught.value)
 
 
-def test_edges_that_are_allowed() -> None:
+def test_values_at_the_limits_are_allowed() -> None:
     SamplingSettings(temperature=0, top_k=1, top_p=1, min_p=1, presence_penalty=-2, frequency_penalty=2)
     SamplingSettings(temperature=100, top_p=5e-324, repetition_penalty=100, logit_bias={0: -100, 1: 100})

@@ -53,7 +53,7 @@ def test_the_scripted_model_writes_its_script() -> None:
         ("first", ["f"], [""]),
     ],
 )
-def test_stop_strings(text: str, stop: object, expected: list[str]) -> None:
+def test_stop_strings_end_the_text(text: str, stop: object, expected: list[str]) -> None:
     steps = write(text, stop)
     assert texts(steps) == expected
     ended_early = any(string in text for string in ([stop] if isinstance(stop, str) else stop))
@@ -77,7 +77,7 @@ def test_a_stop_string_inside_one_token() -> None:
     assert steps[-1].finish_reason == "stop"
 
 
-def test_an_emoji_comes_whole() -> None:
+def test_emoji_is_emitted_whole() -> None:
     assert texts(write("a🙂b", bytewise=True)) == ["a", "", "", "", "🙂", "b"]
     family = "👩‍👧"
     steps = write(family, bytewise=True)
@@ -131,7 +131,7 @@ def test_the_end_token_is_none_where_the_model_has_none() -> None:
 
 
 @pytest.mark.parametrize("stop", [[""], ["a", ""], "", [5], [None], [b"a"], [["a"]]])
-def test_bad_stop_strings(stop: object) -> None:
+def test_bad_stop_strings_are_refused(stop: object) -> None:
     loaded = scripted_model(CHARACTERS.encode("abc"), CHARACTERS)
     if stop == "":
         stop = [stop]
@@ -154,7 +154,7 @@ def ends_at(text: str, boundaries: list[int], stop: list[str]) -> tuple[str, boo
     stop=st.lists(st.text(alphabet="ab", min_size=1, max_size=4), max_size=3),
     merged=st.booleans(),
 )
-def test_against_searching_the_whole_text(text: str, stop: list[str], merged: bool) -> None:
+def test_streaming_equals_searching_the_whole_text(text: str, stop: list[str], merged: bool) -> None:
     tokenizer = WORDS if merged else CHARACTERS
     out, shown, ids = TextOut(tokenizer, stop), "", tokenizer.encode(text)
     boundaries = [len(tokenizer.decode(ids[: n + 1])) for n in range(len(ids))]

@@ -49,7 +49,7 @@ def streamed(pieces: list[str]) -> list[int]:
 @example(["we'", "l", "l ", "go"])
 @example(["a  ", "<", "|endoftext|>"])
 @example(["a  ", "<", "|endoftex"])
-def test_all_ids_are_those_of_the_whole_text(pieces: list[str]) -> None:
+def test_streamed_ids_equal_those_of_the_whole_text(pieces: list[str]) -> None:
     assert streamed(pieces) == BPE.encode("".join(pieces))
 
 
@@ -80,7 +80,7 @@ def test_characters_are_there_at_once() -> None:
         stream.push("é")
 
 
-def test_gpt2(texts: Texts) -> None:
+def test_gpt2_vocabulary_in_pieces(texts: Texts) -> None:
     tokenizer = BPETokenizer(spec_of_pair(texts.encoder, texts.merges, 10**7))
     text = texts.verdict
     stream = TokenStream(tokenizer)

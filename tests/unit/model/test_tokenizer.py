@@ -55,7 +55,7 @@ def test_a_stream_joins_to_the_decoded_text(ids: list[int]) -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(alphabet=st.text(min_size=1, max_size=60))
-def test_any_alphabet(alphabet: str) -> None:
+def test_any_alphabet_round_trips(alphabet: str) -> None:
     tokenizer = CharTokenizer.train(alphabet)
     again = from_spec(json.loads(json.dumps(tokenizer.spec)))
     assert isinstance(again, CharTokenizer)
@@ -72,7 +72,7 @@ def test_a_spec_survives_json(spec: dict[str, Any]) -> None:
     assert again.decode(again.encode(text)) == text
 
 
-def test_trained_bpe() -> None:
+def test_training_a_bpe_vocabulary() -> None:
     assert BPE.vocab_size == 300
     assert BPE.special_tokens == {"<|endoftext|>": 0}
     assert {BPE.token_bytes(token_id) for token_id in range(1, 257)} == {bytes([byte]) for byte in range(256)}
@@ -111,7 +111,7 @@ def test_ids_without_a_token_have_no_text() -> None:
     assert CHARACTERS.token_bytes(-1) == b""
 
 
-def test_token_text() -> None:
+def test_text_of_single_tokens() -> None:
     assert token_text(CHARACTERS, CHARACTERS.encode("\n")[0]) == "\n"
     whole, *rest = BPE.encode("\U0001f600")
     assert token_text(BPE, whole).startswith("<0xF0>")
@@ -221,19 +221,19 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("spec", "path", "value", "message"),
     [pytest.param(*case[1:], id=f"{case[0]}-{case[2]}-{case[4]}") for case in BAD_SPECS],
 )
-def test_what_cannot_be_honoured_is_refused(spec: dict[str, Any], path: str, value: Any, message: str) -> None:
+def test_unsupported_specs_are_refused(spec: dict[str, Any], path: str, value: Any, message: str) -> None:
     with pytest.raises(Mismatch, match=message.replace("|", r"\|")) as caught:
         from_spec(changed(spec, path, value))
     assert str(caught.value) == f"found {caught.value.found}, expected {caught.value.expected}"
 
 
 @pytest.mark.parametrize("spec", [None, [], "x", 5, {}, {"model": None}])
-def test_no_tokenizer_at_all(spec: Any) -> None:
+def test_missing_tokenizer_is_refused(spec: Any) -> None:
     with pytest.raises(ValueError, match="expected an object with a 'model'"):
         from_spec(spec)
 
 
-def test_what_may_differ() -> None:
+def test_harmless_differences_are_accepted() -> None:
     """Keys that change nothing: merges as strings, no type, empty affixes, an added token outside the vocabulary."""
     strings = bpe_spec(merges=[" ".join(merge) for merge in MERGES], continuing_subword_prefix="")
     del strings["model"]["type"]

@@ -119,7 +119,7 @@ def test_a_model_is_uploaded_and_opens_again(hub: Hub, folder: Path, tmp_path: P
     assert (folder / "model.safetensors").stat().st_nlink == 1  # the staged links are gone
 
 
-def test_a_space(hub: Hub, folder: Path) -> None:
+def test_space_is_created(hub: Hub, folder: Path) -> None:
     run("space", "--repo", "me/demo", "--checkpoint", "two-layer-steps", folder, "me/gpt@v1", "--hardware", "t4-small")
     (_, created), _ = hub.calls
     assert created["repo_type"] == "space" and created["space_sdk"] == "gradio"
@@ -248,7 +248,7 @@ def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
         (["space", "--repo", "me/x", "--checkpoint", "two-layer-steps", "two-layer-steps"], "the same name"),
     ],
 )
-def test_what_cannot_be_published(
+def test_unpublishable_folders_are_refused(
     arguments: list[str], message: str, hub: Hub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert message in refused(capsys, *arguments)
@@ -282,7 +282,7 @@ class TransportError(Exception):
         (ConnectionRefusedError(111, "refused"), "The Hub cannot be reached:"),
     ],
 )
-def test_why_nothing_was_uploaded(
+def test_failed_uploads_give_a_reason(
     error: Exception, message: str, folder: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.error = error

@@ -30,7 +30,7 @@ KNOWN_TO = {
 }
 
 
-def test_who_knows_the_modules_of_a_model() -> None:
+def test_modules_of_a_model_are_used_in_listed_files_only() -> None:
     sources = [ROOT / "app.py", *(path for top in ("model", "web", "bench") for path in (ROOT / top).rglob("*.py"))]
     found = {str(path.relative_to(ROOT)) for path in sources if MODULES.search(path.read_text(encoding="utf-8"))}
     assert found <= KNOWN_TO, "ask attention, block and GPT instead"

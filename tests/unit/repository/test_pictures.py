@@ -12,7 +12,7 @@ from helpers.serve_once import ROOT
 PICTURES = re.findall(r'(?:src|srcset)="([^"]+\.png)"', (ROOT / "README.md").read_text(encoding="utf-8"))
 
 
-def test_one_for_each_theme() -> None:
+def test_picture_exists_for_each_theme() -> None:
     assert sorted(Path(picture).stem for picture in PICTURES) == ["dark", "light"]
 
 

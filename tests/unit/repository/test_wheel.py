@@ -40,7 +40,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_it_is_one_package(installed: Path) -> None:
+def test_wheel_is_one_package(installed: Path) -> None:
     found = {path.name for path in installed.iterdir()}
     assert {re.sub(r"-.*\.dist-info$", " (metadata)", name) for name in found} == {"headscope", "headscope (metadata)"}
     files = {path.relative_to(installed / "headscope") for path in (installed / "headscope").rglob("*.py")}
@@ -48,7 +48,7 @@ def test_it_is_one_package(installed: Path) -> None:
     assert (installed / "headscope" / "py.typed").exists()
 
 
-def test_it_reads_and_writes_without_the_app(installed: Path, tmp_path: Path) -> None:
+def test_wheel_works_without_the_app(installed: Path, tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "tiny")
     env = {**os.environ, "PYTHONPATH": str(installed)}
     command = [sys.executable, "-c", USE, str(tmp_path / "tiny")]

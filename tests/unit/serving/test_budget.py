@@ -13,7 +13,7 @@ from web.serving.budget import Budget, NoRoom
 from web.serving.uncollected_answers import UncollectedAnswers
 
 
-def test_what_is_held_is_given_back() -> None:
+def test_held_memory_is_given_back() -> None:
     budget = Budget(100)
     with budget.hold(30, "a"), budget.hold(20, "a"):
         assert budget.held == 50
@@ -22,7 +22,7 @@ def test_what_is_held_is_given_back() -> None:
     assert budget.held == 0 and not budget.clients
 
 
-def test_no_more_than_there_is_and_half_for_one() -> None:
+def test_budget_and_share_per_client() -> None:
     budget = Budget(100)
     with pytest.raises(NoRoom):
         budget.take(51, "a")
@@ -42,7 +42,7 @@ def test_a_refusal_leaves_nothing_behind() -> None:
     assert not budget.clients and not budget.held
 
 
-def test_an_error_gives_back() -> None:
+def test_errors_give_memory_back() -> None:
     budget = Budget(100)
     with pytest.raises(KeyError), budget.hold(30, "a"):
         raise KeyError
@@ -71,7 +71,7 @@ def test_an_answer_is_filled_in_once_and_in_its_session() -> None:
     assert not answers.budget.held and not answers.sessions
 
 
-def test_what_is_not_collected_is_forgotten() -> None:
+def test_uncollected_answers_expire() -> None:
     answers = UncollectedAnswers(Budget(1_000))
     first, second = (answers.store(b"x" * 100, "session", "a") for _ in range(2))
     assert first != second and re.fullmatch("headscope-answer-[0-9a-f]{32}", first)

@@ -105,7 +105,7 @@ def test_prompts_are_read_in_pieces(
         assert [part.start for part in asked.parts] == sorted({part.start for part in asked.parts})
 
 
-def test_what_is_recorded_is_the_trace(
+def test_recorded_attention_equals_the_trace(
     tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch, new_engine: MakeEngine
 ) -> None:
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 5)
@@ -185,7 +185,7 @@ def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel, new_en
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_no_end_before_so_many_tokens(temperature: float, tiny: LoadedModel, new_engine: MakeEngine) -> None:
+def test_min_new_tokens(temperature: float, tiny: LoadedModel, new_engine: MakeEngine) -> None:
     settings = {"temperature": temperature}
     free = ids_of(alone(tiny, prompt_ids(4), 12, seed=1, **settings))
     engine = new_engine(tiny)
@@ -197,7 +197,7 @@ def test_no_end_before_so_many_tokens(temperature: float, tiny: LoadedModel, new
     assert len(asked.ids) == 12 and free[2] not in asked.ids[:11]
 
 
-def test_top_logprobs(tiny: LoadedModel, new_engine: MakeEngine) -> None:
+def test_top_logprobs_equal_the_models(tiny: LoadedModel, new_engine: MakeEngine) -> None:
     engine = new_engine(tiny)
     asked = Asked(tiny, prompt_ids(6), 4, n_top_logprobs=3, prompt_logprobs=True)
     engine.submit(asked.sequence)
@@ -211,7 +211,7 @@ def test_top_logprobs(tiny: LoadedModel, new_engine: MakeEngine) -> None:
         assert max_difference(torch.tensor(list(top.values())), values) < 1e-5
 
 
-def test_who_attends_together() -> None:
+def test_texts_of_similar_length_attend_together() -> None:
     """Side by side in the cache, recorded or not, and of lengths that are not far apart."""
     places = [(0, 10, False), (1, 12, False), (3, 12, False), (4, 12, True), (5, 70, True), (6, 500, True)]
     assert neighbours(places) == [[0, 1], [2], [3, 4], [5]]

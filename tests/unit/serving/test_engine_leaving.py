@@ -38,7 +38,7 @@ def test_cancelling_frees_the_place_at_the_next_step(tiny: LoadedModel) -> None:
     assert not engine.at_work
 
 
-def test_one_that_waits_can_be_cancelled(tiny: LoadedModel) -> None:
+def test_waiting_text_can_be_cancelled(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=1)
     first, waiting = Asked(tiny, "A", 5), Asked(tiny, "B", 5)
     engine.submit(first.sequence, waiting.sequence)
@@ -62,7 +62,7 @@ def test_finishing_early_takes_one_token_more(tiny: LoadedModel) -> None:
     assert len(asked.steps) == 4 and asked.end == "length"
 
 
-def test_a_deadline_ends_where_it_is(tiny: LoadedModel) -> None:
+def test_deadline_cuts_the_text_off(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=1)
     late = Asked(tiny, "A", 30, deadline=time.monotonic() + 3600)
     waiting = Asked(tiny, "B", 30, deadline=time.monotonic() - 1)
@@ -89,7 +89,7 @@ def test_text_held_back_is_given_at_a_deadline() -> None:
     assert asked.text == "abXY" and asked.end == "deadline"
 
 
-def test_the_line_is_bounded_and_all_join_or_none(tiny: LoadedModel) -> None:
+def test_queue_is_bounded_and_calls_join_as_a_whole(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=2, max_waiting=3)
     asked = [Asked(tiny, "A", 5) for _ in range(6)]
     engine.submit(*[each.sequence for each in asked[:4]])
@@ -108,7 +108,7 @@ def test_the_line_is_bounded_and_all_join_or_none(tiny: LoadedModel) -> None:
     assert all(len(each.steps) == 5 for each in asked)
 
 
-def test_a_crowd_makes_room_in_a_full_line(tiny: LoadedModel) -> None:
+def test_full_queue_refuses_texts_of_the_busiest_client(tiny: LoadedModel) -> None:
     """The newest of the client with the most is refused for one that has fewer, and never for one of its own."""
     engine = Engine(tiny)  # with its own limits
     many = [Asked(tiny, "A", 3, seed=i, client="many") for i in range(100)]
@@ -157,7 +157,7 @@ def test_a_prompt_given_up_leaves_nothing_in_its_place(tiny: LoadedModel, monkey
     assert after.ids == ids_of(alone(tiny, "B", 5, seed=3))
 
 
-def test_a_context_of_one_token_shifts_too() -> None:
+def test_context_of_one_token_shifts() -> None:
     loaded = tiny_model(context_length=1)
     engine = Engine(loaded)
     asked = Asked(loaded, "A", 5, context_shift=True)

@@ -39,18 +39,18 @@ def test_clients_take_turns() -> None:
     assert names(filled("a1 a2 a3 a4 b1 c1 c2")) == ["a1", "b1", "c1", "a2", "c2", "a3", "a4"]
 
 
-def test_who_has_the_fewest_at_work_is_next() -> None:
+def test_client_with_the_fewest_running_texts_is_next() -> None:
     assert names(filled("a1 b1 b2"), {"a": 2, "b": 0}) == ["b1", "b2", "a1"]
 
 
-def test_back_in_front() -> None:
+def test_preempted_text_returns_to_the_front() -> None:
     queue = filled("a1 b1")
     queue.put_back(Item("a", 0))
     assert [f"{item.client}{item.number}" for item in queue] == ["a0", "a1", "b1"]
     assert len(queue) == 3
 
 
-def test_removing() -> None:
+def test_removing_a_waiting_text() -> None:
     queue = filled("a1 a2 b1")
     for item in list(queue):
         if item.number == 1:

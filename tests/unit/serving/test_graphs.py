@@ -11,7 +11,7 @@ from model.serving.sequence import Failure
 from model.serving.torch_reader import GraphReader
 
 
-def test_every_text_is_what_it_would_be_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_equal_those_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts of different lengths, which pass from one graph to the next, and slots with nothing to read."""
     monkeypatch.setattr(graphs, "SHORTEST", 8)
     tiny = tiny_model(n_layer=3, context_length=64)

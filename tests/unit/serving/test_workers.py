@@ -47,7 +47,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-def test_only_so_many_at_once_and_in_turn_by_client() -> None:
+def test_concurrency_is_limited_and_clients_take_turns() -> None:
     async def check() -> None:
         workers, watched = Workers(2, 100), Watched()
         tasks = await asked(workers, watched, "aaaaaabc")
@@ -60,7 +60,7 @@ def test_only_so_many_at_once_and_in_turn_by_client() -> None:
     asyncio.run(check())
 
 
-def test_one_client_has_its_part_of_the_places() -> None:
+def test_places_per_client_are_limited() -> None:
     async def check() -> None:
         workers, watched = Workers(4, 100, most_of_one=2), Watched()
         tasks = await asked(workers, watched, "aaaaa")
@@ -74,7 +74,7 @@ def test_one_client_has_its_part_of_the_places() -> None:
     asyncio.run(check())
 
 
-def test_the_line_is_bounded_and_the_client_with_the_most_leaves_it() -> None:
+def test_full_queue_refuses_the_busiest_client() -> None:
     async def check() -> None:
         workers, watched = Workers(1, 3), Watched()
         tasks = await asked(workers, watched, "aaaa")
@@ -91,7 +91,7 @@ def test_the_line_is_bounded_and_the_client_with_the_most_leaves_it() -> None:
     asyncio.run(check())
 
 
-def test_what_has_begun_is_not_refused() -> None:
+def test_running_work_is_not_refused() -> None:
     async def check() -> None:
         workers, watched = Workers(1, 1), Watched()
         tasks = await asked(workers, watched, "a")
@@ -122,7 +122,7 @@ def test_a_place_is_taken_until_its_thread_ends() -> None:
     asyncio.run(check())
 
 
-def test_leaving_at_the_moment_of_being_served() -> None:
+def test_cancelling_while_being_started() -> None:
     async def check() -> None:
         workers = Workers(1, 100)
         async with workers.place("a"):

@@ -25,9 +25,7 @@ def writer(request: pytest.FixtureRequest, tiny: LoadedModel, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0}, {"temperature": 0.9, "top_k": 20, "repetition_penalty": 1.2}])
-def test_each_text_is_the_one_it_would_be_alone(
-    tiny: LoadedModel, writer: BatchWriter, sampling: dict[str, float]
-) -> None:
+def test_texts_equal_those_written_alone(tiny: LoadedModel, writer: BatchWriter, sampling: dict[str, float]) -> None:
     settings = SamplingSettings(**sampling)
     for _ in range(2):  # nothing is left of the first texts
         texts = writer.write(PROMPTS, 30, seed=5, stop="zq", **sampling)
@@ -43,7 +41,7 @@ def test_muted_heads_stay_muted(tiny: LoadedModel, writer: BatchWriter) -> None:
     assert [muted] != writer.write(PROMPTS[:1], 30, temperature=0)
 
 
-def test_nothing_is_begun_if_one_cannot_be_written(writer: BatchWriter) -> None:
+def test_invalid_request_starts_nothing(writer: BatchWriter) -> None:
     with pytest.raises(PromptError):
         writer.write([PROMPTS[0], ""], 5)
     with pytest.raises(InputError, match="temperature"):
@@ -51,7 +49,7 @@ def test_nothing_is_begun_if_one_cannot_be_written(writer: BatchWriter) -> None:
     assert writer.write([], 5) == []
 
 
-def test_what_fails_is_raised(tiny: LoadedModel, writer: BatchWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_raised(tiny: LoadedModel, writer: BatchWriter, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(writer_module.TextSequence, "add", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -17,7 +17,7 @@ def tiny() -> LoadedModel:
     return tiny_model(n_layer=3, n_embd=12, n_head=4)
 
 
-def test_it_is_the_forward_pass(tiny: LoadedModel) -> None:
+def test_trace_equals_the_forward_pass(tiny: LoadedModel) -> None:
     ids = prompt_ids(10)
     trace = tiny.trace(ids)
     plain = tiny.gpt(torch.tensor([ids]), record=range(3))
@@ -46,14 +46,14 @@ def test_layers_and_heads_in_the_order_asked_for(
 
 @pytest.mark.parametrize(("name", "count"), [("layers", 3), ("heads", 4)])
 @pytest.mark.parametrize("chosen", [[], [0, 0], [-1], [9], [1.0], ["1"], [True], [None]])
-def test_bad_choices(name: str, count: int, chosen: list, tiny: LoadedModel) -> None:
+def test_bad_layers_and_heads_are_refused(name: str, count: int, chosen: list, tiny: LoadedModel) -> None:
     with pytest.raises(ValueError, match=rf"{name} must .*found"):
         tiny.trace([1], **{name: chosen})
     with pytest.raises(ValueError, match=f"{name} must be an integer from 0 to {count - 1}, found {count}"):
         tiny.trace([1], **{name: [count]})
 
 
-def test_tokens(tiny: LoadedModel) -> None:
+def test_tokens_of_the_prompt(tiny: LoadedModel) -> None:
     trace = tiny.trace("Hi\n")
     assert [token.text for token in trace.tokens] == ["H", "i", "\n"]
     assert trace.tokens[0] == Token(tiny.tokenizer.encode("H")[0], "H")
@@ -61,7 +61,7 @@ def test_tokens(tiny: LoadedModel) -> None:
     assert [token.text for token in bpe.trace("a🙂").tokens] == ["a", "<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
 
 
-def test_head_mask(tiny: LoadedModel) -> None:
+def test_head_mask_scales_heads(tiny: LoadedModel) -> None:
     mask = torch.ones(3, 4)
     mask[1, 2] = 0
     ids = prompt_ids(8)
@@ -86,14 +86,14 @@ def test_head_mask(tiny: LoadedModel) -> None:
         ({}, "rows of numbers"),
     ],
 )
-def test_bad_head_masks(mask: object, message: str, tiny: LoadedModel) -> None:
+def test_bad_head_masks_are_refused(mask: object, message: str, tiny: LoadedModel) -> None:
     for call in (tiny.trace, tiny.generate):
         with pytest.raises(ValueError, match=message):
             call([1, 2], head_mask=mask)
 
 
 @pytest.mark.parametrize("call", ["trace", "generate"])
-def test_bad_prompts(call: str, tiny: LoadedModel) -> None:
+def test_bad_prompts_are_refused(call: str, tiny: LoadedModel) -> None:
     read = getattr(tiny, call)
     for empty in ("", [], ()):
         with pytest.raises(model.EmptyPrompt):
@@ -143,13 +143,13 @@ def pool_by_hand(attention: torch.Tensor, factor: int) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("n_tokens", "factor"), [(1, 1), (9, 1), (9, 2), (9, 3), (8, 4), (9, 4), (3, 8), (1, 5), (17, 16)]
 )
-def test_pool(n_tokens: int, factor: int) -> None:
+def test_pooling_keeps_the_largest_of_each_tile(n_tokens: int, factor: int) -> None:
     attention = torch.rand(2, 3, n_tokens, n_tokens, generator=torch.Generator().manual_seed(0))
     assert torch.equal(pool(attention, factor), pool_by_hand(attention, factor))
     assert torch.equal(pool(attention[0], factor), pool_by_hand(attention[0], factor))
 
 
-def test_encode_weights() -> None:
+def test_weights_are_encoded_as_bytes() -> None:
     """One byte: the error of the square root is at most half a step, so that of a weight w about sqrt(w) / 255."""
     weights = torch.linspace(0, 1, 10_001)
     coded = encode_weights(weights)

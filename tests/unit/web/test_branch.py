@@ -18,7 +18,7 @@ def sent(services: Services, **changes: Any) -> dict[str, Any]:
     return given | changes
 
 
-def test_what_an_event_may_ask_for(services: Services) -> None:
+def test_valid_events_are_parsed(services: Services) -> None:
     branch = parse_branch(services.served, sent(services), FIELDS)
     loaded = services.served.models["tiny"]
     texts = [token.text for token in loaded.tokens([5, 7])]
@@ -47,12 +47,12 @@ def test_what_an_event_may_ask_for(services: Services) -> None:
         ({"of": {}}, "of must be"),
     ],
 )
-def test_what_an_event_may_not_ask_for(services: Services, change: dict[str, Any], said: str) -> None:
+def test_invalid_events_are_refused(services: Services, change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         parse_branch(services.served, sent(services, **change), FIELDS)
 
 
-def test_an_event_without_data(services: Services) -> None:
+def test_event_without_data_is_refused(services: Services) -> None:
     for data in (None, [], "branch"):
         with pytest.raises(InputError, match="A branch must be an object"):
             parse_branch(services.served, data, FIELDS)

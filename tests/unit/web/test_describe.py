@@ -50,7 +50,7 @@ def test_a_card_that_cannot_be_used_says_nothing(tmp_path: Path, content: bytes)
     assert about(tmp_path / "nowhere") == ""
 
 
-def test_the_facts(services: Services) -> None:
+def test_facts_about_a_model(services: Services) -> None:
     assert facts(services.served.models["tiny"]).split(" · ")[1:] == [
         "3 layers × 4 heads", "context 64", "float32 on CPU"
     ]  # fmt: skip

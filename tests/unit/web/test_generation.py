@@ -64,7 +64,7 @@ async def follow(generation: Generation) -> list[tuple[int, Any]]:
     return found
 
 
-def test_a_text_to_its_end(bench: Bench) -> None:
+def test_events_of_a_whole_text(bench: Bench) -> None:
     bench.engine.gate.release(3)
     events = run_async(follow(bench.generate()))
     assert [event.token_id for _, event in events] == [step.token_id for step in bench.loaded.generate("ab", 3, seed=1)]
@@ -80,7 +80,7 @@ def test_texts_of_one_call_are_counted_as_one(loaded: LoadedModel) -> None:
     bench.engines.close()
 
 
-def test_leaving_before_the_end(bench: Bench) -> None:
+def test_leaving_cancels_the_texts(bench: Bench) -> None:
     async def leave() -> None:
         async with bench.generate() as generation:
             bench.engine.gate.release()
@@ -92,7 +92,7 @@ def test_leaving_before_the_end(bench: Bench) -> None:
     assert bench.counted == {"cancelled": 1} and not bench.engines.running
 
 
-def test_stopping(bench: Bench) -> None:
+def test_stopping_keeps_the_text(bench: Bench) -> None:
     async def stop() -> list[Any]:
         async with bench.generate(bench.request(30)) as generation:
             bench.engine.gate.release()
@@ -108,7 +108,7 @@ def test_stopping(bench: Bench) -> None:
     assert bench.counted == {"cancelled": 1}
 
 
-def test_a_deadline(bench: Bench) -> None:
+def test_deadline_is_reported(bench: Bench) -> None:
     async def run_late() -> list[Any]:
         async with bench.generate(bench.request(30)) as generation:
             bench.engine.gate.release()
@@ -123,7 +123,7 @@ def test_a_deadline(bench: Bench) -> None:
     assert last.reason == "deadline" and bench.counted == {"deadline": 1}
 
 
-def test_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_is_raised(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> None:
         raise MemoryError("no more")
 
@@ -134,7 +134,7 @@ def test_a_failure(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.counted == {"failed": 1} and not bench.engines.running
 
 
-def test_no_room(loaded: LoadedModel) -> None:
+def test_full_queue_raises_busy(loaded: LoadedModel) -> None:
     bench = Bench(loaded, max_batch=1, max_waiting=0)
 
     async def crowd() -> None:
@@ -166,7 +166,7 @@ def test_making_room_for_another_client_is_being_busy(bench: Bench) -> None:
     assert bench.counted == {"ok": 2, "busy": 1}
 
 
-def test_a_server_that_closes(bench: Bench) -> None:
+def test_closed_engine_raises_closed(bench: Bench) -> None:
     bench.engines.close()
     with pytest.raises(Closed):
         run_async(follow(bench.generate()))
@@ -194,7 +194,7 @@ def test_the_time_of_each_token_is_measured_once(bench: Bench) -> None:
     assert count("headscope_next_token_seconds_count", {"model": "tiny"}) == 2
 
 
-def test_what_came_before_a_failure_is_handed_out(bench: Bench) -> None:
+def test_events_before_a_failure_are_delivered(bench: Bench) -> None:
     async def follow_to_the_failure() -> list[int]:
         found: list[int] = []
         with pytest.raises(FloatingPointError):
@@ -208,7 +208,7 @@ def test_what_came_before_a_failure_is_handed_out(bench: Bench) -> None:
     assert run_async(follow_to_the_failure()) == [1, 2] and bench.counted == {"failed": 1}
 
 
-def test_what_a_faster_reader_was_made_from_is_tidied_up(loaded: LoadedModel) -> None:
+def test_memory_is_trimmed_after_a_faster_reader_was_made(loaded: LoadedModel) -> None:
     tidied = threading.Event()
     engines = Engines(Limits(), Metrics(), make_reader=lambda *_: None)
     engines.tidy_up = tidied.set

@@ -10,19 +10,19 @@ from web.page.link import BadLink, parse_link, parse_settings
 SERVED = served_under(tiny="a" * 64, other="b" * 64)
 
 
-def test_ids_survive() -> None:
+def test_ids_round_trip() -> None:
     few(ids_survive())
 
 
-def test_ids_that_nobody_wrote() -> None:
+def test_invalid_ids_are_refused() -> None:
     few(ids_that_nobody_wrote())
 
 
-def test_a_query_that_nobody_wrote() -> None:
+def test_invalid_queries_are_refused() -> None:
     few(a_query_that_nobody_wrote(SERVED))
 
 
-def test_a_good_query() -> None:
+def test_valid_query_is_parsed() -> None:
     link = parse_link(SERVED, GOOD_QUERY)
     assert link is not None and (link.loaded.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
     assert parse_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
@@ -56,7 +56,7 @@ def test_a_good_query() -> None:
         ({"prompt": "\u0661"}, "which part"),
     ],
 )
-def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
+def test_problems_are_named(changes: dict[str, str], said: str) -> None:
     with pytest.raises(BadLink) as error:
         parse_link(SERVED, GOOD_QUERY | changes)
     assert said in str(error.value)
@@ -72,6 +72,6 @@ def test_what_is_wrong_is_said(changes: dict[str, str], said: str) -> None:
         ({"top_p": "0"}, "top_p"),
     ],
 )
-def test_settings_that_cannot_be_used(changes: dict[str, str], said: str) -> None:
+def test_unusable_settings_are_named(changes: dict[str, str], said: str) -> None:
     settings, (notice,) = parse_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
     assert settings == {} and said in notice

@@ -54,7 +54,7 @@ def test_the_last_token_of_a_full_context_is_not_read() -> None:
     assert again.logprobs[-1] == pytest.approx(run.logprobs[-1], abs=1e-5)
 
 
-def test_many_runs_stay_within_the_bytes() -> None:
+def test_cached_runs_stay_within_the_byte_limit() -> None:
     loaded = tiny_model()
     size = written(Runs(), loaded, 10).nbytes
     runs = Runs(max_bytes=3 * size)
@@ -66,7 +66,7 @@ def test_many_runs_stay_within_the_bytes() -> None:
     assert kept[-3].id in runs.cache.entries and kept[-2].id not in runs.cache.entries
 
 
-def test_what_is_being_written_is_not_dropped() -> None:
+def test_runs_being_written_are_not_evicted() -> None:
     loaded = tiny_model()
     runs = Runs(max_bytes=1)
     busy = runs.new(loaded, [1, 2], 5)
@@ -75,7 +75,7 @@ def test_what_is_being_written_is_not_dropped() -> None:
     assert runs.get(busy.id) is busy
 
 
-def test_a_run_makes_way_once_it_is_written() -> None:
+def test_written_runs_can_be_evicted() -> None:
     runs = Runs(max_bytes=1)
     first, second = (runs.new(tiny_model(), [1, 2], 5) for _ in range(2))
     runs.end(first)
@@ -170,7 +170,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     assert len(read) == 1
 
 
-def test_reading_while_writing() -> None:
+def test_reading_a_run_while_it_is_written() -> None:
     """Every read returns a complete triangle, whenever it happens."""
     attention = torch.rand(2, 2, 300, 300).tril()
     recording = Recording(2, 2, 300)

@@ -19,7 +19,7 @@ from web.settings import parse, without_secrets
         ({"HEADSCOPE_HOST": "127.0.0.6", "GRADIO_SERVER_NAME": "127.0.0.5"}, "127.0.0.6"),
     ],
 )
-def test_default_host(environ: dict[str, str], host: str) -> None:
+def test_default_host_depends_on_the_environment(environ: dict[str, str], host: str) -> None:
     assert parse([], environ).host == host
     assert parse(["--host", "127.0.0.9"], environ).host == "127.0.0.9"
 
@@ -33,7 +33,7 @@ def test_default_host(environ: dict[str, str], host: str) -> None:
         (["--port", "8003"], {"HEADSCOPE_PORT": "8002"}, 8003),
     ],
 )
-def test_port(arguments: list[str], environ: dict[str, str], port: int) -> None:
+def test_port_from_flag_and_environment(arguments: list[str], environ: dict[str, str], port: int) -> None:
     assert parse(arguments, environ).port == port
 
 
@@ -65,11 +65,11 @@ def test_visitors_train_unless_the_hardware_is_shared(
         ([], {"SPACE_ID": "someone/space", "HEADSCOPE_TRUSTED_PROXIES": "0"}, 0),
     ],
 )
-def test_the_proxies_that_are_trusted(arguments: list[str], environ: dict[str, str], n_proxies: int) -> None:
+def test_trusted_proxies_default(arguments: list[str], environ: dict[str, str], n_proxies: int) -> None:
     assert parse(arguments, environ).trusted_proxies == n_proxies
 
 
-def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_key_is_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "key"
     path.write_text("open-sesame\n")
     assert parse(["--api-key-file", str(path)], {}).api_key == "open-sesame"
@@ -91,7 +91,7 @@ def test_a_key_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert "--api-key-file" in capsys.readouterr().err
 
 
-def test_origins() -> None:
+def test_origins_are_normalised() -> None:
     given = "https://Example.org/, http://127.0.0.1:3000,http://[::1]:8000"
     expected = ("https://example.org", "http://127.0.0.1:3000", "http://[::1]:8000")
     assert parse(["--allowed-origins", given], {}).allowed_origins == expected
@@ -103,7 +103,7 @@ def test_origins() -> None:
     )
 
 
-def test_logs() -> None:
+def test_log_flags() -> None:
     found = parse(["--access-log", "--log-level", "INFO"], {})
     assert found.access_log and found.log_level == "info"
     environ = {"HEADSCOPE_ACCESS_LOG": "1", "HEADSCOPE_LOG_LEVEL": "debug", "HEADSCOPE_LOG_FORMAT": "json"}

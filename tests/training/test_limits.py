@@ -38,7 +38,7 @@ def at_work(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
     visitor.post("/train/forget")
 
 
-def test_those_who_come_later_have_a_place_in_line(narrow: Server, at_work: Visitor) -> None:
+def test_waiting_trainings_report_their_place_in_the_queue(narrow: Server, at_work: Visitor) -> None:
     second, third = Visitor(narrow), Visitor(narrow)
     assert second.train(TEXT).status_code == 200
     assert second.watch_until("state")["place"] == 1
@@ -53,7 +53,7 @@ def test_those_who_come_later_have_a_place_in_line(narrow: Server, at_work: Visi
     third.post("/train/forget")
 
 
-def test_what_was_learned_before_a_stop_is_kept(at_work: Visitor) -> None:
+def test_stopped_training_keeps_its_model(at_work: Visitor) -> None:
     at_work.watch_until("step")
     assert at_work.post("/train/stop").status_code == 204
     *_, end, done = at_work.events()
@@ -61,7 +61,7 @@ def test_what_was_learned_before_a_stop_is_kept(at_work: Visitor) -> None:
     assert at_work.get("/look/landing", params={"model": done["name"]}).json()["pointer"]["model"] == done["name"]
 
 
-def test_the_process_has_a_low_priority_and_no_secrets(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_has_low_priority_and_no_secrets(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSCOPE_API_KEY", "secret")
     for server in quick_server(checkpoints):
         monkeypatch.setattr("web.training.process.NICENESS", 7)
@@ -75,7 +75,7 @@ def test_the_process_has_a_low_priority_and_no_secrets(checkpoints: Path, monkey
         assert child.has_ended()
 
 
-def test_a_training_ends_when_its_visitor_leaves(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_ends_when_its_visitor_leaves(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     visitor = Visitor(narrow)
     visitor.train(TEXT, size="large")
     visitor.watch_until("state", state="training")  # and closes the stream
@@ -86,7 +86,7 @@ def test_a_training_ends_when_its_visitor_leaves(narrow: Server, monkeypatch: py
     assert visitor.get("/train/state").json()["mine"] is None
 
 
-def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trained_model_expires(narrow: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     visitor = Visitor(narrow)
     name = visitor.train(TEXT).json()["name"]
     visitor.watch_until("state", state="done")
@@ -114,7 +114,7 @@ def test_a_model_is_forgotten_after_its_time(narrow: Server, monkeypatch: pytest
         (b"ab" * 600, "huge", 400, "There is no size 'huge'. Available: small, large"),
     ],
 )
-def test_what_cannot_be_trained_on_is_refused(narrow: Server, text: bytes, size: str, status: int, words: str) -> None:
+def test_unusable_training_texts_are_refused(narrow: Server, text: bytes, size: str, status: int, words: str) -> None:
     visitor = Visitor(narrow)
     answer = visitor.post(f"{UPLOAD}{size}", content=text)
     assert answer.status_code == status
@@ -122,7 +122,7 @@ def test_what_cannot_be_trained_on_is_refused(narrow: Server, text: bytes, size:
     assert not visitor.cookies and visitor.get("/train/state").json()["mine"] is None
 
 
-def test_a_text_as_long_as_allowed_is_taken_and_other_bodies_keep_their_limit(narrow: Server) -> None:
+def test_only_training_texts_may_exceed_the_body_limit(narrow: Server) -> None:
     visitor = Visitor(narrow)
     assert visitor.train("ab" * (MAX_TEXT_BYTES // 2)).status_code == 200
     visitor.post("/train/forget")
@@ -130,7 +130,7 @@ def test_a_text_as_long_as_allowed_is_taken_and_other_bodies_keep_their_limit(na
     assert visitor.post("/train/written", content=b"x" * 1_001).status_code == 413
 
 
-def test_more_weights_than_allowed_are_refused_and_no_size_beyond_is_offered(checkpoints: Path) -> None:
+def test_sizes_beyond_the_weight_limit_are_neither_offered_nor_accepted(checkpoints: Path) -> None:
     from helpers.training.visitors import QUICK
     from web.settings import Limits
 
@@ -145,7 +145,7 @@ def test_more_weights_than_allowed_are_refused_and_no_size_beyond_is_offered(che
         visitor.post("/train/forget")
 
 
-def test_without_training_there_are_no_routes(checkpoints: Path) -> None:
+def test_no_train_removes_the_routes(checkpoints: Path) -> None:
     for server in quick_server(checkpoints, train=False):
         visitor = Visitor(server)
         assert visitor.get("/train/state").status_code == 404
@@ -153,7 +153,7 @@ def test_without_training_there_are_no_routes(checkpoints: Path) -> None:
         assert "/train" not in visitor.get("/gradio_api/info").json()["named_endpoints"]
 
 
-def test_a_process_that_dies_is_a_failed_training_and_the_next_one_begins(narrow: Server, at_work: Visitor) -> None:
+def test_crashed_process_fails_its_training_only(narrow: Server, at_work: Visitor) -> None:
     (child,) = children()
     child.kill()
     failed = at_work.watch_until("state", state="failed")
