@@ -115,19 +115,21 @@ def strongest_head(scores: list[list[float]]) -> tuple[int, int, float]:
 def model_card(report: Report, name: str) -> str:
     """The text of ``README.md`` for the model ``name``."""
     settings = report["settings"]
+    arch = settings.get("arch", "gpt2")  # reports of earlier versions do not say
+    family, kind = ("Llama", " of Llama's architecture") if arch == "llama" else ("GPT-2", "")
     metadata = {
         "license": settings["license"] or "unknown",
         "language": settings["language"],
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
-        "tags": ["headscope", "gpt2"],
+        "tags": ["headscope", arch],
     }
     if settings["dataset"]:
         metadata["datasets"] = settings["dataset"].split(",")
     front_matter = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in metadata.items())
     paragraphs = [
         f"# {settings['title'] or name}",
-        f"A GPT with {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')} of "
+        f"A GPT{kind} with {counted(report['n_parameters'], 'weight')}: {counted(settings['n_layer'], 'layer')} of "
         f"{counted(settings['n_head'], 'head')}, {settings['n_embd']}-dimensional embeddings, "
         f"a context of {counted(settings['context_length'], 'token')}, one token per "
         + ("character." if unit(report) == "character" else "piece of a byte-level BPE vocabulary."),
@@ -150,7 +152,8 @@ def model_card(report: Report, name: str) -> str:
         "## Limits",
         settings["limits"] or "Not described.",
         "## Use",
-        "This folder is a GPT-2 checkpoint: Headscope, `transformers` and other engines open it without conversion.",
+        f"This folder is a {family} checkpoint: Headscope, `transformers` and other engines open it without "
+        "conversion.",
     ]
     return f"---\n{front_matter}---\n\n" + "\n\n".join(paragraphs) + "\n"
 

@@ -15,25 +15,30 @@ from .settings import TrainSettings
 class BlockMuon(Muon):
     """Muon (Jordan et al. 2024) for the matrices inside the blocks.
 
-    The fused projection contains three matrices, for queries, keys and values. Each is orthogonalised separately;
-    otherwise the one with the largest gradient would dominate the update of the other two.
+    The fused projection contains three matrices, for queries, keys and values, and the first layer of a gated MLP
+    two. Each is orthogonalised separately; otherwise the one with the largest gradient would dominate the update of
+    the others.
     """
 
     def __init__(self, gpt: GPT, lr: float, weight_decay: float) -> None:
-        fused = [cast(Block, block).attn.c_attn.weight for block in gpt.h]
-        self.sizes = gpt.config.qkv_dims
+        config, blocks = gpt.config, cast(Sequence[Block], gpt.h)
+        fused: list[tuple[Tensor, Sequence[int]]] = [(block.attn.c_attn.weight, config.qkv_dims) for block in blocks]
+        if config.gated_mlp:
+            fused += [(block.mlp.c_fc.weight, (config.inner_dim, config.inner_dim)) for block in blocks]
         # Separate parameters that share memory with the fused ones.
-        self.fused = [(weight, [nn.Parameter(part) for part in weight.detach().split(self.sizes)]) for weight in fused]
-        whole = [p for p in gpt.h.parameters() if p.dim() == 2 and not any(p is weight for weight in fused)]
-        parts = [part for _, parts in self.fused for part in parts]
+        self.fused = [
+            (weight, sizes, [nn.Parameter(part) for part in weight.detach().split(sizes)]) for weight, sizes in fused
+        ]
+        whole = [p for p in gpt.h.parameters() if p.dim() == 2 and not any(p is weight for weight, _ in fused)]
+        parts = [part for _, _, parts in self.fused for part in parts]
         super().__init__([*whole, *parts], lr=lr, weight_decay=weight_decay)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """One step of Muon. Small matrices of one size are orthogonalised together, which is three times as fast."""
         assert closure is None
-        for weight, parts in self.fused:
-            gradients = [None] * 3 if weight.grad is None else weight.grad.split(self.sizes)
+        for weight, sizes, parts in self.fused:
+            gradients = [None] * len(parts) if weight.grad is None else weight.grad.split(sizes)
             for part, gradient in zip(parts, gradients, strict=True):
                 part.grad = gradient
         (group,) = self.param_groups
@@ -54,7 +59,7 @@ class BlockMuon(Muon):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         super().zero_grad(set_to_none)
-        for weight, _ in self.fused:
+        for weight, _, _ in self.fused:
             weight.grad = None
 
 

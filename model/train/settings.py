@@ -1,11 +1,12 @@
 """The settings of a training run: a dataclass with one command-line flag per field."""
 
 import argparse
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
-from ..config import GPTConfig, check_int, is_number
+from ..config import GPTConfig, RotaryConfig, check_int, is_number
 
+ARCHITECTURES = ("gpt2", "llama")
 Value = TypeVar("Value", int, float, str)
 
 
@@ -22,6 +23,7 @@ class TrainSettings:
     validation: str = setting("", "text file to validate on (default: the last tenth of the data, held out)")
     tokenizer: str = setting("char", "char: one token per character; bpe: byte-level BPE, learned from the data")
     vocab_size: int = setting(4096, "number of tokens in the BPE vocabulary")
+    arch: str = setting("gpt2", "gpt2, or llama: rotary positions, RMSNorm, a gated MLP, and no biases")
     n_layer: int = setting(6, "number of layers")
     n_head: int = setting(8, "number of heads in each layer")
     n_embd: int = setting(256, "width of the residual stream")
@@ -57,6 +59,8 @@ class TrainSettings:
     dataset: str = setting("", "for the model card: Hugging Face ids of the data, separated by commas")
 
     def __post_init__(self) -> None:
+        if self.arch not in ARCHITECTURES:
+            raise ValueError(f"arch must be 'gpt2' or 'llama', found {self.arch!r}")
         if self.tokenizer not in ("char", "bpe"):
             raise ValueError(f"tokenizer must be 'char' or 'bpe', found {self.tokenizer!r}")
         if self.autocast not in ("auto", "bfloat16", "float32"):
@@ -78,8 +82,11 @@ class TrainSettings:
                 raise ValueError(f"{name} must be at least 0 and below 1, found {getattr(self, name)!r}")
 
     def config(self, vocab_size: int) -> GPTConfig:
-        """The config of the model to train, with a vocabulary of ``vocab_size`` tokens."""
-        return GPTConfig(
+        """The config of the model to train, with a vocabulary of ``vocab_size`` tokens.
+
+        A gated MLP has three matrices for two, so Llama's are two thirds as wide: both have as many weights.
+        """
+        gpt2 = GPTConfig(
             n_layer=self.n_layer,
             n_head=self.n_head,
             n_embd=self.n_embd,
@@ -88,6 +95,19 @@ class TrainSettings:
             embd_pdrop=self.embd_dropout,
             attn_pdrop=self.attn_dropout,
             resid_pdrop=self.dropout,
+        )
+        if self.arch == "gpt2":
+            return gpt2
+        return replace(
+            gpt2,
+            n_inner=max(8, gpt2.inner_dim * 2 // 3 // 8 * 8),
+            rotary=RotaryConfig(n_dim=gpt2.head_dim),
+            norm="RMSNorm",
+            activation_function="silu",
+            gated_mlp=True,
+            qkv_bias=False,
+            attn_proj_bias=False,
+            mlp_bias=False,
         )
 
     def snapshot_steps(self) -> set[int]:

@@ -112,6 +112,7 @@ def test_trained_model_expires(narrow: Server, monkeypatch: pytest.MonkeyPatch) 
         (b"ab" * (MAX_TEXT_BYTES // 2 + 1), "small", 413, "more than 4,000 bytes"),
         (b"\xff" * 2_000, "small", 400, "not a text in UTF-8: byte 0"),
         (b"ab" * 600, "huge", 400, "There is no size 'huge'. Available: small, large"),
+        (b"ab" * 600, "small&arch=mamba", 400, "There is no architecture 'mamba'. Available: gpt2, llama"),
     ],
 )
 def test_unusable_training_texts_are_refused(narrow: Server, text: bytes, size: str, status: int, words: str) -> None:

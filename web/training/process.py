@@ -37,6 +37,7 @@ def command(
     """The command line of the process that writes a checkpoint to ``out``."""
     flags: dict[str, object] = {
         "out": out,
+        "arch": request.arch,
         "seed": secrets.randbits(31),  # so that models differ from their first step on
         "data": text,
         "megabytes": limits.max_training_megabytes,

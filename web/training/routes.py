@@ -28,6 +28,7 @@ from .training_request import (
     TRAINING_CHARACTERS,
     TrainingRequest,
     describe_sizes,
+    parse_arch,
     parse_size,
     request_with_text,
     request_with_writer,
@@ -50,6 +51,7 @@ class WriterRequest(BaseModel):
     """A request to train on a text that a model writes first."""
 
     size: str
+    arch: str = "gpt2"
     model: str
 
 
@@ -99,16 +101,16 @@ def train_routes(trainings: Trainings) -> APIRouter:
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
     @router.post("/text")
-    async def post_text(request: Request, size: str) -> Response:
+    async def post_text(request: Request, size: str, arch: str = "gpt2") -> Response:
         """Train on the body, a text in UTF-8."""
         client = client_of(request)
         if uploads.total() >= MAX_UPLOADS or uploads[client] >= MAX_UPLOADS // 2:
             raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
         uploads[client] += 1
         try:
-            parse_size(limits, size)  # fail before the body is received
+            parse_size(limits, size), parse_arch(arch)  # fail before the body is received
             data = await receive(request)
-            wanted = await asyncio.to_thread(request_with_text, limits, size, data)
+            wanted = await asyncio.to_thread(request_with_text, limits, size, arch, data)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         except TimeoutError:
@@ -128,7 +130,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         """Let a model write a text, and train on that."""
         await served.wait()
         try:
-            wanted = request_with_writer(served, asked.size, asked.model)
+            wanted = request_with_writer(served, asked.size, asked.arch, asked.model)
         except InputError as error:
             raise HTTPException(400, str(error)) from None
         return start(request, wanted)
@@ -206,12 +208,15 @@ def archive(training: Training) -> str:
 def add_train_endpoint(trainings: Trainings) -> None:
     """Add ``/train`` to the Blocks that are being built."""
 
-    async def train(request: gr.Request, text: str = "", size: str = "small") -> AsyncIterator[dict[str, Any]]:
+    async def train(
+        request: gr.Request, text: str = "", size: str = "small", arch: str = "gpt2"
+    ) -> AsyncIterator[dict[str, Any]]:
         """Train a small GPT on a text, for some seconds, and report how it learns.
 
         Args:
             text: The text to learn from, at least 1,000 characters, no longer than a request to this server may be.
             size: "small", "medium" or "large", as far as this server offers them.
+            arch: "gpt2", or "llama" for rotary positions, RMSNorm and a gated MLP.
 
         Returns:
             The newest of what is known: "state", "step", "validation_loss" in nats per character, "sample", and in the
@@ -219,7 +224,7 @@ def add_train_endpoint(trainings: Trainings) -> None:
             "download", for a few minutes.
         """
         try:
-            wanted = request_with_text(trainings.limits, size, text.encode())
+            wanted = request_with_text(trainings.limits, size, arch, text.encode())
             visitor = new_visitor()
             training = trainings.start(visitor, wanted, client_of(request))
         except (InputError, UnicodeEncodeError, DiskFull) as error:

@@ -5,6 +5,7 @@ from typing import Any
 
 from model import GPTConfig, InputError
 from model.errors import counted, shorten
+from model.train.settings import ARCHITECTURES
 
 from ..serving.inputs import UnknownModel
 from ..serving.served_models import ServedModels
@@ -19,7 +20,7 @@ TYPICAL_ALPHABET = 65  # different characters in an English text, to estimate th
 
 @dataclass(frozen=True)
 class Size:
-    """The shape of a model, and its training time in seconds."""
+    """The shape of a model, and its training time in seconds. Its weights are at most those of GPT-2's architecture."""
 
     name: str
     n_layer: int
@@ -69,6 +70,7 @@ class TrainingRequest:
     """A size, and the text to learn from or the model that writes it first."""
 
     size: Size
+    arch: str = "gpt2"
     text: str | None = None
     writer: str | None = None
     n_characters: int = 0  # in the text, given or to be written
@@ -89,9 +91,17 @@ def parse_size(limits: Limits, name: object) -> Size:
     return sizes[name]
 
 
-def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequest:
+def parse_arch(name: object) -> str:
+    """The architecture of that name."""
+    if not isinstance(name, str) or name not in ARCHITECTURES:
+        message = f"There is no architecture {shorten(name)}. Available: {', '.join(ARCHITECTURES)}"
+        raise InputError("arch", message)
+    return name
+
+
+def request_with_text(limits: Limits, size: object, arch: object, data: bytes) -> TrainingRequest:
     """A request to train on a text in UTF-8."""
-    chosen = parse_size(limits, size)
+    chosen, arch = parse_size(limits, size), parse_arch(arch)
     if len(data) > limits.max_training_bytes:
         message = f"The text has {len(data):,} bytes; at most {limits.max_training_bytes:,} are accepted."
         raise InputError("text", message)
@@ -114,12 +124,12 @@ def request_with_text(limits: Limits, size: object, data: bytes) -> TrainingRequ
             f"weights; at most {limits.max_training_weights:,} are trained here. Choose a smaller size."
         )
         raise InputError("size", message)
-    return TrainingRequest(chosen, text=text, n_characters=len(text))
+    return TrainingRequest(chosen, arch, text=text, n_characters=len(text))
 
 
-def request_with_writer(served: ServedModels, size: object, writer: object) -> TrainingRequest:
+def request_with_writer(served: ServedModels, size: object, arch: object, writer: object) -> TrainingRequest:
     """A request to train on a text that a shared model writes first."""
-    chosen = parse_size(served.settings.limits, size)
+    chosen, arch = parse_size(served.settings.limits, size), parse_arch(arch)
     if not isinstance(writer, str) or writer not in served.shared:
         raise UnknownModel(f"There is no model {shorten(writer)}. Available: {', '.join(served.shared)}")
-    return TrainingRequest(chosen, writer=writer, n_characters=TRAINING_CHARACTERS)
+    return TrainingRequest(chosen, arch, writer=writer, n_characters=TRAINING_CHARACTERS)

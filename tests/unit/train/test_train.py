@@ -46,6 +46,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path, text: Path, k
     settings = TrainSettings(
         data=str(text),
         tokenizer=kind,
+        arch="llama" if kind == "bpe" else "gpt2",
         vocab_size=280,
         n_layer=2,
         n_head=2,
@@ -230,6 +231,45 @@ def test_queries_keys_and_values_are_orthogonalised_separately(n_kv_head: int) -
         optimizer.step()
         reference.step()
     assert torch.allclose(weight, torch.cat(alone), atol=0.01)
+
+
+def test_the_two_matrices_of_a_gated_mlp_are_orthogonalised_separately() -> None:
+    torch.manual_seed(0)
+    settings = TrainSettings(arch="llama", n_layer=1, n_head=4, n_embd=48, context_length=16)
+    gpt = GPT(settings.config(20))
+    weight = gpt.h[0].mlp.c_fc.weight
+    alone = [torch.nn.Parameter(part.clone()) for part in weight.detach().chunk(2)]
+    reference = torch.optim.Muon(alone, lr=0.1)
+    optimizer = BlockMuon(gpt, lr=0.1, weight_decay=0.1)
+    weight.grad = torch.randn_like(weight)
+    for part, gradient in zip(alone, weight.grad.chunk(2), strict=True):
+        part.grad = gradient.clone()
+    optimizer.step()
+    reference.step()
+    assert torch.allclose(weight, torch.cat(alone), atol=0.01)
+
+
+@pytest.mark.parametrize(("n_embd", "n_head"), [(16, 2), (64, 4), (96, 4), (144, 6), (768, 12)])
+def test_both_architectures_have_as_many_weights_in_each_layer(n_embd: int, n_head: int) -> None:
+    sizes = {"n_layer": 2, "n_head": n_head, "n_embd": n_embd, "context_length": 64}
+    in_blocks = [
+        sum(p.numel() for p in GPT(TrainSettings(arch=arch, **sizes).config(60)).h.parameters())
+        for arch in ("gpt2", "llama")
+    ]
+    assert 0.88 < in_blocks[1] / in_blocks[0] <= 1
+
+
+def test_a_trained_llama_opens_in_transformers(tmp_path: Path, text: Path) -> None:
+    from transformers import AutoModelForCausalLM
+
+    main([*train_flags(text, tmp_path / "out"), "--arch", "llama"])
+    loaded = model.load(tmp_path / "out", dtype="float32")
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "out", dtype=torch.float32)
+    assert theirs.config.model_type == "llama"
+    ids = torch.tensor([loaded.tokenizer.encode("the cat sat")])
+    with torch.no_grad():
+        assert torch.allclose(loaded.gpt(ids).logits, theirs(ids).logits, atol=1e-4)
+    assert "A GPT of Llama's architecture" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_attention_trains_in_float32_while_linear_layers_use_bfloat16(text: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from model.train.trainer import Trainer
     [
         (["--n-embd", "15"], "found n_embd 15 with n_head 2, expected an n_embd divisible by n_head"),
         (["--steps", "0"], "steps must be an integer from 1"),
+        (["--arch", "mamba"], "arch must be 'gpt2' or 'llama', found 'mamba'"),
         (["--muon-lr", "nan"], "muon_lr must be at least 0 and below 10, found nan"),
         (["--dropout", "1"], "resid_pdrop must be a number of at least 0 and below 1, found 1.0"),
         (["--tokenizer", "words"], "tokenizer must be 'char' or 'bpe', found 'words'"),

@@ -11,6 +11,9 @@ import { cost, duration, megabytes, thousands, weights } from "./words.mjs";
 const SOURCES = { paste: "Paste a text", file: "Pick a file", model: "Let a model write it" };
 /** @typedef {keyof typeof SOURCES} Source */
 
+/** Architectures, by the names that the server gives them. */
+const ARCHITECTURES = { gpt2: "GPT-2", llama: "Llama: rotary positions, RMSNorm, gated MLP" };
+
 const MIN_CHARACTERS = 1_000; // the server's limit
 
 export class Setup {
@@ -69,6 +72,8 @@ export class Setup {
     this.note = make("p", { class: "hs-hint ht-note", role: "status" });
     this.warning = make("p", { class: "ht-warning", role: "status", hidden: true });
     this.sizes = make("div", { class: "ht-sizes", role: "radiogroup", "aria-label": "Size" });
+    const options = Object.entries(ARCHITECTURES).map(([value, name]) => make("option", { value }, name));
+    this.arch = make("select", { id: "ht-arch" }, ...options);
     this.button = make("button", { type: "button", class: "hs-small ht-primary" }, "Train");
     this.button.addEventListener("click", async () => {
       this.button.disabled = true;
@@ -121,6 +126,7 @@ export class Setup {
     const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
     source.append(...Object.values(this.fields), this.note, this.warning);
     const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
+    size.append(make("p", {}, make("label", { for: "ht-arch" }, "Built like "), this.arch));
     size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.queue));
     return [intro, source, size];
   }
@@ -227,9 +233,9 @@ export class Setup {
 
   /** Send what was chosen; the server answers once the training is in the queue. */
   async send() {
-    if (this.#source === "model")
-      return request("train/written", { body: { size: this.#size, model: this.writer.value } });
+    const chosen = { size: this.#size, arch: this.arch.value };
+    if (this.#source === "model") return request("train/written", { body: { ...chosen, model: this.writer.value } });
     const body = this.#source === "file" ? /** @type {File} */ (this.#file) : this.text.value;
-    return request(`train/text?size=${encodeURIComponent(this.#size)}`, { body });
+    return request(`train/text?${new URLSearchParams(chosen)}`, { body });
   }
 }
