@@ -9,7 +9,7 @@ import torch
 
 from bench.harness import ROOT, Row, arguments, character_checkpoint, in_turn, open_for_bench, report
 from model import LoadedModel
-from model.lens.knockout import knockout
+from model.lens.interventions.knockout import knockout
 from model.lens.text_pass import TextPass
 
 N_TOKENS = 256

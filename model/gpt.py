@@ -64,6 +64,10 @@ class Block(nn.Module):
         """The input of attention: the normalised residual stream ``(..., C)``."""
         return self.ln_1(x)
 
+    def neurons(self, x: Tensor) -> Tensor:
+        """The MLP's neurons ``(..., inner_dim)`` from the residual stream that it reads."""
+        return self.mlp.neurons(self.ln_2(x))
+
     def fold_norm(self, rows: Tensor, *, centred: bool = True) -> Tensor:
         """Convert ``rows`` ``(..., C)`` that act on attention's input into rows that act on the residual stream."""
         return self.ln_1.fold(rows, centred=centred)

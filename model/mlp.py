@@ -20,7 +20,15 @@ class MLP(nn.Module):
         self.c_proj = nn.Linear(config.inner_dim, config.n_embd, bias=config.mlp_bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.c_proj(self.activate(self.c_fc(x)))
+        return self.output(self.neurons(x))
+
+    def neurons(self, x: Tensor) -> Tensor:
+        """The neurons after the activation function, ``(B, T, inner_dim)``."""
+        return self.activate(self.c_fc(x))
+
+    def output(self, neurons: Tensor) -> Tensor:
+        """What the MLP adds to the residual stream: ``(..., inner_dim)`` to ``(..., C)``."""
+        return self.c_proj(neurons)
 
     def activate(self, hidden: Tensor) -> Tensor:
         """The input of the second layer ``(..., inner_dim)`` from the output of the first."""

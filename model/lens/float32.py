@@ -10,6 +10,8 @@ from ..gpt import GPT
 from .text_pass import TextPass
 
 
+@torch.inference_mode(False)  # gradients are taken through the copy
+@torch.no_grad()
 def in_float32(gpt: GPT) -> GPT:
     """A float32 GPT with the weights of ``gpt``: the same object if it is already in float32.
 

@@ -52,6 +52,8 @@ def key(name: str) -> str:
 
 
 def typescript(schema: dict[str, Any], defined: dict[str, Any]) -> str:
+    if not schema:
+        return "unknown"
     match schema:
         case {"$ref": str(name)}:
             target = defined[name]

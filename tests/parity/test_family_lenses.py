@@ -16,12 +16,13 @@ from helpers.oracles.families import ONE_OF_EACH, reference, write
 from model.lens.attribution import attribution
 from model.lens.composition import composition
 from model.lens.head_roles import copying_scores
-from model.lens.knockout import METHODS, knockout
+from model.lens.interventions.knockout import knockout
+from model.lens.interventions.patching import patching
+from model.lens.interventions.paths import cut_paths
+from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
 from model.lens.one_head import head_measures
-from model.lens.patching import patching
-from model.lens.paths import cut_paths
 from model.lens.text_pass import TextPass
 
 TOLERANCE = 1e-4
@@ -144,11 +145,15 @@ def test_knockout_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     plain, own = theirs.losses(text.ids), contexts(theirs, text.ids)
     for method in METHODS:
-        ours = knockout(text, method=method)
+        shape = (text.config.n_layer, len(text.ids) if method == "resample" else 1, text.config.n_head, -1)
+        random = torch.randn(shape[0] * shape[1] * shape[2], text.config.head_dim).view(shape)
+        reference = random if method in NEEDS_REFERENCE else None
+        ours = knockout(text, method=method, reference=reference)
         for layer in range(theirs.n_layer):
             for head in range(theirs.n_head):
                 span = theirs.span(head)
-                value = own[str(layer)][:, span].mean(0) * (method == "mean")
+                value = own[str(layer)][:, span].mean(0) * (method == "text_mean")
+                value = value if reference is None else reference[layer, :, head]
                 with hooked(theirs.output(layer), replacing(span, value), before=True):
                     changed = theirs.losses(text.ids)
                 assert max_difference(ours.token_delta[layer, head], changed - plain) <= TOLERANCE
@@ -256,7 +261,7 @@ def test_paths_equal_hooks_on_transformers(both: Both) -> None:
     """The attention of a head in layer 1 if its queries, or its keys, do not see one head of layer 0."""
     theirs, text = both
     layer, head, earlier = 1, 1, 2
-    ours = cut_paths(text, layer=layer, head=head).moved["direct"]
+    ours = cut_paths(text, layer=layer, head=head, method="text_mean").moved["direct"]
     x = inputs_of(theirs, {"x": theirs.layer(layer)}, text.ids)["x"]
     context = contexts(theirs, text.ids)["0"][:, theirs.span(earlier)]
     cut = x - (context - context.mean(0)) @ theirs.output(0).weight[:, theirs.span(earlier)].T

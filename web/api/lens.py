@@ -30,6 +30,7 @@ from .streaming import LEFT, Stream, unless_client_leaves
 
 JSON = "application/json"
 MAX_HEADS = 4096
+MAX_TEXTS = 256
 
 # ---- Bodies ----------------------------------------------------------------------------------------------------------
 
@@ -37,8 +38,14 @@ LayerAndHead = Annotated[list[int], Described(min_length=2, max_length=2)]
 HeadPairs = TypeAliasType(
     "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MAX_HEADS)]
 )
+Texts = TypeAliasType("Texts", Annotated[list[str], FailFast(), Described(min_length=1, max_length=MAX_TEXTS)])
 # The types of a body's fields that check more than the declared Python type.
-CHECKED: dict[Any, Any] = {list[int]: TokenIds, list[list[int]]: HeadPairs, list[list[float]]: HeadMask}
+CHECKED: dict[Any, Any] = {
+    list[int]: TokenIds,
+    list[list[int]]: HeadPairs,
+    list[list[float]]: HeadMask,
+    list[str]: Texts,
+}
 
 STREAM = Field("stream", "Send the progress, then the answer, as server-sent events.", bool, default=False)
 

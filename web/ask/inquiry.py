@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from model import InputError, LoadedModel
 from model.errors import Busy
 from model.gpt import GPT
 from model.lens.float32 import served_difference
+from model.lens.interventions.reference import mean_contexts
 from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
 
@@ -28,6 +29,7 @@ from .turns import Job, OutOfTime, Turns
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers
+MAX_MEANS = 16  # cached means over reference sets, each the size of one token's context vectors
 
 Answer = dict[str, object]  # JSON, with NumPy arrays in place of lists of numbers
 
@@ -96,6 +98,7 @@ class Ask:
         )
         self.answers: BoundedCache[Hashable, bytes] = BoundedCache(max_bytes=MAX_ANSWER_BYTES, size=len)
         self.differences: BoundedCache[Hashable, float] = BoundedCache(max_entries=MAX_DIFFERENCES)
+        self.means: BoundedCache[Hashable, Tensor] = BoundedCache(max_entries=MAX_MEANS)
 
     def gpt(self, loaded: LoadedModel) -> GPT:
         """``loaded`` in float32; if it is served in another precision, a copy is made on demand."""
@@ -119,6 +122,11 @@ class Ask:
     def served_difference(self, loaded: LoadedModel, text: TextPass) -> float:
         key = identity(loaded), tuple(text.ids), mask_bytes(text.head_mask)
         return self.differences.get_or_compute(key, lambda: served_difference(loaded.gpt, text))
+
+    def mean_contexts(self, loaded: LoadedModel, texts: Sequence[Sequence[int]], head_mask: Tensor | None) -> Tensor:
+        """The mean of every head over a reference set, as ``model.lens`` takes it."""
+        key = identity(loaded), mask_bytes(head_mask), tuple(map(tuple, texts))
+        return self.means.get_or_compute(key, lambda: mean_contexts(self.gpt(loaded), texts, head_mask))
 
     def start(
         self, key: Hashable, compute: Callable[[Progress], Answer], client: Hashable, route: str, max_seconds: float

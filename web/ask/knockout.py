@@ -1,27 +1,20 @@
 """Questions about a text read without some heads: one at a time, or several at once."""
 
-from typing import Literal
-
 from pydantic import Field as Described
 
 from model.errors import InvalidValue
-from model.lens.knockout import check_two_tokens, knockout, removal
+from model.lens.interventions.knockout import check_two_tokens, knockout, removal
 from model.lens.progress import Progress
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
-
-METHOD = Field(
-    "method",
-    "What a removed head's context vectors are replaced by: zeros (`zero`) or their mean over this text (`mean`).",
-    Literal["zero", "mean"],
-    default="zero",
-)
+from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
 
 class KnockoutAnswer(TextAnswer):
     method: str
+    reference: ReferenceSet | None
     loss: float = Described(description="Nats per predicted token.")
     delta: list[list[float]] = Described(description="`[layer][head]`: the loss without the head, minus `loss`.")
     token_loss: list[float] | None = Described(None, description="For each token from the second to the last, in nats.")
@@ -32,6 +25,7 @@ class KnockoutAnswer(TextAnswer):
 
 def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
     check_two_tokens(inquiry.ids)
+    check_reference(inquiry)
     config = inquiry.loaded.config
     n_numbers = config.n_layer * config.n_head * (len(inquiry.ids) - 1)
     if inquiry.values["per_token"] and n_numbers > limits.max_json_weights:
@@ -40,9 +34,9 @@ def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
-    method = inquiry.values["method"]
-    found = knockout(inquiry.text, method=method, progress=progress)
-    answer: Answer = {"method": method, "loss": found.loss, "delta": found.delta.numpy()}
+    method, (reference, said) = inquiry.values["method"], reference_of(inquiry)
+    found = knockout(inquiry.text, method=method, reference=reference, progress=progress)
+    answer: Answer = {"method": method, "reference": said, "loss": found.loss, "delta": found.delta.numpy()}
     if inquiry.values["per_token"]:
         answer |= {"token_loss": found.token_loss.numpy(), "token_delta": found.token_delta.numpy()}
     return answer
@@ -57,6 +51,7 @@ KNOCKOUT = Question(
         METHOD,
         Field("per_token", "Also return the change for every token.", bool, default=False),
         HEAD_MASK,
+        REFERENCE,
     ],
     "The loss of the text in nats per token, and for each layer and head how much the loss rises without it.",
     KnockoutAnswer,
@@ -67,6 +62,7 @@ KNOCKOUT = Question(
 
 class RemovalAnswer(TextAnswer):
     method: str
+    reference: ReferenceSet | None
     heads: list[list[int]]
     loss: float = Described(description="Nats per predicted token.")
     delta: float = Described(description="The loss without these heads, minus `loss`.")
@@ -74,12 +70,19 @@ class RemovalAnswer(TextAnswer):
     token_delta: list[float] = Described(description="The change for each token in `token_loss`.")
 
 
+def check_removal(inquiry: Inquiry, _limits: Limits) -> None:
+    check_two_tokens(inquiry.ids)
+    check_reference(inquiry)
+
+
 def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
     method, heads = inquiry.values["method"], inquiry.values["heads"]
-    found = removal(inquiry.text, heads, method=method)
+    reference, said = reference_of(inquiry)
+    found = removal(inquiry.text, heads, method=method, reference=reference)
     progress(1)
     return {
         "method": method,
+        "reference": said,
         "heads": heads,
         "loss": found.loss,
         "delta": found.delta,
@@ -97,9 +100,10 @@ REMOVAL = Question(
         MODEL,
         METHOD,
         HEAD_MASK,
+        REFERENCE,
     ],
     "The loss of the text in nats per token, how much it rises without these heads, and both for each token.",
     RemovalAnswer,
     answer_removal,
-    lambda inquiry, _limits: check_two_tokens(inquiry.ids),
+    check_removal,
 )

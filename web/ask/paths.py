@@ -1,21 +1,54 @@
 """The questions of how a head changes if it does not see the output of one earlier head."""
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic import Field as Described
+from torch import Tensor
 
 from model import InputError
 from model.lens.head_roles import LENGTH, MIN_CONTEXT_LENGTH, N_TEXTS, SEED, repeated_tokens
-from model.lens.paths import cut_paths, role_cuts
-from model.lens.progress import Progress
+from model.lens.interventions.patching import check_prompts
+from model.lens.interventions.paths import Route, cut_paths, patch_paths, role_cuts
+from model.lens.interventions.reference import contexts_of
+from model.lens.progress import Progress, part
 from model.lens.text_pass import TextPass
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
-from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, ModelAnswer, PerHead, Question, TextAnswer
+from .patching import ANSWER, DIRECTION, WRONG, prompts_of
+from .question import (
+    HEAD,
+    HEAD_MASK,
+    LAYER,
+    MODEL,
+    PROMPT,
+    Field,
+    ModelAnswer,
+    NamedToken,
+    PerHead,
+    Question,
+    TextAnswer,
+    TextField,
+)
+from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
 PerWay = dict[Literal["q", "k", "v"], PerHead]
+
+
+class PatchedPaths(BaseModel):
+    """The logit differences with a path patched, normalised: 0 is the corrupted prompt, 1 the clean one."""
+
+    corrupted_tokens: list[NamedToken]
+    answer: NamedToken
+    wrong: NamedToken
+    direction: str
+    clean: float = Described(description="The logit of the answer minus that of the wrong token, in the clean run.")
+    corrupted: float = Described(description="The same in the corrupted run.")
+    direct: PerWay
+    every: PerWay
 
 
 class PathsAnswer(TextAnswer):
@@ -23,26 +56,75 @@ class PathsAnswer(TextAnswer):
 
     layer: int
     head: int
+    method: str
+    reference: ReferenceSet | None
     direct: PerWay = Described(description="Only the direct path through the residual stream is cut.")
     every: PerWay = Described(description="All paths are cut, including those through the layers between.")
+    patched: PatchedPaths | None = Described(
+        description="If `corrupted` is given: the effect of each path on the answer, with the earlier head's output "
+        "taken from the other prompt."
+    )
+
+
+def check_paths(inquiry: Inquiry, _limits: Limits) -> None:
+    values = inquiry.values
+    if values["corrupted"] is None:
+        for name in ("answer", "wrong"):
+            if values[name] is not None:
+                raise InputError(name, f"{name} needs corrupted, the other prompt of path patching.")
+        check_reference(inquiry)
+        return
+    check_prompts(inquiry.ids, values["corrupted"])
+    if values["method"] != PATHS_METHOD.default or values["reference"] is not None:
+        raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
 
 
 def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
-    found = cut_paths(inquiry.text, **inquiry.values, progress=progress)
-    moved: Answer = {
-        route: {way: effect.tolist() for way, effect in ways.items()} for route, ways in found.moved.items()
-    }
-    return inquiry.values | moved
+    place: dict[str, Any] = {name: inquiry.values[name] for name in ("layer", "head")}
+    method, corrupted, patched = inquiry.values["method"], inquiry.values["corrupted"], None
+    if corrupted is None:
+        reference, said = reference_of(inquiry)
+    else:
+        method, reference = "resample", contexts_of(inquiry.text_of(corrupted))
+        said = {"name": "the corrupted prompt", "texts": 1, "tokens": len(corrupted)}
+        patched = answer_patched(inquiry, place, part(progress, 0, 0.5))
+        progress = part(progress, 0.5, 1)
+    found = cut_paths(inquiry.text, **place, method=method, reference=reference, progress=progress)
+    return place | {"method": method, "reference": said, "patched": patched} | as_lists(found.moved)
 
+
+def answer_patched(inquiry: Inquiry, place: dict[str, Any], progress: Progress) -> Answer:
+    prompts, given, said = prompts_of(inquiry)
+    found = patch_paths(prompts[0], prompts[1], **place, **given, progress=progress)
+    effects = {
+        route: {way: found.restored(each) for way, each in ways.items()} for route, ways in found.effects.items()
+    }
+    return said | {"clean": found.clean, "corrupted": found.corrupted} | as_lists(effects)
+
+
+def as_lists(by_route: Mapping[Route, Mapping[Any, Tensor]]) -> Answer:
+    return {route: {name: each.tolist() for name, each in found.items()} for route, found in by_route.items()}
+
+
+PATHS_METHOD = replace(METHOD, default="mean")
+CORRUPTED = TextField(
+    "corrupted",
+    "Another prompt with as many tokens, which leads to a different answer. The earlier head's output is then taken "
+    "from it, and the effect on the answer is measured.",
+    default=None,
+    ids="corrupted_tokens",
+)
 
 PATHS = Question(
     "paths",
     "How a head changes if it does not see the output of one earlier head.",
-    [PROMPT, MODEL, LAYER, HEAD, HEAD_MASK],
+    [PROMPT, MODEL, LAYER, HEAD, HEAD_MASK, PATHS_METHOD, REFERENCE, CORRUPTED, ANSWER, WRONG, DIRECTION],
     "For each earlier layer and head, how much of the attention moves when its path into the queries or the keys is "
-    "cut, and how much of the output changes when it is cut from the values.",
+    "cut, and how much of the output changes when it is cut from the values. With `corrupted`, also the effect of each "
+    "path on the answer (path patching).",
     PathsAnswer,
     answer_paths,
+    check_paths,
 )
 
 
@@ -82,10 +164,7 @@ def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
     length = min(LENGTH, loaded.config.context_length // 2)
     texts = [TextPass(inquiry.gpt, ids) for ids in repeated_tokens(loaded, N_TEXTS, length, SEED).tolist()]
     found = role_cuts(texts, **inquiry.values, progress=progress)
-    cut: Answer = {
-        route: {role: scores.tolist() for role, scores in roles.items()} for route, roles in found.cut.items()
-    }
-    return inquiry.values | {"plain": found.plain, "uniform": found.uniform} | cut
+    return inquiry.values | {"plain": found.plain, "uniform": found.uniform} | as_lists(found.cut)
 
 
 ROLE_PATHS = Question(

@@ -48,11 +48,18 @@ export interface NamedToken {
   text: string;
 }
 
+export interface ReferenceSet {
+  name: string;
+  texts: number;
+  tokens: number;
+}
+
 export interface KnockoutAnswer {
   model: string;
   precision: Precision;
   tokens: NamedToken[];
   method: string;
+  reference: ReferenceSet | null;
   loss: number;
   delta: number[][];
   token_loss?: number[] | null;
@@ -62,9 +69,10 @@ export interface KnockoutAnswer {
 export interface KnockoutBody {
   model?: string | null;
   prompt?: string | null;
-  method?: "zero" | "mean" | null;
+  method?: "zero" | "mean" | "text_mean" | "resample" | null;
   per_token?: boolean | null;
   head_mask?: number[][] | null;
+  reference?: string[] | null;
   tokens?: number[] | null;
 }
 
@@ -73,6 +81,7 @@ export interface RemovalAnswer {
   precision: Precision;
   tokens: NamedToken[];
   method: string;
+  reference: ReferenceSet | null;
   heads: number[][];
   loss: number;
   delta: number;
@@ -84,8 +93,9 @@ export interface RemovalBody {
   model?: string | null;
   heads: number[][];
   prompt?: string | null;
-  method?: "zero" | "mean" | null;
+  method?: "zero" | "mean" | "text_mean" | "resample" | null;
   head_mask?: number[][] | null;
+  reference?: string[] | null;
   tokens?: number[] | null;
 }
 
@@ -260,6 +270,15 @@ export interface Patched {
   joint: number | null;
 }
 
+export interface SitePatched {
+  name: string;
+  hook: string;
+  axes: string[];
+  exact: unknown[] | null;
+  attribution: unknown[] | null;
+  correlation: number | null;
+}
+
 export interface PatchAnswer {
   heads: number[][] | null;
   residual: number[][] | null;
@@ -273,6 +292,7 @@ export interface PatchAnswer {
   direction: string;
   clean: number;
   corrupted: number;
+  site: SitePatched | null;
   raw: Patched;
 }
 
@@ -286,6 +306,10 @@ export interface PatchBody {
   heads?: number[][] | null;
   grid?: boolean | null;
   head_mask?: number[][] | null;
+  site?: "resid_pre" | "hook_resid_pre" | "q" | "attn.hook_q" | "hook_q" | "k" | "attn.hook_k" | "hook_k" | "v" | "attn.hook_v" | "hook_v" | "pattern" | "attn.hook_pattern" | "hook_pattern" | "z" | "attn.hook_z" | "hook_z" | "attn_out" | "hook_attn_out" | "resid_mid" | "hook_resid_mid" | "mlp_post" | "mlp.hook_post" | "hook_post" | "mlp_out" | "hook_mlp_out" | "resid_post" | "hook_resid_post" | null;
+  positions?: "each" | "all" | null;
+  neurons?: number[][] | null;
+  method?: "exact" | "attribution" | "both" | null;
   tokens?: number[] | null;
   corrupted_tokens?: number[] | null;
 }
@@ -314,14 +338,28 @@ export interface CompositionBody {
   distance?: number | null;
 }
 
+export interface PatchedPaths {
+  corrupted_tokens: NamedToken[];
+  answer: NamedToken;
+  wrong: NamedToken;
+  direction: string;
+  clean: number;
+  corrupted: number;
+  direct: Record<"q" | "k" | "v", number[][]>;
+  every: Record<"q" | "k" | "v", number[][]>;
+}
+
 export interface PathsAnswer {
   model: string;
   precision: Precision;
   tokens: NamedToken[];
   layer: number;
   head: number;
+  method: string;
+  reference: ReferenceSet | null;
   direct: Record<"q" | "k" | "v", number[][]>;
   every: Record<"q" | "k" | "v", number[][]>;
+  patched: PatchedPaths | null;
 }
 
 export interface PathsBody {
@@ -330,7 +368,14 @@ export interface PathsBody {
   layer: number;
   head: number;
   head_mask?: number[][] | null;
+  method?: "zero" | "mean" | "text_mean" | "resample" | null;
+  reference?: string[] | null;
+  corrupted?: string | null;
+  answer?: string | number | null;
+  wrong?: string | number | null;
+  direction?: "denoise" | "noise" | null;
   tokens?: number[] | null;
+  corrupted_tokens?: number[] | null;
 }
 
 export interface CutRoleScores {

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from helpers.page import change_settings, choose_model, open_head, text, two_frames, write
 from helpers.server import Server
-from model.lens.knockout import Knockout, Method, knockout, removal
+from model.lens.interventions.knockout import Knockout, knockout, removal
+from model.lens.interventions.reference import Method, mean_contexts, shipped_passages
 from model.lens.text_pass import TextPass
 
 PROMPT = "What light through yonder window breaks?"
@@ -42,7 +43,9 @@ def ask_knockout(page: Any) -> Any:
 
 def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
     loaded = server.served.models["tiny"]
-    return knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(text(page).text_content())), method=method)
+    reference = mean_contexts(loaded.gpt, shipped_passages(loaded)) if method == "mean" else None
+    read = TextPass(loaded.gpt, loaded.tokenizer.encode(text(page).text_content()))
+    return knockout(read, method=method, reference=reference)
 
 
 def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
@@ -74,10 +77,11 @@ def close_to(found: dict[tuple[int, int], float], deltas: torch.Tensor) -> bool:
 def test_the_list_and_the_grid_say_what_the_model_loses(written: Any, server: Server) -> None:
     ask = ask_knockout(written)
     ask.get_by_role("button", name="Show all 12 heads").click()
-    for method in ("zero", "mean"):
-        if method == "mean":
+    buttons: dict[Method, str] = {"zero": "zeros", "mean": "reference mean", "text_mean": "mean of this text"}
+    for method, name in buttons.items():
+        if method != "zero":
             with written.expect_response(re.compile("knockout")):
-                ask.get_by_role("button", name="mean", exact=True).click()
+                ask.get_by_role("button", name=name, exact=True).click()
             expect(ask.get_by_text("replaced by their mean")).to_be_visible()
             expect(ask).to_have_attribute("aria-busy", "false")
         answer = expected(written, server, method)
@@ -208,7 +212,7 @@ def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     written.keyboard.press("a")
     expect(panel(written)).to_be_hidden()
     ask = ask_knockout(written)
-    ask.get_by_role("button", name="mean", exact=True).click()
+    ask.get_by_role("button", name="reference mean", exact=True).click()
     expect(ask.get_by_text("replaced by their mean")).to_be_visible()
     shown = in_grid(written)
     copied = written.evaluate("""() => new Promise((resolve) => {

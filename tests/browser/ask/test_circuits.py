@@ -10,9 +10,10 @@ from helpers.page import change_settings, open_head, readout, text, write
 from helpers.server import Server
 from model import LoadedModel
 from model.lens.composition import composition
+from model.lens.interventions.patching import patching
+from model.lens.interventions.paths import cut_paths
+from model.lens.interventions.reference import mean_contexts, shipped_passages
 from model.lens.passages import firing, mark_tokens
-from model.lens.patching import patching
-from model.lens.paths import cut_paths
 from model.lens.text_pass import TextPass
 
 PROMPT = "Tom ran to the dog."
@@ -148,7 +149,8 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel.get_by_role("button", name="direct path").click()
     expect(panel.get_by_text("change of the output when cut")).to_be_visible()
     read = TextPass(tiny.gpt, tiny.tokenizer.encode(text(written).text_content()))
-    moved = cut_paths(read, layer=2, head=3).moved["direct"]["v"]
+    reference = mean_contexts(tiny.gpt, shipped_passages(tiny))
+    moved = cut_paths(read, layer=2, head=3, reference=reference).moved["direct"]["v"]
     for place, shown in rows(panel).items():
         assert abs(number(shown.split()[0]) - 100 * float(moved[place])) < 0.051
     panel.get_by_role("button", name="effect on its role").click()

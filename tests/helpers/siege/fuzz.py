@@ -50,6 +50,9 @@ MODEL_CODES = {"model_not_found", "unknown_characters", "unknown_token", "contex
 MODEL_FIELDS = {
     "head_mask": r"the shape \(n_layer",
     "prompt": "at least two tokens",
+    "other": "Only the first tokens correspond|share no tokens",
+    "corrupted": "same number of tokens|Both prompts are the same|Both prompts give",
+    "reference": "as the prompt",
     **dict.fromkeys(("layers", "heads", "logit_bias", "stop_token_ids"), "from 0 to"),
 }
 

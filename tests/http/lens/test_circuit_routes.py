@@ -14,9 +14,11 @@ from model import LoadedModel
 from model.lens.composition import composition
 from model.lens.difference import attention_difference
 from model.lens.head_roles import N_TEXTS, repeated_tokens
+from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
+from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
+from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
+from model.lens.interventions.sites import SITES
 from model.lens.passages import PATTERNS, firing, mark_tokens, shared
-from model.lens.patching import DIRECTIONS, patching
-from model.lens.paths import cut_paths, role_cuts
 from model.lens.text_pass import TextPass
 from web.ask.question import MAX_LONG_TEXT_BYTES
 
@@ -119,11 +121,80 @@ def test_composition_equals_the_library(server: Server, tiny: LoadedModel, centr
 
 def test_paths_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "paths", layer=2, head=1).json()
-    expected = cut_paths(text_of(tiny, CLEAN), layer=2, head=1).moved
+    reference = mean_contexts(tiny.gpt, shipped_passages(tiny))
+    expected = cut_paths(text_of(tiny, CLEAN), layer=2, head=1, reference=reference).moved
     assert all(same(found[route][way], effect) for route, ways in expected.items() for way, effect in ways.items())
+    assert found["method"] == "mean" and found["reference"]["name"] == REFERENCE_NAME and found["patched"] is None
     assert post(server, "paths", layer=0, head=1).json()["direct"]["k"] == []
     for wrong, field in (({"layer": 3, "head": 0}, "layer"), ({"layer": 0, "head": 4}, "head")):
         assert post(server, "paths", **wrong).json()["error"]["param"] == field
+
+
+def test_path_patching_equals_the_library(server: Server, tiny: LoadedModel) -> None:
+    ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
+    texts = text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)
+    for direction in DIRECTIONS:
+        found = post(server, "paths", layer=2, head=1, **PATCH, direction=direction).json()
+        expected = patch_paths(*texts, layer=2, head=1, answer=ids["a"], wrong=ids["b"], direction=direction)
+        for route, ways in expected.effects.items():
+            assert all(same(found["patched"][route][way], expected.restored(each)) for way, each in ways.items())
+        moved = cut_paths(texts[0], layer=2, head=1, method="resample", reference=contexts_of(texts[1])).moved
+        assert all(same(found[route][way], each) for route, ways in moved.items() for way, each in ways.items())
+        assert found["method"] == "resample" and found["patched"]["direction"] == direction
+    for body, param in (
+        ({"corrupted": "so he"}, "corrupted"),
+        ({"corrupted": None}, "answer"),
+        ({"method": "zero"}, "method"),
+        ({"wrong": "a"}, "wrong"),
+    ):
+        error = post(server, "paths", layer=2, head=1, **PATCH | body).json()["error"]
+        assert (error["param"], error["code"]) == (param, "invalid_value")
+
+
+@pytest.mark.parametrize("method", ["exact", "attribution", "both"])
+def test_patching_a_site_equals_the_library(server: Server, tiny: LoadedModel, method: str) -> None:
+    ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
+    texts, neurons = (text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)), [[0, 5], [2, 1]]
+    for site, positions, more in (
+        ("v", "all", {}),
+        ("hook_mlp_out", "each", {}),
+        ("mlp_post", "all", {"neurons": neurons}),
+    ):
+        found = post(server, "patch", **PATCH, site=site, positions=positions, method=method, **more).json()["site"]
+        expected = patch_site(
+            *texts,
+            answer=ids["a"],
+            wrong=ids["b"],
+            site=site,
+            each_position=positions == "each",
+            neurons=[(0, 5), (2, 1)] if more else None,
+            exact=method != "attribution",
+            estimate=method != "exact",
+        )
+        for name, numbers in (("exact", expected.exact), ("attribution", expected.estimate)):
+            if numbers is None:
+                assert found[name] is None
+            else:
+                assert max_difference(torch.tensor(found[name]), expected.restored(numbers)) < 1e-4
+        assert found["axes"] == list(expected.axes) and (found["correlation"] is None) == (method != "both")
+        assert found["name"] in SITES and found["hook"] == SITES[found["name"]].hook
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"site": "hook_nothing"}, "site"),
+        ({"positions": "all"}, "positions"),
+        ({"method": "both"}, "method"),
+        ({"neurons": [[0, 1]]}, "neurons"),
+        ({"site": "z", "neurons": [[0, 1]]}, "neurons"),
+        ({"site": "mlp_post"}, "neurons"),
+        ({"site": "mlp_post", "neurons": [[3, 0]]}, "neurons"),
+    ],
+)
+def test_bad_sites_are_refused(server: Server, body: dict[str, Any], param: str) -> None:
+    error = post(server, "patch", **PATCH | body).json()["error"]
+    assert error["param"] == param and error["code"] == "invalid_value"
 
 
 def test_role_paths_equal_the_library(server: Server, tiny: LoadedModel) -> None:

@@ -10,7 +10,8 @@ from gradio_client.exceptions import AppError
 
 from helpers.models import max_difference
 from helpers.server import Server
-from model.lens.knockout import knockout, removal
+from model.lens.interventions.knockout import knockout, removal
+from model.lens.interventions.reference import contexts_of, mean_contexts, shipped_passages
 from model.lens.text_pass import TextPass
 from web.settings import Limits
 
@@ -21,11 +22,31 @@ def post(server: Server, **body: Any) -> httpx.Response:
     return httpx.post(f"{server.url}/v1/lens/knockout", json={"model": "tiny", "prompt": PROMPT} | body, timeout=60)
 
 
-@pytest.mark.parametrize("method", ["zero", "mean"])
-def test_knockout_equals_the_library(server: Server, method: Any) -> None:
+OTHER = "as he was"
+
+
+@pytest.mark.parametrize(
+    ("method", "texts", "name"),
+    [
+        ("zero", None, None),
+        ("text_mean", None, None),
+        ("mean", None, "24 short English passages"),
+        ("mean", ["to be", OTHER], "the given texts"),
+        ("resample", [OTHER], "the given text"),
+    ],
+)
+def test_knockout_equals_the_library(server: Server, method: Any, texts: list[str] | None, name: str | None) -> None:
     loaded = server.served.models["tiny"]
-    expected = knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT)), method=method)
-    found = post(server, method=method, per_token=True).json()
+    ids = [loaded.tokenizer.encode(text) for text in texts] if texts else shipped_passages(loaded)
+    reference = mean_contexts(loaded.gpt, ids) if method == "mean" else None
+    if method == "resample":
+        reference = contexts_of(TextPass(loaded.gpt, ids[0]), len(PROMPT))
+    read = TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT))
+    expected = knockout(read, method=method, reference=reference)
+    given: dict[str, Any] = {"method": method} | ({"reference": texts} if texts else {})
+    found = post(server, **given, per_token=True).json()
+    said = {"name": name, "texts": len(ids), "tokens": sum(map(len, ids))}
+    assert found["reference"] == (said if name else None)
     assert found["loss"] == pytest.approx(expected.loss, abs=1e-6)
     assert max_difference(torch.tensor(found["delta"]), expected.delta) < 1e-6
     assert max_difference(torch.tensor(found["token_loss"]), expected.token_loss) < 1e-6
@@ -33,7 +54,7 @@ def test_knockout_equals_the_library(server: Server, method: Any) -> None:
     assert found["model"] == "tiny" and found["method"] == method
     assert [token["text"] for token in found["tokens"]] == list(PROMPT)
     assert found["precision"] == {"computed": "float32", "served": "float32"}
-    short = post(server, method=method).json()
+    short = post(server, **given).json()
     assert short == {name: value for name, value in found.items() if not name.startswith("token_")}
 
 
@@ -43,8 +64,8 @@ def test_heads_removed_together(server: Server) -> None:
 
     loaded = server.served.models["tiny"]
     text = TextPass(loaded.gpt, loaded.tokenizer.encode(PROMPT))
-    expected = removal(text, [(0, 1), (2, 3)], method="mean")
-    found = ask(heads=[[0, 1], [2, 3]], method="mean").json()
+    expected = removal(text, [(0, 1), (2, 3)], method="text_mean")
+    found = ask(heads=[[0, 1], [2, 3]], method="text_mean").json()
     assert found["loss"] == pytest.approx(expected.loss, abs=1e-6)
     assert found["delta"] == pytest.approx(expected.delta, abs=1e-6)
     assert max_difference(torch.tensor(found["token_delta"]), expected.token_delta) < 1e-6
@@ -81,6 +102,13 @@ def test_knockout_over_gradio(server: Server) -> None:
         ({"prompt": "a"}, "prompt", "invalid_value"),
         ({"method": "half"}, "method", "invalid_value"),
         ({"per_token": 1}, "per_token", "invalid_value"),
+        ({"reference": [OTHER]}, "reference", "invalid_value"),
+        ({"method": "text_mean", "reference": [OTHER]}, "reference", "invalid_value"),
+        ({"method": "mean", "reference": []}, "reference", "invalid_value"),
+        ({"method": "mean", "reference": ["é"]}, "reference", "unknown_characters"),
+        ({"method": "resample"}, "reference", "invalid_value"),
+        ({"method": "resample", "reference": ["short"]}, "reference", "invalid_value"),
+        ({"method": "resample", "reference": [OTHER, OTHER]}, "reference", "invalid_value"),
     ],
 )
 def test_bad_fields_are_refused_by_name(server: Server, body: dict[str, Any], param: str, code: str) -> None:

@@ -1,5 +1,7 @@
 """Cut paths compared with full passes with hooks, and the evidence that a head feeds an induction head."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,7 +12,8 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens import text_pass
 from model.lens.head_roles import repeated_tokens
-from model.lens.paths import cut_paths, role_cuts
+from model.lens.interventions.paths import cut_paths, role_cuts
+from model.lens.interventions.reference import Method
 from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(9)
@@ -36,16 +39,20 @@ def softmax_rows(query: Tensor, key: Tensor) -> Tensor:
 
 
 @torch.inference_mode()
-def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str) -> Tensor:
-    """The stream before the layer: by a forward hook that replaces a head by its mean, or by subtraction."""
+def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str, instead: Tensor | None) -> Tensor:
+    """The stream before the layer: by a forward hook that replaces a head by its mean, or by subtraction.
+
+    ``instead`` is what replaces its context vectors, by default their mean over this text.
+    """
     kept: list[Tensor] = []
     gpt, part = loaded.gpt, slice(6 * head, 6 * head + 6)
     contexts: list[Tensor] = []
 
     def replace(_module: object, inputs: tuple[Tensor]) -> tuple[Tensor]:
         context = inputs[0].clone()
-        contexts.append(context[0, :, part] - context[0, :, part].mean(0))
-        context[..., part] = context[..., part].mean(1, keepdim=True)
+        mean = context[0, :, part].mean(0) if instead is None else instead
+        contexts.append(context[0, :, part] - mean)
+        context[..., part] = mean
         return (context,) if route == "every" else inputs
 
     hooks = [
@@ -60,11 +67,16 @@ def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str) -> 
     return kept[0] - contexts[0] @ gpt.h[earlier].attn.c_proj.weight[:, part].T
 
 
+@pytest.mark.parametrize("method", ["text_mean", "mean"])
 @pytest.mark.parametrize("at_once", [4096, 3 * len(IDS)])
-def test_paths_equal_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_equal_whole_passes_with_hooks(
+    tiny: LoadedModel, at_once: int, method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(text_pass, "TOKENS_AT_ONCE", at_once)
     text, fractions = TextPass(tiny.gpt, IDS), list[float]()
-    found = cut_paths(text, layer=LAYER, head=HEAD, progress=fractions.append).moved
+    reference = torch.randn(3, 1, 4, 6, generator=torch.Generator().manual_seed(0)) if method == "mean" else None
+    options: Any = {"method": method, "reference": reference, "progress": fractions.append}
+    found = cut_paths(text, layer=LAYER, head=HEAD, **options).moved
     query, key, value = projections(tiny, text.stream[LAYER][0])
     plain = softmax_rows(query, key)
     output = tiny.gpt.h[LAYER].attn.c_proj.weight[:, 6 * HEAD : 6 * HEAD + 6]
@@ -72,7 +84,8 @@ def test_paths_equal_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, mo
         expected = {way: torch.zeros(LAYER, 4) for way in ways}
         for earlier in range(LAYER):
             for head in range(4):
-                cut = projections(tiny, stream_without(tiny, earlier, head, route))
+                instead = None if reference is None else reference[earlier, 0, head]
+                cut = projections(tiny, stream_without(tiny, earlier, head, route, instead))
                 for way, rows in (("q", softmax_rows(cut[0], key)), ("k", softmax_rows(query, cut[1]))):
                     expected[way][earlier, head] = (rows - plain)[1:].abs().sum(-1).mean() / 2  # type: ignore[index]
                 before, after = (plain @ values @ output.T for values in (value, cut[2]))
@@ -86,7 +99,7 @@ def test_paths_equal_whole_passes_with_hooks(tiny: LoadedModel, at_once: int, mo
 
 
 def test_first_layer_has_no_earlier_heads(tiny: LoadedModel) -> None:
-    found = cut_paths(TextPass(tiny.gpt, IDS), layer=0, head=0).moved
+    found = cut_paths(TextPass(tiny.gpt, IDS), layer=0, head=0, method="zero").moved
     assert all(effect.shape == (0, 4) for ways in found.values() for effect in ways.values())
 
 

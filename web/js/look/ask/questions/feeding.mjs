@@ -33,11 +33,12 @@ const HELP = {
     "other, which keeps their singular values. Arcs show squared scores more than " +
     `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
-    "The earlier head’s output is replaced by its mean over this text, but only for this head’s queries, keys or " +
-    "values. Every path: also through the layers in between; direct path: only through the residual stream.",
+    "The earlier head’s output is replaced by its mean over the reference set (24 short English passages that come " +
+    "with Headscope), but only for this head’s queries, keys or values. Every path: also through the layers in " +
+    "between; direct path: only through the residual stream.",
   role:
-    "The same cut on random tokens that are repeated once, where an induction head looks at what came after the " +
-    "same token. If the score falls without an earlier head, this head depends on it.",
+    "The same cut on random tokens that are repeated once, with the mean over these tokens. There an induction head " +
+    "looks at what came after the same token. If the score falls without an earlier head, this head depends on it.",
 };
 
 /** @type {Question} */

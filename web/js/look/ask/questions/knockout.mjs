@@ -14,10 +14,15 @@ import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs"
 
 /** @typedef {KnockoutAnswer & { token_loss: number[], token_delta: number[][][] }} PerTokenAnswer */
 
-const METHODS = { zero: "zeros", mean: "mean" };
+const METHODS = { zero: "zeros", mean: "reference mean", text_mean: "mean of this text" };
 const METHOD_HELP = {
   zero: "A removed head adds nothing: its context vectors are replaced by zeros.",
-  mean: "A removed head adds what it adds on average: its context vectors are replaced by their mean over this text.",
+  mean:
+    "A removed head adds what it adds on average: its context vectors are replaced by their mean over the reference " +
+    "set, 24 short English passages that come with Headscope.",
+  text_mean:
+    "A removed head adds what it adds on average in this text: its context vectors are replaced by their mean over " +
+    "all tokens of it, the later ones included, so a change may come from tokens that the model has not read yet.",
 };
 const ABOUT = { text: "whole text", token: "selected token" };
 const MAX_CHIPS = 5; // for which the open head matters most

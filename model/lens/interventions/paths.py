@@ -7,12 +7,14 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from ..errors import InvalidValue
-from ..gpt import Block
-from .composition import WAYS, Way
-from .head_roles import ROLES, Role
-from .progress import Progress, ignore, part
-from .text_pass import TextPass
+from ...errors import InvalidValue
+from ...gpt import Block
+from ..composition import WAYS, Way
+from ..head_roles import ROLES, Role
+from ..progress import Progress, ignore, part
+from ..text_pass import TextPass
+from .patching import Differences, Direction, patch_run
+from .reference import Method, check_method, contexts_of, replacement
 
 # From an earlier head to a later one: directly through the residual stream, or also through the layers between.
 Route = Literal["direct", "every"]
@@ -45,17 +47,26 @@ class RoleCuts:
 
 
 @torch.inference_mode()
-def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ignore) -> Cuts:
+def cut_paths(
+    text: TextPass,
+    *,
+    layer: int,
+    head: int,
+    method: Method = "mean",
+    reference: Tensor | None = None,
+    progress: Progress = ignore,
+) -> Cuts:
     """Cut the path from each earlier head into the queries, keys or values of one head, and measure the change there.
 
-    This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023) with the earlier head's mean over this text's
-    positions in place of its output in another text: only what varies from token to token is cut. The rest of the head,
-    such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the earlier head's own
-    output is removed from the residual stream that the head reads. On the "every" route, the layers between are
-    recomputed too, so that what an MLP made of the earlier head's output is also removed. Raises ``InputError`` if
-    there is no such head.
+    This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's context vectors are
+    replaced as in ``knockout``, with ``method`` and ``reference``, by default by their mean over a reference set. The
+    rest of the head, such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the
+    earlier head's own output changes in the residual stream that the head reads. On the "every" route, the layers
+    between are recomputed too, so that what an MLP made of the earlier head's output changes as well. Raises
+    ``InputError`` if there is no such head, or for a method or reference that does not fit.
     """
     check_head(text, layer, head)
+    check_method(text, method, reference)
     plain = parts_of(text, layer, head, text.stream[layer])
     weights = attention_weights(text, layer, plain["q"], plain["k"])
     W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
@@ -64,7 +75,7 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
     moved: dict[Route, dict[Way, Tensor]] = {}
     for index, route in enumerate(ROUTES):
         moved[route] = {way: torch.zeros(layer, text.config.n_head) for way in WAYS}
-        for earlier, heads, x in without_each(text, layer, route):
+        for earlier, heads, x in without_each(text, layer, route, method, reference):
             cut = parts_of(text, layer, head, x)
             pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
             for way, (query, key) in pairs.items():
@@ -76,6 +87,54 @@ def cut_paths(text: TextPass, *, layer: int, head: int, progress: Progress = ign
     return Cuts(moved)
 
 
+@dataclass(frozen=True)
+class PathPatching(Differences):
+    """``effects[route][way]`` ``(L, n_head)``: the logit difference with the path from each earlier head into a head of
+    layer ``L`` patched.
+    """
+
+    effects: dict[Route, dict[Way, Tensor]]
+
+
+@torch.inference_mode()
+def patch_paths(
+    clean: TextPass,
+    corrupted: TextPass,
+    *,
+    layer: int,
+    head: int,
+    answer: int,
+    wrong: int,
+    direction: Direction = "denoise",
+    progress: Progress = ignore,
+) -> PathPatching:
+    """Patch the path from each earlier head into the queries, keys or values of one head, and measure the answer.
+
+    Path patching between two prompts (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's output is taken
+    from the other prompt, but only where the later head's queries, keys or values are computed from it; everything
+    after the later head is recomputed. Routes are those of ``cut_paths``, the prompts and the measure those of
+    ``patching.patching``. Raises ``InputError`` as that does, and if there is no such head.
+    """
+    check_head(clean, layer, head)
+    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
+    into = run.into
+    own, context = parts_of(into, layer, head, into.stream[layer]), into.context(layer)
+    mask = into.mask_of(layer)
+    effects: dict[Route, dict[Way, Tensor]] = {}
+    for index, route in enumerate(ROUTES):
+        effects[route] = {way: torch.zeros(layer, into.config.n_head) for way in WAYS}
+        for earlier, heads, x in without_each(into, layer, route, "resample", contexts_of(run.source)):
+            patched = parts_of(into, layer, head, x)
+            for way in WAYS:
+                parts = own | {way: patched[way]}
+                found = attention_weights(into, layer, parts["q"], parts["k"]) @ parts["v"]  # (B, T, head_dim)
+                changed = context.repeat(len(heads), 1, 1, 1)
+                changed[:, :, head] = found if mask is None else found * mask[head]
+                effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
+            progress((index + (earlier + 1) / layer) / len(ROUTES))
+    return PathPatching(run.clean, run.corrupted, effects)
+
+
 @torch.inference_mode()
 def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", progress: Progress = ignore) -> RoleCuts:
     """Score a head's roles while the path from each earlier head into its queries or keys (``way``, "q" or "k") is cut.
@@ -84,7 +143,8 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     ``head_roles.repeated_tokens``. This proves a composition: an induction head finds the token after an earlier
     occurrence of its own because a previous-token head has written into that position which token came before it
     (Elhage et al. 2021, Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in
-    ``cut_paths``. Raises ``InputError`` for another ``way`` or a head that does not exist.
+    ``cut_paths``, with the mean of each head over all of ``texts``. Raises ``InputError`` for another ``way`` or a head
+    that does not exist.
     """
     if way not in ("q", "k"):
         raise InvalidValue("way", way, "'q' or 'k'")
@@ -95,15 +155,17 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
         attention = attention_weights(text, layer, query, key).cpu()
         return {role: attention[:, queries, queries - back(length)].mean(-1) for role, back in ROLES.items()}
 
+    for text in texts:
+        check_head(text, layer, head)
+    mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # they are equally long
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
     for n, text in enumerate(texts):
-        check_head(text, layer, head)
         own = parts_of(text, layer, head, text.stream[layer])
         for role, score in scores(text, own["q"], own["k"]).items():
             plain[role] += float(score) / len(texts)
         for route in ROUTES:
-            for earlier, heads, x in without_each(text, layer, route):
+            for earlier, heads, x in without_each(text, layer, route, "mean", mean):
                 parts = own | {way: parts_of(text, layer, head, x)[way]}
                 for role, score in scores(text, parts["q"], parts["k"]).items():
                     cut[route][role][earlier, heads] += score / len(texts)
@@ -118,16 +180,18 @@ def check_head(text: TextPass, layer: int, head: int) -> None:
             raise InvalidValue(name, value, f"an integer from 0 to {count - 1}")
 
 
-def without_each(text: TextPass, layer: int, route: Route) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """The residual stream before ``layer`` with each earlier head's output replaced by its mean over the positions.
+def without_each(
+    text: TextPass, layer: int, route: Route, method: Method, reference: Tensor | None
+) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """The residual stream before ``layer`` with each earlier head's context vectors replaced.
 
     Yields the earlier layer, some of its heads ``(B,)``, and the streams ``(B, T, C)``.
     """
     n_head = text.config.n_head
     for earlier in range(layer):
         block, context = text.block(earlier), text.context(earlier)  # (1, T, n_head, head_dim)
-        varying = context[0] - context[0].mean(0)
-        removed = varying.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
+        change = context[0] - replacement(text, earlier, method, reference)[0]
+        removed = change.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":

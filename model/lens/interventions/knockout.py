@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from ..errors import InvalidValue
-from .progress import Progress, ignore
-from .text_pass import TextPass, heads_by_layer
-
-Method = Literal["zero", "mean"]
-METHODS: tuple[Method, ...] = get_args(Method)
+from ...errors import InvalidValue
+from ..progress import Progress, ignore
+from ..text_pass import TextPass, heads_by_layer
+from .reference import Method, check_method, replacement
 
 
 @dataclass(frozen=True)
@@ -45,20 +42,22 @@ class Removal:
 
 
 @torch.inference_mode()
-def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method = "zero") -> Removal:
+def removal(
+    text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method = "zero", reference: Tensor | None = None
+) -> Removal:
     """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 
-    ``method`` is as in ``knockout``, and for one head the result is the same. The means are those of the unchanged
-    text. Raises ``InputError`` for an unknown method, for a text of a single token, and for a head that does not exist.
+    ``method`` and ``reference`` are as in ``knockout``, and for one head the result is the same. A mean over the text
+    is that of the unchanged text. Raises ``InputError`` as ``knockout`` does, and for a head that does not exist.
     """
-    check(text, method)
+    check(text, method, reference)
     removed = heads_by_layer(text.config, heads)
 
     def remove(layer: int, context: Tensor) -> Tensor:
         if layer not in removed:
             return context
         changed, columns = context.clone(), removed[layer]
-        changed[:, :, columns] = replacement_for(text.context(layer), method)[:, :, columns]
+        changed[:, :, columns] = replacement(text, layer, method, reference)[:, :, columns]
         return changed
 
     plain = text.losses(text.stream[-1])[0]
@@ -68,15 +67,17 @@ def removal(text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method 
 
 
 @torch.inference_mode()
-def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ignore) -> Knockout:
+def knockout(
+    text: TextPass, *, method: Method = "zero", reference: Tensor | None = None, progress: Progress = ignore
+) -> Knockout:
     """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
 
-    "zero" replaces a head's context vectors by zeros, as ``head_mask`` does; this also removes any constant part
-    that later layers rely on. "mean" replaces them with their mean over the positions of this text (Wang et al. 2023),
-    so that only what varies from token to token is removed. Each pass starts at the head's own layer, from the residual
-    stream of the plain pass. Raises ``InputError`` for an unknown method, and for a text of a single token.
+    ``method`` says what replaces a head's context vectors (see ``reference.Method``); for "mean" and "resample" it is
+    ``reference``, from ``mean_contexts`` or ``contexts_of``. Each pass starts at the head's own layer, from the
+    residual stream of the plain pass. Raises ``InputError`` for an unknown method, for a reference that does not fit,
+    and for a text of a single token.
     """
-    check(text, method)
+    check(text, method, reference)
     n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
     plain = text.losses(text.stream[-1])[0]
     token_delta = torch.empty(n_layer, n_head, T - 1)
@@ -84,10 +85,10 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     done = 0.0
     for layer in range(n_layer):
         context = text.context(layer)  # (1, T, n_head, head_dim)
-        replacement = replacement_for(context, method)
+        instead = replacement(text, layer, method, reference)
         for heads in torch.arange(n_head).split(text.batch_size):
             changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
-            changed[torch.arange(len(heads)), :, heads] = replacement[0].transpose(0, 1)[heads]
+            changed[torch.arange(len(heads)), :, heads] = instead[0].transpose(0, 1)[heads]
             losses = text.losses(text.run_with_context(layer, changed))
             token_delta[layer, heads] = (losses - plain).cpu()
             done += cost[layer] * len(heads) / n_head
@@ -95,9 +96,8 @@ def knockout(text: TextPass, *, method: Method = "zero", progress: Progress = ig
     return Knockout(float(plain.mean()), plain.cpu(), token_delta.mean(-1), token_delta)
 
 
-def check(text: TextPass, method: str) -> None:
-    if method not in METHODS:
-        raise InvalidValue("method", method, "'zero' or 'mean'")
+def check(text: TextPass, method: str, reference: Tensor | None) -> None:
+    check_method(text, method, reference)
     check_two_tokens(text.ids)
 
 
@@ -106,8 +106,3 @@ def check_two_tokens(ids: Sequence[int]) -> None:
     if len(ids) < 2:
         found = f"{len(ids)} token"
         raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
-
-
-def replacement_for(context: Tensor, method: Method) -> Tensor:
-    """What replaces the context vectors ``(1, T, n_head, head_dim)`` of the heads that are removed."""
-    return torch.zeros_like(context) if method == "zero" else context.mean(1, keepdim=True).expand_as(context)

@@ -1,0 +1,1 @@
+"""Interventions: activations of a text replaced, by zeros, by means, or by those of another text."""

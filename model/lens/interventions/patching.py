@@ -1,0 +1,332 @@
+"""Activation patching: which activations carry the difference between two prompts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+import torch
+from torch import Tensor
+
+from ...config import GPTConfig
+from ...errors import InputError, InvalidValue
+from ..progress import Progress, ignore, part
+from ..text_pass import TextPass, heads_by_layer
+from .sites import SITES, Site, activations, find_site, gradients, n_components, run_patched
+
+MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
+ALL = -1  # in place of a position
+
+# "denoise" puts activations of the clean prompt into a run of the corrupted one, to see which are sufficient to restore
+# its answer. "noise" puts activations of the corrupted prompt into a run of the clean one, to see which are necessary
+# (Heimersheim and Nanda 2024).
+Direction = Literal["denoise", "noise"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+Numbers = TypeVar("Numbers", float, Tensor)
+Measure = Callable[[Tensor], Tensor]  # from the final residual stream (B, T, C) to logit differences (B,)
+
+
+class PatchRun(NamedTuple):
+    """The run into which activations are put, the one from which they are taken, and what is measured."""
+
+    into: TextPass
+    source: TextPass
+    measure: Measure
+    clean: float
+    corrupted: float
+
+    @property
+    def plain(self) -> float:
+        """The logit difference of the run into which activations are put."""
+        return float(self.measure(self.into.stream[-1]))
+
+    @property
+    def first(self) -> int:
+        """The first position at which the prompts differ: a patch before it changes nothing."""
+        pairs = zip(self.into.ids, self.source.ids, strict=True)
+        return next(position for position, (one, other) in enumerate(pairs) if one != other)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Logit differences in nats: the logit of the answer minus that of the wrong token, after the last position.
+
+    ``clean`` and ``corrupted`` are those of the two unpatched prompts.
+    """
+
+    clean: float
+    corrupted: float
+
+    def restored(self, differences: Numbers) -> Numbers:
+        """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
+
+        When noise is removed, this is how much a patch restores; when it is added, how much a patch leaves.
+        """
+        return (differences - self.corrupted) / (self.clean - self.corrupted)
+
+
+@dataclass(frozen=True)
+class Patching(Differences):
+    """``heads`` ``(n_layer, n_head)`` are the differences with one head's context vectors, at all positions, taken from
+    the other prompt. ``residual`` ``(n_layer + 1, T)`` are those with the residual stream before a layer, at one
+    position, taken from the other prompt; the last row is the stream after all layers. Both are None unless requested.
+    ``joint`` is the difference with several heads taken from the other prompt at once, or None if none were requested.
+    """
+
+    heads: Tensor | None
+    residual: Tensor | None
+    joint: float | None = None
+
+
+@dataclass(frozen=True)
+class SitePatching(Differences):
+    """The differences with each activation of a site taken from the other prompt, measured and estimated.
+
+    Both tensors have the dimensions ``axes``; either is None unless requested.
+    """
+
+    axes: tuple[str, ...]
+    exact: Tensor | None
+    estimate: Tensor | None
+
+    @property
+    def correlation(self) -> float | None:
+        """Pearson's correlation of the exact and the estimated differences; None if it is undefined."""
+        if self.exact is None or self.estimate is None:
+            return None
+        a, b = (each.flatten().double() - each.double().mean() for each in (self.exact, self.estimate))
+        spread = float((a @ a) * (b @ b)) ** 0.5
+        return float(a @ b) / spread if spread else None
+
+
+@torch.inference_mode()
+def patching(
+    clean: TextPass,
+    corrupted: TextPass,
+    *,
+    answer: int,
+    wrong: int,
+    direction: Direction = "denoise",
+    together: Sequence[tuple[int, int]] = (),
+    grid: bool = True,
+    progress: Progress = ignore,
+) -> Patching:
+    """Replace activations of one prompt by those of the other, one at a time, and the heads ``together`` at once.
+
+    Activation patching as in Vig et al. 2020 and Meng et al. 2022 (causal tracing), measured by a logit difference as
+    in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Everything
+    after the patched activation is recomputed; everything before stays unchanged. Without ``grid``, only the heads
+    ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit difference,
+    if the two tokens are the same, or if a head does not exist.
+    """
+    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
+    joint = patch_together(run, together) if together else None
+    heads = residual = None
+    if grid:
+        n_layer, n_head, T = run.into.config.n_layer, run.into.config.n_head, len(run.into.ids)
+        share = n_head / (n_head + T - run.first)  # of the work
+        heads = patch_each(run, SITES["z"], each_position=False, progress=part(progress, 0, share))
+        before = patch_each(run, SITES["resid_pre"], progress=part(progress, share, 1))
+        residual = torch.cat([before, patch_each(run, SITES["resid_post"], layers=[n_layer - 1])])
+    progress(1)
+    return Patching(run.clean, run.corrupted, heads, residual, joint)
+
+
+@torch.inference_mode()
+def patch_site(
+    clean: TextPass,
+    corrupted: TextPass,
+    *,
+    answer: int,
+    wrong: int,
+    site: str,
+    direction: Direction = "denoise",
+    each_position: bool = True,
+    neurons: Sequence[tuple[int, int]] | None = None,
+    exact: bool = True,
+    estimate: bool = False,
+    progress: Progress = ignore,
+) -> SitePatching:
+    """Patch every activation of a site (see ``sites.SITES``) in every layer, one at a time, as in ``patching``.
+
+    ``exact`` runs the model again for each activation; ``estimate`` approximates all of them by attribution patching.
+    With ``each_position`` one position at a time is patched, otherwise all at once. One MLP neuron at a time is patched
+    exactly only where ``neurons`` names it, as ``(layer, neuron)``. Raises ``InputError``, also for an unknown site.
+    """
+    found = find_site(site)
+    check_neurons(clean.config, found, neurons, exact)
+    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
+    half = 0.5 if exact and estimate else 1.0
+    measured = guess = None
+    if exact:
+        measured = patch_each(
+            run, found, each_position=each_position, neurons=neurons, progress=part(progress, 0, half)
+        )
+    if estimate:
+        guess = attribution_patching(run, found, each_position=each_position, progress=part(progress, 1 - half, 1))
+        if neurons is not None:
+            guess = guess[tuple(torch.tensor(list(neurons)).T)]
+    component = () if found.component is None else (found.component,)
+    axes = ("neuron",) if neurons is not None else ("layer", *component)
+    progress(1)
+    return SitePatching(run.clean, run.corrupted, (*axes, "position") if each_position else axes, measured, guess)
+
+
+def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, int]] | None, exact: bool) -> None:
+    """Raise ``InputError`` unless ``neurons`` are given where they are needed, and exist."""
+    if site.component != "neuron":
+        if neurons is not None:
+            raise InputError("neurons", f"Neurons are patched at the site mlp_post only, found {site.name}.")
+        return
+    if neurons is None and exact:
+        message = "Name the neurons to patch exactly, each as [layer, neuron], or ask for the estimate alone."
+        raise InputError("neurons", message)
+    for layer, neuron in neurons or ():
+        if not (0 <= layer < config.n_layer and 0 <= neuron < config.inner_dim):
+            allowed = f"a layer below {config.n_layer} and a neuron below {config.inner_dim}"
+            raise InvalidValue("neurons", f"layer {layer}, neuron {neuron}", allowed)
+
+
+@torch.inference_mode()
+def patch_run(
+    clean: TextPass, corrupted: TextPass, *, answer: int, wrong: int, direction: Direction = "denoise"
+) -> PatchRun:
+    """Check the arguments of ``patching``, and prepare the two runs."""
+    check_prompts(clean.ids, corrupted.ids)
+    if direction not in DIRECTIONS:
+        raise InvalidValue("direction", direction, "'denoise' or 'noise'")
+    if answer == wrong:
+        raise InputError("wrong", "answer and wrong must be two different tokens.")
+    with torch.inference_mode(False):  # attribution patching takes a gradient through it
+        reading = clean.gpt.lm_head.weight[answer] - clean.gpt.lm_head.weight[wrong]
+
+    def measure(final: Tensor) -> Tensor:
+        return clean.gpt.head_input(final[:, -1]) @ reading
+
+    at_clean, at_corrupted = (float(measure(text.stream[-1])) for text in (clean, corrupted))
+    if not abs(at_clean - at_corrupted) > MIN_DIFFERENCE:
+        raise InputError(
+            "corrupted",
+            f"Both prompts give a logit difference of {at_clean:.4f}, so there is nothing to restore: they must "
+            "differ in how much they favour answer over wrong.",
+        )
+    into, source = (corrupted, clean) if direction == "denoise" else (clean, corrupted)
+    return PatchRun(into, source, measure, at_clean, at_corrupted)
+
+
+@torch.inference_mode()
+def patch_each(
+    run: PatchRun,
+    site: Site,
+    *,
+    each_position: bool = True,
+    layers: Sequence[int] | None = None,
+    neurons: Sequence[tuple[int, int]] | None = None,
+    progress: Progress = ignore,
+) -> Tensor:
+    """The logit difference with each activation of a site, one at a time, taken from the other prompt.
+
+    ``(len(layers), [n_head], [T])``: with ``each_position`` one position at a time, otherwise all at once. With
+    ``neurons``, each ``(layer, neuron)``, ``(len(neurons), [T])``.
+    """
+    config, T = run.into.config, len(run.into.ids)
+    layers = range(config.n_layer) if layers is None else layers
+    n = n_components(site, config)
+    places = [(layer, component) for layer in layers for component in range(n)] if neurons is None else list(neurons)
+    positions = list(range(run.first, T)) if each_position else [ALL]
+    units = torch.tensor([(*place, position) for place in places for position in positions])
+    found = effects(run, site, units, progress).view(len(places), len(positions))
+    if each_position:
+        found = torch.cat([torch.full((len(places), run.first), run.plain), found], 1)
+    shape = [len(places)] if neurons is not None else [len(layers)] if site.component is None else [len(layers), n]
+    return found.view(*shape, *([T] if each_position else []))
+
+
+def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Tensor:
+    """The logit differences ``(n,)`` of patching each of ``units`` ``(n, 3)``: layer, head or neuron, and position."""
+    into, n_layer = run.into, run.into.config.n_layer
+    result = torch.empty(len(units))
+    total, done = float((n_layer - units[:, 0]).sum()), 0.0
+    for layer in units[:, 0].unique().tolist():
+        other = activations(run.source, layer)[site.name]
+        for chosen in (units[:, 0] == layer).nonzero()[:, 0].split(into.batch_size):
+            edit = partial(patched, site, other, units[chosen, 1], units[chosen, 2])
+            result[chosen] = run.measure(run_patched(into, layer, site.name, edit)).cpu()
+            done += len(chosen) * (n_layer - layer)
+            progress(done / total)
+    return result
+
+
+def patched(site: Site, other: Tensor, components: Tensor, positions: Tensor, own: Tensor) -> Tensor:
+    """Copies of ``own`` ``(1, T, ...)``, ``(B, T, ...)``, each with one component of ``other`` at one position.
+
+    ``components`` and ``positions`` are ``(B,)``; the position ``ALL`` stands for all of them.
+    """
+    x = own.repeat(len(positions), *[1] * (own.dim() - 1))
+    rows = torch.arange(len(positions))
+    has_component = site.component is not None
+    if positions[0] == ALL:
+        if has_component:
+            x[rows, :, components] = other[0][:, components].transpose(0, 1)
+        else:
+            x[:] = other
+    elif has_component:
+        x[rows, positions, components] = other[0, positions, components]
+    else:
+        x[rows, positions] = other[0, positions]
+    return x
+
+
+def attribution_patching(
+    run: PatchRun, site: Site, *, each_position: bool = True, progress: Progress = ignore
+) -> Tensor:
+    """A linear approximation of ``patch_each``: gradient times difference (Nanda 2023, "attribution patching").
+
+    ``(n_layer, [n_head or neurons], [T])``. The gradient is that of the logit difference in the run into which
+    activations are put. Only one layer's graph is in memory at a time.
+    """
+    into, n_layer = run.into, run.into.config.n_layer
+    with torch.inference_mode(False), torch.enable_grad():
+        final = into.stream[-1].clone().requires_grad_()
+        (after,) = torch.autograd.grad(run.measure(final).sum(), [final])
+    found = []
+    for layer in reversed(range(n_layer)):
+        slopes = gradients(into, layer, after)
+        with torch.inference_mode():
+            change = activations(run.source, layer)[site.name] - activations(into, layer)[site.name]
+            product = (change * slopes[site.name])[0].cpu()  # (T, [n_head or neurons], ...)
+            if site.component != "neuron":  # each of which is a single number
+                product = product.sum(-1)
+            found.append(product.movedim(0, -1) if each_position else product.sum(0))
+        after = slopes["resid_pre"]
+        progress((n_layer - layer) / n_layer)
+    return run.plain + torch.stack(found[::-1])
+
+
+def patch_together(run: PatchRun, together: Sequence[tuple[int, int]]) -> float:
+    """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
+    into, source = run.into, run.source
+    chosen = heads_by_layer(into.config, together)
+
+    def patch(layer: int, context: Tensor) -> Tensor:
+        if layer not in chosen:
+            return context
+        changed = context.clone()
+        changed[:, :, chosen[layer]] = source.context(layer)[:, :, chosen[layer]]
+        return changed
+
+    first = min(chosen)
+    return float(run.measure(into.run_from(first, into.stream[first], patch)))
+
+
+def check_prompts(clean: Sequence[int], corrupted: Sequence[int]) -> None:
+    """Raise ``InputError`` unless the prompts differ and have the same number of tokens."""
+    if len(clean) != len(corrupted):
+        raise InputError(
+            "corrupted",
+            "Both prompts must have the same number of tokens, so that each position has a counterpart: "
+            f"prompt has {len(clean)}, corrupted has {len(corrupted)}.",
+        )
+    if list(clean) == list(corrupted):
+        raise InputError("corrupted", "Both prompts are the same, so there is nothing to restore.")

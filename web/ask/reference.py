@@ -1,0 +1,83 @@
+"""The fields and the answer about what replaces a head that is removed, shared by several questions."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+from torch import Tensor
+
+from model import InputError
+from model.errors import InvalidValue
+from model.lens.interventions.reference import NEEDS_REFERENCE, REFERENCE_NAME, Method, contexts_of, shipped_passages
+
+from ..serving.inputs import parse_ids
+from .inquiry import Answer, Inquiry
+from .question import Field, Subject
+
+METHOD = Field(
+    "method",
+    "What a removed head's context vectors are replaced by: zeros (`zero`), their mean over the reference set "
+    "(`mean`), their mean over this text, the later tokens included (`text_mean`), or those at the same positions of "
+    "another text (`resample`).",
+    Method,
+    default="zero",
+)
+
+
+@dataclass(frozen=True)
+class TextsField(Field):
+    """Texts that each fit into the context, read as lists of token ids."""
+
+    kind: Any = list[str]
+
+    def parse(self, given: Any, subject: Subject) -> list[list[int]] | None:
+        texts = given.get(self.name)
+        return (
+            None
+            if texts is None
+            else [parse_ids(subject.limits, subject.loaded, text, None, (self.name, self.name)) for text in texts]
+        )
+
+
+REFERENCE = TextsField(
+    "reference",
+    f"For `mean`, the texts of a reference set instead of the shipped one ({REFERENCE_NAME}). For `resample`, a single "
+    "text, of at least as many tokens.",
+    default=None,
+)
+
+
+class ReferenceSet(BaseModel):
+    """The texts from which the replacements are taken."""
+
+    name: str
+    texts: int
+    tokens: int
+
+
+def check_reference(inquiry: Inquiry) -> None:
+    """Raise ``InputError`` unless the reference fits the method and the text."""
+    method, reference = inquiry.values["method"], inquiry.values["reference"]
+    if method not in NEEDS_REFERENCE and reference is not None:
+        allowed = " or ".join(repr(each) for each in NEEDS_REFERENCE)
+        raise InputError("reference", f"A reference needs the method {allowed}, found {method!r}.")
+    if method == "resample":
+        if reference is None or len(reference) != 1:
+            raise InvalidValue("reference", f"{len(reference or ())} texts", "a single text, for the method 'resample'")
+        if len(reference[0]) < len(inquiry.ids):
+            found, least = f"{len(reference[0])} tokens", f"a text of at least {len(inquiry.ids)} tokens, as the prompt"
+            raise InvalidValue("reference", found, least)
+
+
+def reference_of(inquiry: Inquiry) -> tuple[Tensor | None, Answer | None]:
+    """The replacement for the method of an inquiry, as ``model.lens`` takes it, and what the answer says about it."""
+    method, given = inquiry.values["method"], inquiry.values["reference"]
+    if method == "resample":
+        contexts = contexts_of(inquiry.text_of(given[0]), len(inquiry.ids))
+        return contexts, {"name": "the given text", "texts": 1, "tokens": len(given[0])}
+    if method != "mean":
+        return None, None
+    texts = shipped_passages(inquiry.loaded) if given is None else given
+    name = REFERENCE_NAME if given is None else "the given texts"
+    said: Answer = {"name": name, "texts": len(texts), "tokens": sum(map(len, texts))}
+    return inquiry.ask.mean_contexts(inquiry.loaded, texts, inquiry.head_mask), said
