@@ -15,7 +15,8 @@ from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
-from .view.trace import Token, Trace
+from .view.read import Token
+from .view.trace import Trace
 
 __version__ = "0.2.0"
 

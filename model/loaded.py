@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from .config import GPTConfig, check_int
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
-from .sampling import SamplingSettings
+from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Tokenizer, token_text
-from .view.trace import Token, Trace, mean_hidden_state, read
+from .view.read import Token, mean_hidden_state, read
+from .view.trace import Reader, Trace, shortened
 
 log = logging.getLogger(__name__)
 
@@ -103,12 +104,13 @@ class LoadedModel:
         seed: int | None = None,
         head_mask: HeadMask | None = None,
         record: bool = False,
-    ) -> Iterator[Step]:
+    ) -> "WrittenText":
         """Continue ``prompt`` (text or token ids) and yield a ``Step`` for each token written.
 
         The arguments are checked by the call itself, before the first step: ``InputError`` names an invalid argument,
         and ``PromptError`` says what is wrong with the prompt. Without a ``seed``, each call writes a different text.
-        ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors; ``record`` keeps the attention weights.
+        ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors; ``record`` keeps the attention weights,
+        and a notebook draws a cell that ends in the call: the text with every head, and a replay of its writing.
         The text ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full;
         a prompt that fills the context is followed by one token.
         """
@@ -125,7 +127,7 @@ class LoadedModel:
         request = self.request(
             prompt, max_new_tokens, sampling=sampling, stop=stop, seed=seed, head_mask=head_mask, record=record
         )
-        return generate(self.gpt, self.begin(request))
+        return WrittenText(self, request)
 
     def request(
         self,
@@ -193,8 +195,11 @@ class LoadedModel:
         layers = self.read_choice("layers", layers, self.config.n_layer)
         heads = self.read_choice("heads", heads, self.config.n_head)
         chosen = None if list(heads) == list(range(self.config.n_head)) else heads
-        attention, logits = read(self.gpt, ids, head_mask=self.read_head_mask(head_mask), layers=layers, heads=chosen)
-        return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads))
+        mask = self.read_head_mask(head_mask)
+        attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
+        config = self.config
+        reader = Reader(self.name, self.sha256, self.tokenizer, config.n_layer, config.n_head, config.context_length)
+        return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), reader, len(ids), mask)
 
     def embed(self, prompt: Prompt) -> Tensor:
         """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""
@@ -268,3 +273,46 @@ class LoadedModel:
         if not chosen or len(set(chosen)) != len(chosen):
             raise InvalidValue(name, chosen, "at least one index, each named once")
         return chosen
+
+
+class WrittenText(Iterator[Step]):
+    """A text while it is written: an iterator over its steps, which can be drawn once it is complete."""
+
+    def __init__(self, loaded: LoadedModel, request: GenerationRequest) -> None:
+        self.loaded, self.request = loaded, request
+        self.ids = list(request.prompt)  # of the prompt and of what was written so far
+        self.steps = generate(loaded.gpt, loaded.begin(request))
+
+    def __next__(self) -> Step:
+        step = next(self.steps)
+        if step.token_id not in self.loaded.end_token_ids:
+            self.ids.append(step.token_id)
+        return step
+
+    def __repr__(self) -> str:
+        n_written = len(self.ids) - len(self.request.prompt)
+        return (
+            f"Text written by {self.loaded.name}, {counted(n_written, 'token')} so far\n"
+            f"{shortened(self.loaded.tokenizer.decode(self.ids))!r}\n"
+            "iterate over its steps; show() draws it in a notebook, to_html(path) in a file"
+        )
+
+    def trace(self) -> Trace:
+        """Write the text to its end, and trace all of it that the model can read."""
+        for _ in self:
+            pass
+        request, loaded = self.request, self.loaded
+        trace = loaded.trace(self.ids[: loaded.config.context_length], head_mask=request.head_mask)
+        settings = {name: getattr(request.sampling, name) or 0 for name in SAMPLING_OPTIONS}
+        return replace(trace, n_prompt=len(request.prompt), settings=settings | {"seed": request.seed})
+
+    def _repr_html_(self) -> str | None:
+        return self.trace()._repr_html_() if self.request.record else None
+
+    def show(self, *, exact: bool = False) -> None:
+        """Write the text to its end and draw it in the cell that is running, as ``Trace.show`` does."""
+        self.trace().show(exact=exact)
+
+    def to_html(self, path: str | Path, *, exact: bool = False) -> None:
+        """Write the text to its end and a file that draws it, as ``Trace.to_html`` does."""
+        self.trace().to_html(path, exact=exact)

@@ -13,7 +13,7 @@ from ..gpt import GPT, Block
 from ..loaded import LoadedModel
 from ..tokenizer import token_text
 from ..view.metrics import entropy_in_bits
-from ..view.trace import take_weights
+from ..view.read import take_weights
 from .progress import Progress, ignore
 
 Role = Literal["previous_token", "duplicate_token", "induction"]

@@ -31,6 +31,7 @@ export type PointerState =
   | "linked"
   | "snapshot"
   | "read"
+  | "saved"
   | "waiting"
   | "writing"
   | "done"
@@ -222,6 +223,40 @@ export interface TextActions {
   models(): ModelInfo[];
   /** Choose in the grid which heads to mute. */
   startMuting(): void;
+}
+
+/** A text in an HTML file (model/view/trace.py). Strings that hold numbers are compressed, in base64. */
+export interface SavedText {
+  pointer: SentPointer;
+  /** Whether the weights are float32, and not half precision. */
+  exact: boolean;
+  frame: string;
+  /** Of all heads, each as a lower triangle. */
+  weights: string;
+  vocab_size: number;
+  /** The texts of tokens by id. */
+  vocabulary: Record<string, string>;
+  /** All logits, with sliders for the next-token bars; else ids and log-probabilities of the likeliest tokens. */
+  logits?: string;
+  controls?: Control[];
+  likeliest?: string;
+  logprobs?: string;
+}
+
+/** What was on the page when a text was saved there. */
+export interface SavedView {
+  options: Options;
+  open: PictureId;
+  locked: Cell[];
+  step: number | null;
+  roles: Roles | null;
+  answered: Answered | null;
+}
+
+/** A question of Ask as it was sent, and its answer. */
+export interface Answered {
+  asked: import("./look/state/ask_server.mjs").AskRequest;
+  answer: unknown;
 }
 
 /** How a text is read again: by which model (or NAME@STEP), and with which heads scaled. */

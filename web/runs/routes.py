@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Annotated, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, FailFast, Field
+from pydantic import BaseModel, FailFast, Field, JsonValue
 
 from model import InputError, LoadedModel
 from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
@@ -27,6 +28,7 @@ from .run import Run
 from .store import Runs
 
 FOREVER = "private, max-age=31536000, immutable"  # private, because the server may require a key
+MAX_FILE_WEIGHTS = 40_000_000  # 160 MB as they are computed
 AGAIN = "again"  # replaces the run id: recompute the run from the text in the body
 
 
@@ -41,6 +43,12 @@ class LostRun(BaseModel):
     ids: TokenIds
     n_prompt: int = Field(ge=0)
     head_mask: HeadMask | None = None
+
+
+class SavedRun(LostRun):
+    """A text to save, with the settings that wrote it."""
+
+    settings: dict[str, JsonValue] = {}
 
 
 class Side(LostRun):
@@ -88,6 +96,7 @@ class RunRoutes:
         router.get("/vocabulary/{sha256}.json")(self.get_vocabulary)
         router.get("/{run_id}/rows")(self.get_rows)
         router.post("/differences")(self.post_differences)
+        router.post("/file")(self.post_file)
         router.post("/alignment")(self.post_alignment)
         router.post("/scaled/{position}")(self.post_scaled)
         router.get("/{run_id}/heads/{layer}/{head}")(self.get_head)
@@ -123,6 +132,10 @@ class RunRoutes:
         found = await self.computed(request, self.aligned, texts)
         content = orjson.dumps({"pieces": repeated(found.pieces), "divergence": found.divergence})
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+    async def post_file(self, request: Request, text: SavedRun) -> Response:
+        """The text as an HTML file (``model/view/html.py``), into which the page puts its view."""
+        return octets(await self.computed(request, self.file, text))
 
     async def post_scaled(self, request: Request, text: LostRun, position: int) -> Response:
         """The logits at one position of a text. The run is not kept, since many head masks are tried in a row."""
@@ -185,6 +198,20 @@ class RunRoutes:
             return self.runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
         except InputError as error:
             raise HTTPException(400, str(error)) from None
+
+    def file(self, text: SavedRun) -> bytes:
+        loaded = self.model_with_hash(text.sha256)
+        ids = text.ids[: loaded.config.context_length]
+        n_weights = loaded.config.n_layer * loaded.config.n_head * len(ids) ** 2
+        if n_weights > MAX_FILE_WEIGHTS:
+            message = f"The text has {n_weights:,} attention weights; at most {MAX_FILE_WEIGHTS:,} are saved as a file."
+            raise HTTPException(400, message)
+        try:
+            trace = loaded.trace(ids, head_mask=loaded.read_head_mask(text.head_mask))
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
+        settings = {name: value for name, value in text.settings.items() if isinstance(value, int | float)}
+        return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
     def differences(self, pair: Pair) -> list[list[float]]:
         a, b = (self.runs.get(side.run) or self.recompute(side) for side in (pair.a, pair.b))

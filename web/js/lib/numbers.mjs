@@ -19,6 +19,22 @@ export function exact(weight) {
   return weight >= 0.001 || weight === 0 ? weight.toFixed(4) : weight.toExponential(2);
 }
 
+let hasThreeDigits = false; // whether that is all that is known of attention weights
+
+/** Attention weights come from half precision. */
+export function limitDigits() {
+  hasThreeDigits = true;
+}
+
+/**
+ * An attention weight, with the digits that are known.
+ * @param {number} weight
+ * @param {(weight: number) => string} [write]
+ */
+export function weightText(weight, write = exact) {
+  return hasThreeDigits && weight >= 0.001 ? weight.toPrecision(3) : (hasThreeDigits ? exact : write)(weight);
+}
+
 /** A float32 exactly, in the fewest digits that read back as the same number. @param {number} weight */
 export function full(weight) {
   for (let digits = 1; digits < 9; digits++) {

@@ -1,7 +1,7 @@
 // How tokens, pictures and cells are named.
 
 import { headName } from "./heads.mjs";
-import { exact } from "./numbers.mjs";
+import { weightText } from "./numbers.mjs";
 
 /** @import { PictureId, Token } from "../types.js" */
 
@@ -47,7 +47,7 @@ export function pictureName([layer, column], { n_layer, n_head }) {
 export function sentence(tokens, query, key, weight) {
   /** @param {number} position */
   const name = (position) => `“${visible(tokens[position].text)}” at position ${position}`;
-  return `${name(query)} (query) looks at ${name(key)} (key): ${exact(weight)}`;
+  return `${name(query)} (query) looks at ${name(key)} (key): ${weightText(weight)}`;
 }
 
 /** "L0 H1", "L0 H1 and L2 H3", "L0 H1, L0 H2 and L2 H3". @param {string[]} names */

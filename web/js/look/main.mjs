@@ -9,7 +9,7 @@ import { Bar } from "./bar.mjs";
 import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
 import { skipLinks } from "./keyboard.mjs";
-import { PREPARED, usePrepared } from "./state/prepared.mjs";
+import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { TextWriter } from "./state/text_writer.mjs";
 import { OpenedHistory } from "./opened.mjs";
 import { View } from "./state/view.mjs";
@@ -182,7 +182,7 @@ class Page {
     this.#nOpening++;
     if (screen) {
       const { models, pointer } = screen;
-      usePrepared(screen);
+      usePrepared(fromFirstScreen(screen));
       const settings = { prompt: pointer.settings?.prompt };
       this.#land({ models, pointer, settings, second: null, training: false }, search);
     }

@@ -20,6 +20,28 @@ import { Store } from "./state/store.mjs";
 /** @import { Settings } from "./settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
 
+/**
+ * What its buttons do.
+ * @typedef {Omit<TextActions, "another"> & {
+ *   another: () => void;
+ *   remember: (finding: string) => void;
+ * }} WorkspaceActions
+ */
+
+/** @type {WorkspaceActions} */
+const NO_ACTIONS = {
+  branch() {},
+  halt() {},
+  another() {},
+  readAgain() {},
+  readText: () => Promise.resolve(""),
+  writeScaled: () => Promise.resolve(false),
+  scaleHeads() {},
+  models: () => [],
+  startMuting() {},
+  remember() {},
+};
+
 export class Workspace {
   #messages = "";
   #wasBehind = false;
@@ -27,10 +49,10 @@ export class Workspace {
   /**
    * @param {View} view
    * @param {Control[]} controls
-   * @param {Settings} settings
-   * @param {Omit<TextActions, "another"> & { another: () => void, remember: (finding: string) => void }} actions
+   * @param {Pick<Settings, "on" | "values">} settings
+   * @param {WorkspaceActions} [actions] none of them where there is no model
    */
-  constructor(view, controls, settings, actions) {
+  constructor(view, controls, settings, actions = NO_ACTIONS) {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
@@ -47,23 +69,25 @@ export class Workspace {
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;
-    const ask = new AskPanel(store, mixer);
+    // Without a model there is the answer that was open, or none.
+    const ask = view.isLookOnly && !view.options.ask ? null : new AskPanel(store, mixer);
     const heads = headsPanel(
       store,
       (grid) => [saveGrid(store, grid)],
       (rows) => [saveStep(store, rows)],
     );
-    this.panels.append(heads, ask.element);
+    this.panels.append(heads, ...(ask ? [ask.element] : []));
     heads.prepend(headsLead(store));
     mixTiles(mixer, heads);
-    const actionsOfHead = [askButton(store), saveHead(store), copyLink(store, controls), headScale(mixer)];
+    const withModel = () => [copyLink(store, controls), headScale(mixer)];
+    const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];
     this.panels.append(headPanel(store, actionsOfHead));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
-    askKeys(store, this.element, ask.element);
+    if (ask && !view.isLookOnly) askKeys(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
     onThemeChange(() => store.redraw());
-    loadRoles(store); // after the panels, which must have the shape of the model first
+    if (!view.isLookOnly) loadRoles(store); // after the panels, which must have the shape of the model first
     this.showMessages();
   }
 

@@ -1,7 +1,7 @@
 // A picture's weights as a matrix, and the exact number of the cell under the pointer or the keyboard cursor.
 
 import { ARROWS, make } from "../dom.mjs";
-import { clamp, exact, full } from "../numbers.mjs";
+import { clamp, exact, full, weightText } from "../numbers.mjs";
 import { sentence, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
 import { monospace, offscreenContext, sharpContext } from "./canvas.mjs";
@@ -182,7 +182,7 @@ export class Matrix {
    */
   write(query, key, isLocked) {
     const weight = this.store.weights.at(query, key);
-    this.number.textContent = isLocked ? full(weight) : exact(weight);
+    this.number.textContent = weightText(weight, isLocked ? full : exact);
     this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.weight = String(weight);
     this.prediction.replaceChildren(...this.predicted(query + 1));

@@ -24,6 +24,8 @@ export class AskPanel {
   /** @type {BuiltQuestion | null} */
   #built = null;
   #key = ""; // key of the current request
+  /** @type {AskRequest | null} */
+  #asked = null;
   #shown = ""; // key of the answer that is shown
   /** @type {Map<string, Kept>} the newest answers by key */
   #kept = new Map();
@@ -48,6 +50,7 @@ export class AskPanel {
     this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
     this.all.append("All questions");
     const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
+    close.hidden = view.isLookOnly; // nothing could open it again
     close.addEventListener("click", () => this.close());
     this.title = make("h2", {}, "Ask");
     this.plain = make("p", { class: "hs-plain", role: "status" });
@@ -109,7 +112,8 @@ export class AskPanel {
     this.element.parentElement?.classList.toggle("hs-asking", ask !== "");
     if (question !== this.#question) this.open(question);
     this.list.hidden = question !== null;
-    for (const part of [this.all, this.explanation, this.caution]) part.hidden = question === null;
+    for (const part of [this.explanation, this.caution]) part.hidden = question === null;
+    this.all.hidden = question === null || this.store.view.isLookOnly;
     if (question && this.#built) {
       Object.assign(this.#choices, question.defaults, readChoices(askWith, question.defaults));
       this.update(this.#built);
@@ -162,6 +166,7 @@ export class AskPanel {
       this.show(built, null);
       return;
     }
+    this.#asked = asked;
     const key = JSON.stringify([this.#question?.key, this.store.pointer.sha256, asked]);
     const isNew = key !== this.#key;
     this.#key = key;
@@ -230,6 +235,7 @@ export class AskPanel {
   /** @param {BuiltQuestion} built @param {any} answer */
   show(built, answer) {
     this.hideAnswer(true);
+    this.store.answered = answer && this.#asked && { asked: this.#asked, answer };
     built.draw(answer);
     this.precision.textContent = precisionOf(answer?.precision);
     this.answer.hidden = this.precision.hidden = false;
@@ -261,6 +267,7 @@ export class AskPanel {
 
   /** @param {boolean} [keepOverlay] */
   hideAnswer(keepOverlay = false) {
+    this.store.answered = null;
     if (!keepOverlay) {
       this.store.setOverlay(null);
       this.conclude("");

@@ -1,4 +1,7 @@
-// The open picture as numbers: the exact float32 weights with the tokens, the model and the settings.
+// The open picture as numbers: the exact float32 weights with the tokens, the model and the settings; and the whole
+// view as an HTML file, which the server makes (model/view/html.py).
+
+import { request } from "../../lib/http.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -69,3 +72,19 @@ export function toSafetensors(store) {
 
 /** A value for a header in which all values are strings. @param {unknown} value */
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+const NO_VIEW = '<script type="application/json" id="hs-saved-view">null</script>'; // as in model/view/html.py
+
+/** A file that shows what the page shows, without a server. @param {Store} store */
+export async function toHtml(store) {
+  const { sha256, n_prompt, head_mask, settings } = store.pointer;
+  const response = await request("look/file", { body: { sha256, ids: store.ids, n_prompt, head_mask, settings } });
+  const { options, open, locked, step } = store.linkState;
+  const { roles, answered } = store;
+  const ask = answered ? options.ask : ""; // a question without its answer would stay open for good
+  /** @type {import("../../types.js").SavedView} */
+  const view = { options: { ...options, ask }, open, locked, step, roles, answered };
+  const json = JSON.stringify(view).replaceAll("<", "\\u003c");
+  const file = await response.text();
+  return new Blob([file.replace(NO_VIEW, () => NO_VIEW.replace("null", () => json))], { type: "text/html" });
+}

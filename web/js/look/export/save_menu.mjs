@@ -1,7 +1,7 @@
 // "Save": the open picture, the whole grid or one step as a file, made in the browser.
 
 import { make } from "../../lib/dom.mjs";
-import { toJson, toSafetensors } from "./data.mjs";
+import { toHtml, toJson, toSafetensors } from "./data.mjs";
 import { gridPicture, headPicture, linesPicture, stepJson, stepPicture, toPng, toSvg } from "./print.mjs";
 import { menu } from "../../widgets/menu.mjs";
 
@@ -19,6 +19,7 @@ export function saveHead(store) {
     SVG: () => toSvg(picture()),
     JSON: () => toJson(store),
     safetensors: () => toSafetensors(store),
+    ...wholeText(store),
   };
   const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
   const isReady = () => store.count > 0;
@@ -30,7 +31,11 @@ export function saveHead(store) {
  * @param {Grid} grid
  */
 export function saveGrid(store, grid) {
-  const kinds = { PNG: () => toPng(gridPicture(store, grid)), SVG: () => toSvg(gridPicture(store, grid)) };
+  const kinds = {
+    PNG: () => toPng(gridPicture(store, grid)),
+    SVG: () => toSvg(gridPicture(store, grid)),
+    ...wholeText(store),
+  };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;
   return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady });
 }
@@ -53,6 +58,9 @@ export function saveStep(store, rows) {
     isReady: () => rows.query !== null,
   });
 }
+
+/** All that needs no model, as one file; a file offers none. @param {Store} store @returns {Kinds} */
+const wholeText = (store) => (store.view.isLookOnly ? {} : { HTML: () => toHtml(store) });
 
 /** @param {{ store: Store, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
 function saveMenu({ store, label, kinds, name, isReady }) {

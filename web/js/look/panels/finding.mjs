@@ -26,7 +26,8 @@ export class Finding {
     this.off.append("Switch such heads off");
     this.off.title = "Writes the text twice: with all heads, and without those that look at the same word";
     this.why = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() });
-    this.element = make("div", { class: "hs-finding" }, this.words, this.off, this.why);
+    this.element = make("div", { class: "hs-finding" }, this.words);
+    if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open", () => this.draw());
     this.draw();
   }

@@ -7,7 +7,7 @@ import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
-import { exact } from "../../lib/numbers.mjs";
+import { weightText } from "../../lib/numbers.mjs";
 import { moveByKey } from "../keyboard.mjs";
 
 /** @import { Cell } from "../../types.js" */
@@ -147,7 +147,7 @@ export class Lines {
   /** The weight that the token in focus gives to this one. @param {number} key */
   weightOf(key) {
     const { focus, weights } = this.store;
-    return focus && focus.key !== null && key <= focus.query ? exact(weights.at(focus.query, key)) : "";
+    return focus && focus.key !== null && key <= focus.query ? weightText(weights.at(focus.query, key)) : "";
   }
 
   /**
@@ -201,7 +201,7 @@ export class Lines {
     const { query, key } = marked;
     const side = (/** @type {number} */ token) => sideOf(board.scrollTop, height, token);
     queryMark.show(side(query), query, store.tokens[query].text);
-    keyMark.show(side(key), key, store.tokens[key].text, exact(store.weights.at(query, key)));
+    keyMark.show(side(key), key, store.tokens[key].text, weightText(store.weights.at(query, key)));
     keyMark.element.style.right = `${board.offsetWidth - width}px`; // next to the scrollbar
   }
 

@@ -38,7 +38,7 @@ const MOST_NUMBERS = 1024; // loaded at a time when several places are requested
 
 /**
  * @param {Store} store
- * @param {Settings} settings whose sliders the bars follow
+ * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
  * @param {(data: object) => void} branch
  * @param {Mixer} mixer
  */
@@ -53,7 +53,12 @@ export function nextTokenPanel(store, settings, branch, mixer) {
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead: store.tokens[at]?.id ?? null });
   };
-  const hint = make("p", { class: "hs-status hs-detail" }, mouseOrTouch("click one to branch", "tap one to branch"));
+  const { isLookOnly } = store.view;
+  const hint = make(
+    "p",
+    { class: "hs-status hs-detail", hidden: isLookOnly },
+    mouseOrTouch("click one to branch", "tap one to branch"),
+  );
   const title = make("h2", {});
   const top = make("div", { class: "hs-top" }, title, hint);
   const name = () => (title.textContent = store.view.options.details ? "Next token" : `Next ${unitOf(store)}`);
@@ -83,7 +88,7 @@ export class NextToken {
 
   /**
    * @param {Store} store
-   * @param {Settings} settings
+   * @param {Pick<Settings, "on" | "values">} settings
    * @param {(token: number, at: number) => void} branch
    * @param {Mixer} mixer
    */
@@ -237,9 +242,10 @@ export class NextToken {
       const isWritten = id === this.#written;
       const fits = this.#position + 2 <= this.store.pointer.context_length;
       button.textContent = text;
-      button.disabled = isWritten || !fits;
-      button.setAttribute("aria-label", isWritten ? `“${text}”` : `Branch here with “${text}”`);
-      button.title = isWritten ? "" : fits ? `Write another text with “${text}” here` : "The context is full";
+      const isName = isWritten || this.store.view.isLookOnly;
+      button.disabled = isName || !fits;
+      button.setAttribute("aria-label", isName ? `“${text}”` : `Branch here with “${text}”`);
+      button.title = isName ? "" : fits ? `Write another text with “${text}” here` : "The context is full";
       mark.hidden = !isWritten;
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);

@@ -6,7 +6,7 @@ import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { clamp, exact } from "../../lib/numbers.mjs";
+import { clamp, weightText } from "../../lib/numbers.mjs";
 import { pictureName, sentence, visible } from "../../lib/words.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
@@ -207,7 +207,7 @@ export class StepRows {
     context.lineWidth = 2;
     context.strokeRect(LEFT + key * this.#cell - 1, this.top(head) - 1, Math.max(this.#cell, 1) + 2, ROW + 1);
     const text = visible(this.store.tokens[key].text);
-    this.status.textContent = `${this.name(head)}: “${text}” ${key}, key, gets ${exact(this.row(head)[key])}`;
+    this.status.textContent = `${this.name(head)}: “${text}” ${key}, key, gets ${weightText(this.row(head)[key])}`;
   }
 
   /**
@@ -288,7 +288,7 @@ export function stepTable(store, rows) {
       let best = Math.min(first, row.length - 1);
       for (let key = best; key < row.length; key++) if (row[key] > row[best]) best = key;
       const strongest = `“${visible(store.tokens[best].text)}” ${best}`;
-      const numbers = [strongest, exact(row[best]), ...columns.map((key) => exact(row[key]))];
+      const numbers = [strongest, weightText(row[best]), ...columns.map((key) => weightText(row[key]))];
       const cells = numbers.map((number) => make("td", {}, number));
       return make("tr", {}, make("th", { scope: "row" }, rows.name(head)), ...cells);
     });

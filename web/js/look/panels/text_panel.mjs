@@ -56,7 +56,8 @@ export function textPanel(store, next, actions, mixer) {
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
-  const controls = make("div", { class: "hs-controls hs-detail" }, surpriseLabel, another, compareMenu(store, actions));
+  const controls = make("div", { class: "hs-controls hs-detail" }, surpriseLabel);
+  if (!view.isLookOnly) controls.append(another, compareMenu(store, actions));
   const table = textTable(store);
   const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
   const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
@@ -82,6 +83,7 @@ function describe(store) {
   const descriptions = {
     none: "",
     linked: `${all}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
+    saved: all,
     snapshot: `${all}, read with this step’s weights`,
     read: `${all}, read again`,
     opening: all,
@@ -112,7 +114,7 @@ export function alternatives(store, next) {
     const drawn = tokens.length ? `${store.pointer.run} ${at} ${tokens.map(({ id }) => id).join(" ")}` : "";
     if (drawn === shown) return;
     shown = drawn;
-    if (!tokens.length || at === null) {
+    if (!tokens.length || at === null || store.view.isLookOnly) {
       element.replaceChildren();
       return;
     }

@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { PREPARED } from "../state/prepared.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
 
@@ -58,7 +59,7 @@ export class TrainingSteps {
     const base = baseOf(pointer.model);
     if (pointer.state !== "snapshot" && pointer.run) this.#own = pointer;
     this.range.disabled = isBusy(pointer.state);
-    if (!base || base === this.#base) {
+    if (!base || base === this.#base || pointer.run === PREPARED) {
       this.draw();
       return;
     }

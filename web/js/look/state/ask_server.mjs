@@ -1,6 +1,7 @@
 // Asks the server one question under `v1/lens/`.
 
 import { readEvents, request } from "../../lib/http.mjs";
+import { preparedAnswers } from "./prepared.mjs";
 
 /** @import { Questions } from "../../lens.js" */
 
@@ -19,7 +20,14 @@ import { readEvents, request } from "../../lib/http.mjs";
  * @param {AskRequest} asked
  * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void }} [options] the fraction done, from 0 to 1
  */
-export async function askServer({ route, body, query }, { signal, onProgress } = {}) {
+export async function askServer(asked, { signal, onProgress } = {}) {
+  const prepared = preparedAnswers();
+  if (prepared) {
+    const answer = prepared(asked);
+    if (!answer) throw new Error("This file has no answer to that: it holds the one that was open when it was saved.");
+    return answer;
+  }
+  const { route, body, query } = asked;
   const path = `v1/lens/${route}${body ? "" : `?${new URLSearchParams({ ...query, stream: "true" })}`}`;
   const response = await request(path, { body: body && { ...body, stream: true }, signal });
   for await (const event of readEvents(response)) {

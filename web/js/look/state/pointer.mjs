@@ -37,7 +37,7 @@ export const completePointer = (...parts) => Object.assign({}, NOTHING, ...parts
 /** Whether the server is writing the text, or about to. @param {PointerState} state */
 export const isBusy = (state) => state === "waiting" || state === "writing";
 
-const GIVEN = ["opening", "linked", "snapshot", "read"];
+const GIVEN = ["opening", "linked", "snapshot", "read", "saved"];
 
 /** Whether the text was not just written: an opening, a linked text, or one read again. @param {PointerState} state */
 export const isGiven = (state) => GIVEN.includes(state);

@@ -1,7 +1,8 @@
-// The opening as it stands in the page's HTML, with the server's answers to what the page asks about it
-// (web/page/first_screen.py): the page draws it like any other text, before the server has the model.
+// A text that is drawn like any other without its server: the opening in the page's HTML (web/page/first_screen.py),
+// until the server has the model, or the text of a file (saved/main.mjs).
 
 /** @import { ModelInfo, SentPointer } from "../../types.js" */
+/** @import { AskRequest } from "./ask_server.mjs" */
 
 /**
  * @typedef {object} FirstScreen
@@ -11,22 +12,40 @@
  * @property {string[] | null} vocabulary
  */
 
-/** The run of the opening until the server names it. */
+/**
+ * @typedef {object} Prepared
+ * @property {string} sha256 of the weights
+ * @property {string[] | null} vocabulary
+ * @property {(path: string) => ArrayBuffer | undefined} answer to a path below the run's address
+ * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; there is no server if a text has this
+ */
+
+/** The run of a prepared text; that of an opening until the server names it. */
 export const PREPARED = "prepared";
 
-/** @type {FirstScreen | null} */
-let screen = null;
+/** @type {Prepared | null} */
+let prepared = null;
 
-/** @param {FirstScreen} given */
+/** @param {Prepared} given */
 export function usePrepared(given) {
-  screen = given;
+  prepared = given;
 }
 
-/** @param {string} path @returns {ArrayBuffer | undefined} */
-export function preparedAnswer(path) {
-  const text = screen?.answers[path];
-  return text === undefined ? undefined : Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
-}
+/** @param {FirstScreen} screen @returns {Prepared} */
+export const fromFirstScreen = ({ pointer, answers, vocabulary }) => ({
+  sha256: pointer.sha256 ?? "",
+  vocabulary,
+  answer: (path) => (path in answers ? fromBase64(answers[path]) : undefined),
+});
+
+/** @param {string} text */
+const fromBase64 = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+
+/** @param {string} path */
+export const preparedAnswer = (path) => prepared?.answer(path);
 
 /** @param {string} sha256 of the weights */
-export const preparedVocabulary = (sha256) => (screen?.pointer.sha256 === sha256 ? screen.vocabulary : null);
+export const preparedVocabulary = (sha256) => (prepared?.sha256 === sha256 ? prepared.vocabulary : null);
+
+/** What a file without a server answers to a question. @returns {((asked: AskRequest) => any) | undefined} */
+export const preparedAnswers = () => prepared?.answerTo;

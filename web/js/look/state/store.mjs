@@ -42,6 +42,8 @@ export class Store extends Emitter {
   #hidesOverlay = false;
   /** @type {Roles | null} */
   #roles = null;
+  /** @type {import("../../types.js").Answered | null} the answer of Ask that is shown */
+  answered = null;
 
   /** @param {View} view */
   constructor(view) {

@@ -16,6 +16,11 @@ export class View {
   #listeners = [];
   #isLifted = false;
 
+  /** @param {boolean} [isLookOnly] whether there is no model, as in a file */
+  constructor(isLookOnly = false) {
+    this.isLookOnly = isLookOnly;
+  }
+
   /** @returns {Readonly<Options>} */
   get options() {
     return this.#options;

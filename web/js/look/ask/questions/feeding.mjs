@@ -5,9 +5,10 @@ import { headEntries, headName } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { HeadList } from "../head_list.mjs";
 import { textBody, textProblem } from "../subject.mjs";
-import { trainingTable } from "./feeding_steps.mjs";
+import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
 
+/** @import { Role } from "./feeding_steps.mjs" */
 /** @import { PictureId } from "../../../types.js" */
 /** @import { CompositionAnswer, PathsAnswer, RolePathsAnswer } from "../../../lens.js" */
 /** @import { HeadRow } from "../head_list.mjs" */
@@ -19,8 +20,6 @@ const LARGE_SHARE = 0.5; // of the largest effect: the least effect for an arc
 const CLOSE_MARGIN = 0.1; // of a score: a smaller lead is called "hardly more"
 const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
 const CLEAR_RATIO = 3; // times the score of uniform attention: below it a head has no role
-
-const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
 
 const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
 const WAYS = { q: "queries", k: "keys", v: "values" };
@@ -118,7 +117,6 @@ function build({ store, choices, choose, conclude, overlay }) {
 }
 
 /** @typedef {"q" | "k" | "v"} Way */
-/** @typedef {"previous_token" | "duplicate_token" | "induction"} Role */
 
 /**
  * @typedef {object} Reading
@@ -267,10 +265,6 @@ function readRole(answer, route) {
     role,
   };
 }
-
-/** @param {Pick<RolePathsAnswer, "plain">} answer @returns {Role} */
-export const bestRole = ({ plain }) =>
-  /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
 
 /** @param {number} value */
 const percent1 = (value) => `${(100 * value).toFixed(1)}%`;

@@ -5,10 +5,19 @@ import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { askServer } from "../../state/ask_server.mjs";
-import { bestRole } from "./feeding.mjs";
 
+/** @import { RolePathsAnswer } from "../../../lens.js" */
 /** @import { PictureId } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
+
+/** @typedef {"previous_token" | "duplicate_token" | "induction"} Role */
+
+/** The roles whose scores are measured with paths cut. */
+export const ROLES = { previous_token: "previous-token", duplicate_token: "duplicate-token", induction: "induction" };
+
+/** The role with the highest score. @param {Pick<RolePathsAnswer, "plain">} answer @returns {Role} */
+export const bestRole = ({ plain }) =>
+  /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
 
 /** @type {Map<string, number[]>} the training steps whose weights were kept, by model */
 const known = new Map();
