@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from helpers.learn_page import open_rung, settle
+from helpers.learn_page import settle
 from helpers.page import AT_ONCE, expect_drawn
 from helpers.server import Server
 
@@ -177,13 +177,11 @@ class Complaints:
         assert not heard
 
 
-def opened_page(profiles: Profiles, url: str) -> tuple[Any, Complaints]:
-    """The page with its opening drawn."""
+def opened_page(profiles: Profiles, url: str, hash: str = "") -> tuple[Any, Complaints]:
     page = profiles.new_page(viewport=VIEWPORT)
     page.set_default_timeout(PATIENCE)
     complaints = Complaints(page, url)
-    page.goto(url)
-    expect_drawn(page)
+    page.goto(f"{url}/{hash}")
     return page, complaints
 
 
@@ -191,6 +189,7 @@ def opened_page(profiles: Profiles, url: str) -> tuple[Any, Complaints]:
 def page(browser: Profiles, server: Server) -> Iterator[Any]:
     """The opened page; the test fails if it threw an error or asked another host for anything."""
     page, complaints = opened_page(browser, server.url)
+    expect_drawn(page)
     yield page
     complaints.check()
 
@@ -198,8 +197,8 @@ def page(browser: Profiles, server: Server) -> Iterator[Any]:
 class KeptLearnTab:
     """The page with the Learn tab in front, for one test after another.
 
-    Opening the page takes several times as long as starting over with the button at the end of Learn. Whatever that
-    button does not reset, such as another model or a reload, has the page opened anew for the next test.
+    Opening the page takes several times as long as the address of its first text and the button at the end of Learn,
+    which together reset all that a test of Learn may change.
     """
 
     def __init__(self, profiles: Profiles, url: str) -> None:
@@ -209,11 +208,10 @@ class KeptLearnTab:
 
     def visit(self) -> Any:
         if self.profile is None:
-            self.page, self.complaints = opened_page(self.profiles, self.url)
+            self.page, self.complaints = opened_page(self.profiles, self.url, "#learn/1")
             self.profile = self.profiles.keep()
             self.n_listeners = len(self.profile.listeners)
-            self.page.evaluate("window.isSameVisit = true")
-            open_rung(self.page, 1)
+            settle(self.page, 1)
         return self.page
 
     def start_over(self) -> None:
@@ -221,16 +219,14 @@ class KeptLearnTab:
         page, profile = self.page, self.profile
         assert profile is not None
         profile.remove_listeners(keep=self.n_listeners)
-        if not page.evaluate("window.isSameVisit && !location.search && location.hash.startsWith('#learn/')"):
-            self.leave(keep_tab=True)
-            return
         page.set_viewport_size(VIEWPORT)
         page.emulate_media(reduced_motion="no-preference")
-        open_rung(page, 11)
-        page.get_by_role("button", name="Start over").click()
-        settle(page, 1)
         page.mouse.move(0, 0)
-        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        page.evaluate(GO_TO_LAST_PAGE)
+        page.wait_for_function("window.hasFirstText")
+        settle(page, 11)
+        page.evaluate(START_OVER)
+        settle(page, 1)
 
     def leave(self, keep_tab: bool) -> None:
         if self.profile is not None:
@@ -239,7 +235,22 @@ class KeptLearnTab:
             self.profile = None
 
 
-@pytest.fixture(scope="module")
+# The page asks the server for its first text only where the address names another.
+GO_TO_LAST_PAGE = """() => {
+  window.hasFirstText = !location.search;
+  addEventListener("headscope-model", () => (window.hasFirstText = true), { once: true });
+  history.replaceState(null, "", `${location.pathname}#learn/11`);
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
+START_OVER = """() => {
+  const buttons = [...document.querySelectorAll(".hl-lesson button")];
+  buttons.find((button) => button.textContent.startsWith("Start over")).click();
+  document.activeElement.blur();
+  scrollTo(0, 0);
+}"""
+
+
+@pytest.fixture(scope="session")
 def kept_learn_tab(profiles: Profiles, server: Server) -> Iterator[KeptLearnTab]:
     kept = KeptLearnTab(profiles, server.url)
     yield kept

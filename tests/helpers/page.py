@@ -1,4 +1,8 @@
-"""How the browser's tests drive the page, read its numbers and look at its colours."""
+"""How the browser's tests drive the page, read its numbers and look at its colours.
+
+What nearly every test uses is found by a selector: for a role and a name, Playwright looks at every element of the page,
+which takes many times as long.
+"""
 
 import re
 from collections.abc import Iterator
@@ -32,13 +36,13 @@ def two_frames(page: Any) -> None:
 
 
 def choose_model(page: Any, name: str) -> None:
-    page.get_by_role("button", name="Model", exact=True).click()
-    page.get_by_role("listbox", name="Model").locator(f"[data-name='{name}']").click()
+    page.locator(".hs-model-button").click()
+    page.locator(f"[role=listbox][aria-label=Model] [data-name='{name}']").click()
 
 
 def expect_model(page: Any, name: str, shape: str) -> None:
     """The model picker shows the model's name and description."""
-    button = page.get_by_role("button", name="Model", exact=True)
+    button = page.locator(".hs-model-button")
     expect(button).to_have_text(name)
     expect(button).to_have_attribute("title", re.compile(shape))
 
@@ -46,8 +50,8 @@ def expect_model(page: Any, name: str, shape: str) -> None:
 @contextmanager
 def opened_settings(page: Any) -> Iterator[Any]:
     """The popover of the settings, which is closed again afterwards."""
-    page.get_by_role("button", name="Settings", exact=True).click()
-    panel = page.get_by_role("dialog", name="Settings")
+    page.locator(".hs-settings-anchor > button").click()
+    panel = page.locator("#hs-settings")
     yield panel
     page.keyboard.press("Escape")
     expect(panel).to_be_hidden()
@@ -75,7 +79,7 @@ def show_summaries(part: Any) -> None:
 
 def open_menu(page: Any) -> None:
     """Open the menu that narrow screens have in the bar."""
-    menu = page.get_by_role("button", name="Menu", exact=True)
+    menu = page.locator(".hs-menu-button")
     if menu.is_visible() and menu.get_attribute("aria-expanded") == "false":
         menu.click()
 
@@ -83,22 +87,27 @@ def open_menu(page: Any) -> None:
 def show_page(page: Any, title: str) -> None:
     """Go to Look, Learn or Use."""
     open_menu(page)
-    page.get_by_role("navigation", name="Pages").get_by_role("button", name=title).click()
+    page.locator(f".hs-pages [data-page={title.lower()}]").click()
 
 
 def write(page: Any, prompt: str) -> None:
-    page.get_by_label("Prompt").fill(prompt)
+    page.locator("#hs-prompt").fill(prompt)
     write_button(page).click()
 
 
 def write_button(page: Any) -> Any:
     """The control shown while no text is written."""
-    return page.get_by_role("button", name="Write", exact=True)
+    return page.locator("#hs-write")
 
 
 def stop_button(page: Any) -> Any:
     """The control shown while a text is written."""
-    return page.get_by_role("button", name="Stop", exact=True)
+    return page.locator("#hs-stop")
+
+
+def expect_status(page: Any, said: str) -> None:
+    """The line below the text says so."""
+    expect(page.locator(".hs-written .hs-status")).to_have_text(said)
 
 
 def write_slowly(page: Any, slow: Any, n_new: int) -> None:
@@ -118,7 +127,7 @@ def stop(page: Any, server: Server) -> None:
 
 
 def text(page: Any) -> Any:
-    return page.get_by_role("group", name="Text", exact=True)
+    return page.locator(".hs-text[aria-label=Text]")
 
 
 def readout(page: Any) -> tuple[int, int, float]:
@@ -160,12 +169,10 @@ def compare(page: Any, entry: str, opens: bool = True) -> None:
 def write_one(page: Any, prompt: str) -> str:
     """Write one token after the prompt, so that the whole text is known."""
     page.evaluate("localStorage.clear()")
-    page.get_by_role("button", name="Settings", exact=True).click()
-    page.get_by_label("length, as a number", exact=True).fill("1")
-    page.keyboard.press("Escape")
+    change_settings(page, length=1)
     write(page, prompt)
-    expect(page.get_by_text("1 token written")).to_be_visible()
-    written: str = page.get_by_role("group", name="Text", exact=True).text_content()
+    expect_status(page, "1 token written")
+    written: str = text(page).text_content()
     return written
 
 
