@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from helpers.learn_page import settle
-from helpers.page import AT_ONCE, expect_drawn
+from helpers.page import AT_ONCE, change_settings, expect_drawn, expect_status, write
 from helpers.server import Server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -194,39 +194,49 @@ def page(browser: Profiles, server: Server) -> Iterator[Any]:
     complaints.check()
 
 
-class KeptLearnTab:
-    """The page with the Learn tab in front, for one test after another.
+class KeptTab:
+    """A page for one test after another, which is reset instead of being opened anew: that takes several times as long.
 
-    Opening the page takes several times as long as the address of its first text and the button at the end of Learn,
-    which together reset all that a test of Learn may change.
+    A reset leaves what no address holds, such as a table that is shown, to the tests; after a failed one, the page is
+    opened anew.
     """
 
-    def __init__(self, profiles: Profiles, url: str) -> None:
-        self.profiles, self.url = profiles, url
+    def __init__(self, profiles: Profiles, server: Server) -> None:
+        self.profiles, self.server = profiles, server
         self.profile: Profile | None = None
         self.page: Any = None
 
-    def visit(self) -> Any:
-        if self.profile is None:
-            self.page, self.complaints = opened_page(self.profiles, self.url, "#learn/1")
-            self.profile = self.profiles.keep()
-            self.n_listeners = len(self.profile.listeners)
-            settle(self.page, 1)
-        return self.page
+    def visit(self, hash: str = "") -> bool:
+        """Open the page, if it is not open already."""
+        if self.profile:
+            return False
+        self.page, self.complaints = opened_page(self.profiles, self.server.url, hash)
+        self.profile = self.profiles.keep()
+        self.n_listeners = len(self.profile.listeners)
+        return True
 
-    def start_over(self) -> None:
-        """Leave the page as ``visit`` does."""
-        page, profile = self.page, self.profile
-        assert profile is not None
-        profile.remove_listeners(keep=self.n_listeners)
-        page.set_viewport_size(VIEWPORT)
-        page.emulate_media(reduced_motion="no-preference")
-        page.mouse.move(0, 0)
-        page.evaluate(GO_TO_LAST_PAGE)
-        page.wait_for_function("window.hasFirstText")
-        settle(page, 11)
-        page.evaluate(START_OVER)
-        settle(page, 1)
+    def end_test(self, has_failed: bool) -> None:
+        if self.profile is None:
+            return
+        if has_failed:
+            self.leave(keep_tab=False)
+            return
+        self.profile.remove_listeners(keep=self.n_listeners)
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.set_viewport_size(VIEWPORT)
+        self.page.emulate_media(reduced_motion="no-preference")
+        self.page.mouse.move(0, 0)
+        self.reset()
+        self.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        self.complaints.check()
+
+    def reset(self) -> None:
+        raise NotImplementedError
+
+    def go_to(self, address: str) -> None:
+        """Go to an address as Back does. The page asks the server for a text only if the address names another."""
+        self.page.evaluate(GO_TO, address)
+        self.page.wait_for_function("window.hasArrived")
 
     def leave(self, keep_tab: bool) -> None:
         if self.profile is not None:
@@ -235,24 +245,55 @@ class KeptLearnTab:
             self.profile = None
 
 
-# The page asks the server for its first text only where the address names another.
-GO_TO_LAST_PAGE = """() => {
-  window.hasFirstText = !location.search;
-  addEventListener("headscope-model", () => (window.hasFirstText = true), { once: true });
-  history.replaceState(null, "", `${location.pathname}#learn/11`);
+# The page tells which model is chosen as soon as the server has answered.
+GO_TO = """(address) => {
+  window.hasArrived = new URL(address, location.href).search === location.search;
+  addEventListener("headscope-model", () => (window.hasArrived = true), { once: true });
+  history.replaceState(null, "", address);
   dispatchEvent(new PopStateEvent("popstate"));
 }"""
-START_OVER = """() => {
-  const buttons = [...document.querySelectorAll(".hl-lesson button")];
-  buttons.find((button) => button.textContent.startsWith("Start over")).click();
-  document.activeElement.blur();
-  scrollTo(0, 0);
-}"""
+
+
+class KeptLearnTab(KeptTab):
+    """Shows the first rung of Learn, as on a first visit."""
+
+    def visit(self, hash: str = "#learn/1") -> bool:
+        is_new = super().visit(hash)
+        if is_new:
+            settle(self.page, 1)
+        return is_new
+
+    def reset(self) -> None:
+        self.go_to("/#learn/11")
+        settle(self.page, 11)
+        self.page.locator(".hl-lesson button").filter(has_text="Start over").click()
+        settle(self.page, 1)
+
+
+class KeptText(KeptTab):
+    """Shows a text that was written once."""
+
+    def write(self, prompt: str, length: int) -> Any:
+        if self.visit():
+            expect_drawn(self.page)
+            change_settings(self.page, seed=1, length=length)
+            write(self.page, prompt)
+            expect_status(self.page, f"{length} tokens written")
+            expect_drawn(self.page)
+            self.page.wait_for_function("location.search")
+            self.address = self.page.url
+        return self.page
+
+    def reset(self) -> None:
+        self.go_to("/")
+        self.go_to(self.address)
+        self.page.wait_for_function("document.querySelector('.hs-workspace').dataset.state === 'linked'")
+        expect_drawn(self.page)
 
 
 @pytest.fixture(scope="session")
 def kept_learn_tab(profiles: Profiles, server: Server) -> Iterator[KeptLearnTab]:
-    kept = KeptLearnTab(profiles, server.url)
+    kept = KeptLearnTab(profiles, server)
     yield kept
     kept.leave(keep_tab=True)
 
@@ -260,12 +301,23 @@ def kept_learn_tab(profiles: Profiles, server: Server) -> Iterator[KeptLearnTab]
 @pytest.fixture
 def learn_page(request: pytest.FixtureRequest, kept_learn_tab: KeptLearnTab) -> Iterator[Any]:
     """Like ``page``, but with the first rung of Learn open, as if for the first time."""
-    yield kept_learn_tab.visit()
-    if request.node.stash.get(HAS_FAILED, False):
-        kept_learn_tab.leave(keep_tab=False)
-    else:
-        kept_learn_tab.start_over()
-        kept_learn_tab.complaints.check()
+    kept_learn_tab.visit()
+    yield kept_learn_tab.page
+    kept_learn_tab.end_test(request.node.stash.get(HAS_FAILED, False))
+
+
+@pytest.fixture(scope="module")
+def kept_text(profiles: Profiles, server: Server) -> Iterator[KeptText]:
+    kept = KeptText(profiles, server)
+    yield kept
+    kept.leave(keep_tab=True)
+
+
+@pytest.fixture
+def write_once(request: pytest.FixtureRequest, kept_text: KeptText) -> Iterator[Callable[[str, int], Any]]:
+    """Called with a prompt and a number of tokens: ``page`` with such a text, the same for all tests of a file."""
+    yield kept_text.write
+    kept_text.end_test(request.node.stash.get(HAS_FAILED, False))
 
 
 def is_error(said: Any) -> bool:

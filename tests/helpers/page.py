@@ -1,7 +1,7 @@
 """How the browser's tests drive the page, read its numbers and look at its colours.
 
-What nearly every test uses is found by a selector: for a role and a name, Playwright looks at every element of the page,
-which takes many times as long.
+What nearly every test uses is found by a selector: for a role and a name, Playwright looks at every element of the
+page, which takes many times as long.
 """
 
 import re

@@ -2,13 +2,14 @@
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, choose_model, open_head, text, two_frames, write
+from helpers.page import choose_model, open_head, text, two_frames, write
 from helpers.server import Server
 from model.lens.interventions.knockout import Knockout, knockout, removal
 from model.lens.interventions.reference import Method, mean_contexts, shipped_passages
@@ -19,11 +20,8 @@ SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
 
 
 @pytest.fixture
-def written(page: Any) -> Any:
-    change_settings(page, seed=1, length=20)
-    write(page, PROMPT)
-    expect(page.get_by_text("20 tokens written")).to_be_visible()
-    return page
+def written(write_once: Callable[[str, int], Any]) -> Any:
+    return write_once(PROMPT, 20)
 
 
 def panel(page: Any) -> Any:
@@ -238,18 +236,19 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
     expect(panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
 
 
-def test_progress_stop_and_what_goes_wrong(written: Any) -> None:
-    written.route("**/v1/lens/knockout", lambda _route: None)  # never answered
-    ask_button(written).click()
-    panel(written).get_by_role("button", name=re.compile("Which heads does this text")).click()
-    expect(panel(written).get_by_role("progressbar")).to_be_visible()
-    panel(written).get_by_role("button", name="Stop").click()
-    expect(panel(written).get_by_text("Stopped before the answer was ready.")).to_be_visible()
+def test_progress_stop_and_what_goes_wrong(page: Any) -> None:
+    """On a page of its own, which knows no answer yet."""
+    page.route("**/v1/lens/knockout", lambda _route: None)  # never answered
+    ask_button(page).click()
+    panel(page).get_by_role("button", name=re.compile("Which heads does this text")).click()
+    expect(panel(page).get_by_role("progressbar")).to_be_visible()
+    panel(page).get_by_role("button", name="Stop").click()
+    expect(panel(page).get_by_text("Stopped before the answer was ready.")).to_be_visible()
     error = {"error": {"message": "Too many requests are waiting.", "type": "", "param": None, "code": None}}
-    written.unroute("**/v1/lens/knockout")
-    written.route("**/v1/lens/knockout", lambda route: route.fulfill(status=429, json=error))
-    panel(written).get_by_role("button", name="Try again").click()
-    expect(panel(written).get_by_text("Too many requests are waiting.")).to_be_visible()
-    written.unroute("**/v1/lens/knockout")
-    panel(written).get_by_role("button", name="Try again").click()
-    expect(panel(written).locator("tr[data-place]")).to_have_count(8)
+    page.unroute("**/v1/lens/knockout")
+    page.route("**/v1/lens/knockout", lambda route: route.fulfill(status=429, json=error))
+    panel(page).get_by_role("button", name="Try again").click()
+    expect(panel(page).get_by_text("Too many requests are waiting.")).to_be_visible()
+    page.unroute("**/v1/lens/knockout")
+    panel(page).get_by_role("button", name="Try again").click()
+    expect(panel(page).locator("tr[data-place]")).to_have_count(8)

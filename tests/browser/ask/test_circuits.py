@@ -1,12 +1,13 @@
 """Ask: what carries the answer, which heads feed this one, and where does this head fire, against the functions."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, open_head, readout, text, write
+from helpers.page import open_head, readout, text
 from helpers.server import Server
 from model import LoadedModel
 from model.lens.composition import composition
@@ -26,11 +27,8 @@ def tiny(server: Server) -> LoadedModel:
 
 
 @pytest.fixture
-def written(page: Any) -> Any:
-    change_settings(page, seed=1, length=6)
-    write(page, PROMPT)
-    expect(page.get_by_text("6 tokens written")).to_be_visible()
-    return page
+def written(write_once: Callable[[str, int], Any]) -> Any:
+    return write_once(PROMPT, 6)
 
 
 def ask(page: Any, question: str) -> Any:

@@ -1,12 +1,13 @@
 """The questions about one prediction: the page shows the numbers that the Python functions compute."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import change_settings, open_head, readout, text, write
+from helpers.page import open_head, readout, text
 from helpers.server import Server
 from model.lens.attribution import attribution
 from model.lens.ledger import ledger
@@ -18,11 +19,8 @@ PROMPT = "What light through yonder window breaks?"
 
 
 @pytest.fixture
-def written(page: Any) -> Any:
-    change_settings(page, seed=1, length=20)
-    write(page, PROMPT)
-    expect(page.get_by_text("20 tokens written")).to_be_visible()
-    return page
+def written(write_once: Callable[[str, int], Any]) -> Any:
+    return write_once(PROMPT, 20)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from playwright.sync_api import expect
 
 import model
 from helpers.page import (
-    change_settings,
     check_number,
     expect_drawn,
     is_shown_as,
@@ -21,7 +20,6 @@ from helpers.page import (
     readout,
     show_summaries,
     text,
-    write,
 )
 from helpers.server import Server, save_tiny
 from model import LoadedModel
@@ -33,11 +31,9 @@ PROMPT = "What light through yonder window breaks?"
 
 
 @pytest.fixture
-def written(page: Any) -> Any:
-    """The page with a text just written, all of it drawn."""
-    change_settings(page, seed=1, length=20)
-    write(page, PROMPT)
-    expect(page.get_by_text("20 tokens written")).to_be_visible()
+def written(write_once: Callable[[str, int], Any]) -> Any:
+    """The page with a written text, all of it drawn."""
+    page = write_once(PROMPT, 20)
     expect(text(page)).to_have_text(re.compile("^" + re.escape(PROMPT)))
     expect(page.locator(".hs-board")).to_have_attribute("data-count", "60")
     return page
@@ -152,6 +148,7 @@ def test_means_and_rollout_are_pictures_like_the_others(
     row = written.get_by_role("table", name=f"Attention weights, {name}").locator("tbody tr").nth(7)
     cells = [float(cell) for cell in row.locator("td").all_text_contents() if cell]
     assert all(is_shown_as(float(weights[7, key]), cell) for key, cell in enumerate(cells)) and len(cells) == 8
+    written.get_by_role("button", name="Show as table").last.click()  # as it was
 
 
 STEP_AT = """async ([query, key]) => {
