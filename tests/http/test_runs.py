@@ -1,5 +1,6 @@
 """The page's routes for a run, for a run that was dropped, and for one that never existed."""
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import torch
 from helpers.runs import PROMPT, frame, lower, written
 from helpers.server import Server
 from model.view.recording import Recording, triangle
+from web.runs import routes
 from web.runs import run as run_module
 
 
@@ -109,3 +111,30 @@ def test_vocabulary_is_sent(server: Server) -> None:
     assert answer.json() == [loaded.tokenizer.decode([i]) for i in range(loaded.config.vocab_size)]
     assert "immutable" in answer.headers["cache-control"]
     assert httpx.get(f"{server.url}/look/vocabulary/{'0' * 64}.json").status_code == 410
+
+
+def test_a_text_as_an_html_file(server: Server) -> None:
+    loaded = server.served.models["tiny"]
+    ids, mask = loaded.read_prompt("To be </script>"), [[1.0, 0.5, 1.0, 1.0]] * 3
+    body = {
+        "sha256": loaded.sha256,
+        "ids": ids,
+        "n_prompt": 5,
+        "head_mask": mask,
+        "settings": {"temperature": 0.8, "prompt": "To be"},
+    }
+    answer = httpx.post(f"{server.url}/look/file", json=body)
+    assert answer.status_code == 200 and answer.headers["content-type"] == "application/octet-stream"
+    trace = replace(loaded.trace(ids, head_mask=mask), n_prompt=5, settings={"temperature": 0.8})
+    assert answer.text == trace.html()
+    for change, said in (({"ids": []}, "empty"), ({"ids": [10_000]}, "10000"), ({"head_mask": [[1.0]]}, "head_mask")):
+        refused = httpx.post(f"{server.url}/look/file", json=body | change)
+        assert refused.status_code == 400 and said in refused.json()["detail"]
+
+
+def test_a_text_with_too_many_weights_is_not_saved(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "MAX_FILE_WEIGHTS", 12 * 25 - 1)
+    loaded = server.served.models["tiny"]
+    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt("To be"), "n_prompt": 5}
+    refused = httpx.post(f"{server.url}/look/file", json=body)
+    assert refused.status_code == 400 and "300 attention weights; at most 299" in refused.json()["detail"]

@@ -11,6 +11,7 @@ import pytest
 
 from helpers.files import ROOT
 from helpers.models import tiny_model
+from model.view import bundle
 
 OFFLINE = "--no-deps --no-index --no-build-isolation --disable-pip-version-check --quiet".split()
 USE = """
@@ -20,6 +21,7 @@ loaded = headscope.load(sys.argv[1], device="cpu")
 assert isinstance(loaded, headscope.LoadedModel)
 assert loaded.trace("To be").attention.shape == (2, 2, 5, 5)
 assert len(list(loaded.generate("To be", max_new_tokens=3))) == 3
+loaded.trace("To be").to_html("text.html")
 assert not {"model", "web", "gradio", "fastapi"} & {name.partition(".")[0] for name in sys.modules}
 print(headscope.__file__)
 """
@@ -55,3 +57,4 @@ def test_wheel_works_without_the_app(installed: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     assert Path(done.stdout.strip()).is_relative_to(installed)
+    assert bundle.packed() in (tmp_path / "text.html").read_text(encoding="utf-8")  # the modules of the clone
