@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, cast
+from typing import Literal, NamedTuple, TypedDict, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from ..tokenizer import token_text
 from ..view.metrics import entropy_in_bits
 from ..view.read import take_weights
 from .progress import Progress, ignore
+from .statistics import standard_error
+from .text_pass import TextPass
 
 Role = Literal["previous_token", "duplicate_token", "induction"]
 
@@ -97,6 +99,14 @@ class RoleScores:
         }
 
 
+class TextRoles(NamedTuple):
+    """How well each head fits each role in one text."""
+
+    scores: dict[Look, Tensor]  # (n_layer, n_head), the mean weight over the queries for which the role has a key
+    uniform: dict[Look, float]  # the same for uniform attention
+    queries: dict[Look, int]  # how many queries that are
+
+
 def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
     """The role on which a head scores highest; None if it is not clear."""
     role = max(LOOKS, key=lambda look: scores[look])
@@ -172,12 +182,6 @@ def role_scores(
     )
 
 
-def standard_error(samples: Tensor) -> Tensor:
-    """The standard error of the mean over the first dimension of ``(n, ...)``; 0 for a single sample."""
-    n = len(samples)
-    return samples.std(0, correction=1) / n**0.5 if n > 1 else torch.zeros_like(samples[0])
-
-
 def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
     """The token that a role looks at from each of ``queries``, in a text of ``length`` tokens and their repetition."""
     match role:
@@ -196,6 +200,33 @@ def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:
     ``first_token`` that on the first. A query is eligible if the role has a key for it; without any, the score is zero.
     """
     return {name: mean_weight(attention, mask) for name, mask in role_masks(ids).items()}
+
+
+@torch.inference_mode()
+def roles_in_text(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
+    """How well each head fits each role in a text of its own, instead of random tokens: ``text_scores`` for all roles.
+
+    Also those of ``duplicate_token``, the weight on all earlier occurrences of the query's own token, and of ``self``,
+    without the first query, which has no other key.
+    """
+    T = len(text.ids)
+    tokens = torch.tensor(text.ids)
+    masks = role_masks(text.ids) | {
+        "duplicate_token": (tokens[:, None] == tokens).tril(-1),
+        "self": torch.eye(T, dtype=torch.bool).index_fill(0, torch.tensor(0), False),
+    }
+    uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+    scores: dict[Look, list[Tensor]] = {role: [] for role in LOOKS}
+    for layer in range(text.config.n_layer):
+        attention = text.attention(layer)
+        for role in LOOKS:
+            scores[role].append(mean_weight(attention, masks[role]))
+        progress((layer + 1) / text.config.n_layer)
+    return TextRoles(
+        {role: torch.stack(rows) for role, rows in scores.items()},
+        {role: float(mean_weight(uniform, masks[role])) for role in LOOKS},
+        {role: int(masks[role].any(1).sum()) for role in LOOKS},
+    )
 
 
 def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[str, float]]]:

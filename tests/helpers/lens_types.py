@@ -69,6 +69,16 @@ def typescript(schema: dict[str, Any], defined: dict[str, Any]) -> str:
         case {"type": "array", "items": items}:
             item = typescript(items, defined)
             return f"({item})[]" if " | " in item else f"{item}[]"
+        case {"type": [*kinds]}:
+            return " | ".join(PLAIN[kind] for kind in kinds)
+        case {"type": "object", "properties": dict(fields), "required": list(required)}:
+            parts = [
+                f"{key(name)}{'' if name in required else '?'}: {typescript(each, defined)}"
+                for name, each in fields.items()
+            ]
+            return f"{{ {'; '.join(parts)} }}"
+        case {"type": "object", "additionalProperties": True}:
+            return "Record<string, unknown>"
         case {"type": "object", "additionalProperties": values}:
             names = schema.get("propertyNames", {"type": "string"})
             return f"Record<{typescript(names, defined)}, {typescript(values, defined)}>"

@@ -1,6 +1,8 @@
 """A route under ``/v1/lens/`` and a Gradio endpoint for each question of Ask."""
 
+import asyncio
 import inspect
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterator
 from contextlib import AsyncExitStack
 from typing import Annotated, Any, get_args
@@ -14,7 +16,8 @@ from typing_extensions import TypeAliasType
 
 from model import InputError
 
-from ..ask.inquiry import Inquiry, PendingAnswer
+from ..ask.inquiry import Inquiry, PendingAnswer, to_json
+from ..ask.prompts import MAX_ROWS
 from ..ask.question import REQUIRED, Field, ModelField, Question, TextField
 from ..ask.table import QUESTIONS
 from ..client import client_of
@@ -39,12 +42,30 @@ HeadPairs = TypeAliasType(
     "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MAX_HEADS)]
 )
 Texts = TypeAliasType("Texts", Annotated[list[str], FailFast(), Described(min_length=1, max_length=MAX_TEXTS)])
+ROW: JsonDict = {
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "properties": {
+                "prompt": {"type": "string", "minLength": 1},
+                "corrupted": {"type": ["string", "null"], "minLength": 1},
+                "answer": {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 0},
+                "wrong": {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 0},
+            },
+            "required": ["prompt"],
+            "additionalProperties": False,
+        },
+    ]
+}
+Rows = TypeAliasType("Rows", Annotated[list[Any], Described(min_length=1, max_length=MAX_ROWS), Also(items=ROW)])
 # The types of a body's fields that check more than the declared Python type.
 CHECKED: dict[Any, Any] = {
     list[int]: TokenIds,
     list[list[int]]: HeadPairs,
     list[list[float]]: HeadMask,
     list[str]: Texts,
+    list[Any]: Rows,
 }
 
 STREAM = Field("stream", "Send the progress, then the answer, as server-sent events.", bool, default=False)
@@ -65,7 +86,7 @@ def body_of(question: Question) -> type[Body]:
         one_of(field.name, field.ids) for field in question.fields if isinstance(field, TextField) and field.default
     ]
     extra: JsonDict = {"allOf": texts}  # type: ignore[dict-item]
-    name = "".join(map(str.capitalize, question.name.split("-")))
+    name = "".join(map(str.capitalize, re.split("[-/]", question.name)))
     body: type[Body] = create_model(
         f"{name}Body", __base__=Body, __cls_kwargs__={"json_schema_extra": extra if texts else {}}, **fields
     )
@@ -104,7 +125,8 @@ async def parse_inquiry(services: Services, question: Question, body: BaseModel,
                 models[field] = await model_to_read_with(services, given[field], client)
             except InputError as error:
                 raise InputError(field, str(error), error.code) from None
-    return question.parse(services.ask, services.limits, models, given)
+    # Reading many prompts takes a while, which must not hold up the event loop.
+    return await asyncio.to_thread(question.parse, services.ask, services.limits, models, given)
 
 
 # ---- Routes ----------------------------------------------------------------------------------------------------------
@@ -142,7 +164,7 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
         question.path,
         answer,
         methods=[question.method],
-        name=f"ask_{question.name.replace('-', '_')}",
+        name=f"ask_{re.sub('[-/]', '_', question.name)}",
         responses={200: {"model": question.answer, "content": openapi.TEXT}, **openapi.REFUSALS},
     )
 
@@ -152,9 +174,13 @@ async def in_full(pending: PendingAnswer) -> Response:
 
 
 async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
-    """``{"progress": 0..1}`` whenever it changes, the answer or an error, and ``[DONE]``."""
+    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``."""
+    n_sent = 0
     try:
         async for fraction in pending.progress():
+            for row in (rows := list(pending.rows))[n_sent:]:
+                yield event_of_json(to_json({"row": row}))
+            n_sent = len(rows)
             yield server_sent_event({"progress": round(fraction, 4)})
         yield event_of_json(await pending.answer())
     except Exception as error:

@@ -13,6 +13,7 @@ from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import Limits
 from .completions import most_choices
 from .schema import (
+    ActivationsRequest,
     AttentionRequest,
     ChatRequest,
     CompletionRequest,
@@ -169,6 +170,7 @@ CHAT: Responses = {200: {"model": ChatAnswer, "content": TEXT}, **REFUSALS}
 EMBEDDINGS: Responses = {200: {"model": EmbeddingsAnswer}, **REFUSALS}
 TOKENIZE: Responses = {200: {"model": TokenizeAnswer}, **REFUSALS}
 DETOKENIZE: Responses = {200: {"model": DetokenizeAnswer}, **REFUSALS}
+ACTIVATIONS: Responses = {200: {"content": FILE}, **REFUSALS}
 ATTENTION: Responses = {200: {"model": AttentionAnswer, "content": FILE}, **REFUSALS}
 
 # The routes parse these bodies themselves, since a plain `curl -d` does not declare its content as JSON.
@@ -177,6 +179,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/chat/completions": ChatRequest,
     "/embeddings": EmbeddingsRequest,
     "/attention": AttentionRequest,
+    "/activations": ActivationsRequest,
     "/tokenize": TokenizeRequest,
     "/detokenize": DetokenizeRequest,
 }

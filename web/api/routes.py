@@ -1,7 +1,7 @@
 """OpenAI's routes under /v1, and routes for the operator of the server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -15,9 +15,11 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel, __version__
 from model.errors import Busy, Closed, shorten
+from model.lens.interventions.sites import find_site
 
 from ..client import client_of
 from ..services import Services
+from ..serving.activations_answer import ActivationsAnswer
 from ..serving.attention_answer import AttentionAnswer
 from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model, parse_ids
@@ -31,6 +33,7 @@ from .guards import check_loaded, count_refusal, model_to_read_with, model_to_wr
 from .lens import POSTED, QUERIES, add_lens_routes
 from .model_info import model_info
 from .schema import (
+    ActivationsRequest,
     AttentionRequest,
     Body,
     ChatRequest,
@@ -50,6 +53,7 @@ COMPLETIONS = "/v1/completions"
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 ATTENTION = "/v1/attention"
+ACTIVATIONS = "/v1/activations"
 
 PIECE = 32_768  # bytes of an answer that are sent at a time, so that little waits unsent for a slow client
 JSON, BINARY = "application/json", "application/octet-stream"
@@ -148,11 +152,26 @@ def v1(services: Services) -> FastAPI:
         """The attention weights of a text, `attention[layer][head][query][key]`, as JSON or as a safetensors file."""
         with count_refusal(services, ATTENTION):
             body = AttentionRequest.model_validate_json(await request.body())
-            client = client_of(request)
-            loaded = await model_to_read_with(services, body.model, client)
+            loaded = await model_to_read_with(services, body.model, client_of(request))
             answer = attention_of(services, loaded, body)
         as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
+        return await send_pieces(request, ATTENTION, pieces, answer.held_bytes, JSON if as_json else BINARY)
+
+    @app.post("/activations", responses=openapi.ACTIVATIONS)
+    async def read_activations(request: Request) -> Response:
+        """The activations of a text at the named sites, computed in float32, as a safetensors file."""
+        with count_refusal(services, ACTIVATIONS):
+            body = ActivationsRequest.model_validate_json(await request.body())
+            loaded = await model_to_read_with(services, body.model, client_of(request))
+            answer = activations_of(services, loaded, body)
+        return await send_pieces(request, ACTIVATIONS, answer.safetensors(), answer.held_bytes, BINARY)
+
+    async def send_pieces(
+        request: Request, route: str, pieces: Iterator[bytes], held_bytes: int, media_type: str
+    ) -> Response:
+        """Compute the pieces of an answer one after the other while the client reads them."""
+        client = client_of(request)
         outcome = "cancelled"  # unless the answer is sent completely
 
         async def send() -> AsyncIterator[bytes]:
@@ -167,16 +186,16 @@ def v1(services: Services) -> FastAPI:
                 raise
 
         async with AsyncExitStack() as stack:
-            with count_refusal(services, ATTENTION):
-                stack.enter_context(services.budget.hold(answer.held_bytes, client))
+            with count_refusal(services, route):
+                stack.enter_context(services.budget.hold(held_bytes, client))
                 # The status is sent with the first piece, so a request that is dropped from the queue still gets a 429.
                 first = await unless_client_leaves(request, services.trace_workers.run(client, next, pieces))
-            stack.callback(lambda: services.metrics.count(ATTENTION, outcome))
+            stack.callback(lambda: services.metrics.count(route, outcome))
             if first is None:
                 return LEFT
             # The response outlives this function, so the memory reserved for it must too.
             on_end = stack.pop_all().aclose
-        return Stream(then(first, send()), on_end, services.limits, media_type=JSON if as_json else BINARY)
+        return Stream(then(first, send()), on_end, services.limits, media_type=media_type)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)
     async def post_tokenize(request: Request) -> Response:
@@ -248,6 +267,19 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
     if answer.held_bytes > services.budget.most:
         message = f"These are {answer.n_weights:,} attention weights, more than this server can hold. Name fewer heads."
         raise InputError("heads", message, "too_many_weights")
+    return answer
+
+
+def activations_of(services: Services, loaded: LoadedModel, body: ActivationsRequest) -> ActivationsAnswer:
+    """The checked answer to a body."""
+    ids = parse_ids(services.limits, loaded, body.prompt, body.tokens)
+    sites = list(dict.fromkeys(find_site(name, "sites") for name in body.sites))
+    layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
+    positions = list(loaded.read_choice("positions", body.positions, len(ids)))
+    mask = loaded.read_head_mask(body.head_mask)
+    answer = ActivationsAnswer(loaded, lambda: services.ask.gpt(loaded), ids, sites, layers, positions, mask)
+    if answer.held_bytes > services.budget.most:
+        raise InputError("prompt", "A layer of this text takes more memory than this server can hold.")
     return answer
 
 

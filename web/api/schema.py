@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from model.generate import MAX_SEED
+from model.lens.interventions.sites import SITE_NAMES, SITES
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
 from ..serving.body_types import MANY, Also, HeadMask, NotEmpty, TokenIds, Whole
@@ -48,6 +49,10 @@ TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(
 AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
 Index = Annotated[int, Also(minimum=0)]
 Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), MANY, Whole, Also(minItems=1, uniqueItems=True)])
+SiteName = Literal[SITE_NAMES]  # type: ignore[valid-type]
+SiteNames = TypeAliasType(
+    "SiteNames", Annotated[list[SiteName], FailFast(), Field(min_length=1, max_length=len(SITE_NAMES))]
+)
 Bias = Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]
 LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,9}$"})]
 Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]
@@ -243,6 +248,21 @@ class AttentionRequest(Body):
     heads: Indices | None = Field(None, description="Counted from 0; all by default.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
     format: Literal["json", "safetensors"] | None = "json"
+
+
+class ActivationsRequest(Body):
+    """A request for the activations of the text ``prompt`` or of ``tokens``, as a safetensors file."""
+
+    model_config = ConfigDict(json_schema_extra=ONE_TEXT)
+
+    prompt: Annotated[str, Also(minLength=1)] | None = None
+    tokens: TokenIds | None = Field(None, description="Token ids, instead of a prompt.")
+    sites: SiteNames = Field(
+        description=f"The sites to read: {', '.join(SITES)}, or the names of TransformerLens's hooks."
+    )
+    layers: Indices | None = Field(None, description="Counted from 0; all by default.")
+    positions: Indices | None = Field(None, description="Of the tokens, counted from 0; all by default.")
+    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
 
 
 class TokenizeRequest(Body):

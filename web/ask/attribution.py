@@ -9,6 +9,7 @@ from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable, named, position_of, token_of
+from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
 
 LIKELIEST = "likeliest"  # a value of `against`: the most probable token other than `token`
@@ -72,4 +73,11 @@ ATTRIBUTION = Question(
     "The logit and the parts that add up to it.",
     AttributionAnswer,
     answer_attribution,
+)
+
+PARTS = ("logit", "probability", "heads", "mlps", "embedding", "biases")
+ATTRIBUTION_PROMPTS = of_many(
+    ATTRIBUTION,
+    lambda answer: {name: answer[name] for name in PARTS},
+    columns={"answer": "token", "wrong": "against"},
 )

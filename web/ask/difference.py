@@ -8,6 +8,7 @@ from model.lens.difference import attention_difference
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
+from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelField, NamedToken, PerHead, Question, TextAnswer, TextField
 
 
@@ -62,3 +63,5 @@ DIFFERENCE = Question(
     DifferenceAnswer,
     answer_difference,
 )
+
+DIFFERENCE_PROMPTS = of_many(DIFFERENCE, lambda answer: {"heads": answer["heads"]}, columns={"corrupted": "other"})

@@ -23,13 +23,15 @@ from model.lens.head_roles import (
     clear_role,
     copying_scores,
     role_scores,
+    roles_in_text,
     sampled_tokens,
 )
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
 from .inquiry import Answer, Ask, Inquiry
-from .question import MODEL, ModelAnswer, Question
+from .prompts import Numbers, of_many
+from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, TextAnswer
 from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
@@ -136,6 +138,14 @@ class LookScores(BaseModel):
     induction: float
 
 
+class RoleGrids(BaseModel):
+    previous_token: PerHead
+    first_token: PerHead
+    self: PerHead
+    duplicate_token: PerHead
+    induction: PerHead
+
+
 class HeadScores(LookScores):
     copying: float = Described(
         description="The share of other tokens whose logits the head raises by less than that of the token it looks "
@@ -177,3 +187,36 @@ ROLES = Question(
     RolesAnswer,
     answer_roles,
 )
+
+
+class TextRolesAnswer(TextAnswer):
+    """For each role, what each head gives to its keys in this text."""
+
+    scores: RoleGrids = Described(description="`[layer][head]`: the mean weight over the queries that have such keys.")
+    uniform: LookScores = Described(description="The same for uniform attention.")
+    queries: LookScores = Described(description="How many queries have such keys.")
+
+
+def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
+    found = roles_in_text(inquiry.text, progress=progress)
+    scores = {role: grid.tolist() for role, grid in found.scores.items()}
+    return {"scores": scores, "uniform": found.uniform, "queries": found.queries}
+
+
+TEXT_ROLES = Question(
+    "text-roles",
+    "How well each head of a model fits each role in a text, instead of random tokens.",
+    [PROMPT, MODEL, HEAD_MASK],
+    "For each role the mean attention weight on its keys by layer and head, the same for uniform attention, and the "
+    "number of queries that have such keys.",
+    TextRolesAnswer,
+    answer_text_roles,
+)
+
+
+def text_scores(answer: Answer) -> Numbers:
+    found: Any = answer["scores"]
+    return dict(found)
+
+
+TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, text_scores)

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -43,6 +43,7 @@ class Inquiry:
     ids: tuple[int, ...]
     head_mask: Tensor | None  # (n_layer, n_head)
     values: dict[str, Any]  # of all other fields, as JSON
+    rows: list[Answer] = field(default_factory=list)  # those computed so far, of a question about many prompts
 
     @property
     def loaded(self) -> LoadedModel:
@@ -148,6 +149,7 @@ class PendingAnswer:
     def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
         self.ask, self.key, self.job, self.route = ask, key, job, route
         self.outcome = "cancelled"  # unless it gets another outcome
+        self.rows: Sequence[Answer] = ()  # those computed so far, of a question about many prompts
 
     async def __aenter__(self) -> Self:
         """Raises ``Busy`` or ``Closed``."""

@@ -8,6 +8,7 @@ from model.lens.progress import Progress
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
+from .prompts import Numbers, of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
 from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
@@ -107,3 +108,11 @@ REMOVAL = Question(
     answer_removal,
     check_removal,
 )
+
+
+def changes(answer: Answer) -> Numbers:
+    return {name: answer[name] for name in ("loss", "delta")}
+
+
+KNOCKOUT_PROMPTS = of_many(KNOCKOUT, changes)
+REMOVAL_PROMPTS = of_many(REMOVAL, changes)

@@ -1,7 +1,7 @@
 """The question of which heads and positions carry the difference between two prompts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -9,12 +9,13 @@ from pydantic import Field as Described
 
 from model import InputError
 from model.lens.interventions.patching import check_neurons, check_prompts, patch_site, patching
-from model.lens.interventions.sites import SITES, find_site, n_components
+from model.lens.interventions.sites import SITE_NAMES, find_site, n_components
 from model.lens.progress import Progress, ignore
 from model.lens.text_pass import TextPass
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
+from .prompts import Numbers, of_many
 from .question import (
     HEAD_MASK,
     MODEL,
@@ -161,9 +162,6 @@ DIRECTION = Field(
     Literal["denoise", "noise"],
     default="denoise",
 )
-SITE_NAMES: Any = tuple(
-    name for site in SITES.values() for name in dict.fromkeys((site.name, site.hook, site.hook.rpartition(".")[2]))
-)
 
 
 @dataclass(frozen=True)
@@ -223,4 +221,21 @@ PATCH = Question(
     PatchAnswer,
     answer_patch,
     check_patch,
+)
+
+
+def effects(answer: Answer) -> Numbers:
+    found: Any = answer
+    site = {"effects": found["site"]["exact"], "attribution": found["site"]["attribution"]}
+    numbers = {"clean": found["clean"], "corrupted": found["corrupted"], "joint": found["joint"], **site}
+    return {name: each for name, each in numbers.items() if each is not None}
+
+
+# Prompts differ in length, so all positions are patched at once. Without a site, heads are.
+PATCH_PROMPTS = of_many(
+    replace(PATCH, fields=[replace(each, default="z") if each.name == "site" else each for each in PATCH.fields]),
+    effects,
+    columns={"corrupted": "corrupted", "answer": "answer", "wrong": "wrong"},
+    fixed={"positions": "all", "grid": False},
+    check_columns=["corrupted"],
 )

@@ -4,9 +4,10 @@ This declaration generates the route ``/v1/lens/NAME`` with its checks and error
 the Gradio endpoint, the MCP tool, and the types that the page's modules are checked against.
 """
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel
 from pydantic import Field as Described
@@ -51,6 +52,7 @@ class Field:
     least: int | None = None
     most: int | None = None
     below: Bound | None = None
+    is_posted: ClassVar[bool] = False  # whether it is too long for a query string
 
     @property
     def parts(self) -> Sequence["Field"]:
@@ -79,6 +81,7 @@ class TextField(Field):
     """A text that fits into the context, read as token ids. It may also be given as ids, in the field ``ids``."""
 
     ids: str = "tokens"
+    is_posted: ClassVar[bool] = True
 
     @property
     def parts(self) -> Sequence[Field]:
@@ -95,6 +98,8 @@ class TextField(Field):
 @dataclass(frozen=True)
 class LongTextField(Field):
     """A text that may be longer than the context."""
+
+    is_posted: ClassVar[bool] = True
 
     def parse(self, given: Mapping[str, Any], _subject: Subject) -> str:
         text: str = given[self.name]
@@ -197,11 +202,11 @@ class Question:
     @property
     def method(self) -> str:
         """``GET``, with the fields in the query string, for a question about a model alone."""
-        return "POST" if any(isinstance(field, TextField | LongTextField) for field in self.fields) else "GET"
+        return "POST" if any(field.is_posted for field in self.fields) else "GET"
 
     @property
     def endpoint(self) -> str:
-        return self.endpoint_name or self.name.replace("-", "_")
+        return self.endpoint_name or re.sub("[-/]", "_", self.name)
 
     @property
     def models(self) -> list[str]:
@@ -234,7 +239,9 @@ class Question:
                 common["tokens"] = [token._asdict() for token in inquiry.loaded.tokens(inquiry.ids)]
             return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
 
-        return inquiry.ask.start(inquiry.key(self.name), compute, client, route, self.max_seconds(limits))
+        pending = inquiry.ask.start(inquiry.key(self.name), compute, client, route, self.max_seconds(limits))
+        pending.rows = inquiry.rows
+        return pending
 
 
 # ---- Parts of answers ------------------------------------------------------------------------------------------------

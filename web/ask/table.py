@@ -5,16 +5,16 @@ module of this folder (see ``question.py``), listed below; and a module in ``web
 answer, listed in ``question_list.mjs`` there.
 """
 
-from .attribution import ATTRIBUTION
+from .attribution import ATTRIBUTION, ATTRIBUTION_PROMPTS
 from .composition import COMPOSITION
-from .difference import DIFFERENCE
-from .head_roles import ROLES
-from .knockout import KNOCKOUT, REMOVAL
+from .difference import DIFFERENCE, DIFFERENCE_PROMPTS
+from .head_roles import ROLES, TEXT_ROLES, TEXT_ROLES_PROMPTS
+from .knockout import KNOCKOUT, KNOCKOUT_PROMPTS, REMOVAL, REMOVAL_PROMPTS
 from .ledger import LEDGER
 from .logit_lens import LOGIT_LENS
-from .one_head import ONE_HEAD
+from .one_head import ONE_HEAD, ONE_HEAD_PROMPTS
 from .passages import PASSAGES
-from .patching import PATCH
+from .patching import PATCH, PATCH_PROMPTS
 from .paths import PATHS, ROLE_PATHS
 from .question import Question
 
@@ -32,4 +32,12 @@ QUESTIONS: list[Question] = [
     ROLE_PATHS,
     DIFFERENCE,
     PASSAGES,
+    TEXT_ROLES,
+    KNOCKOUT_PROMPTS,
+    REMOVAL_PROMPTS,
+    ATTRIBUTION_PROMPTS,
+    ONE_HEAD_PROMPTS,
+    PATCH_PROMPTS,
+    TEXT_ROLES_PROMPTS,
+    DIFFERENCE_PROMPTS,
 ]

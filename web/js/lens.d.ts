@@ -486,6 +486,95 @@ export interface PassagesBody {
   text: string;
 }
 
+export interface RoleGrids {
+  previous_token: number[][];
+  first_token: number[][];
+  self: number[][];
+  duplicate_token: number[][];
+  induction: number[][];
+}
+
+export interface TextRolesAnswer {
+  model: string;
+  precision: Precision;
+  tokens: NamedToken[];
+  scores: RoleGrids;
+  uniform: LookScores;
+  queries: LookScores;
+}
+
+export interface TextRolesBody {
+  model?: string | null;
+  prompt?: string | null;
+  head_mask?: number[][] | null;
+  tokens?: number[] | null;
+}
+
+export interface PromptsAnswer {
+  model: string;
+  precision: Precision;
+  columns: string[];
+  n: number;
+  mean: Record<string, unknown>;
+  standard_error: Record<string, unknown>;
+  rows: Record<string, unknown>[];
+}
+
+export interface KnockoutPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  method?: "zero" | "mean" | "text_mean" | "resample" | null;
+  head_mask?: number[][] | null;
+  reference?: string[] | null;
+}
+
+export interface RemovalPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  heads: number[][];
+  method?: "zero" | "mean" | "text_mean" | "resample" | null;
+  head_mask?: number[][] | null;
+  reference?: string[] | null;
+}
+
+export interface AttributionPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  head_mask?: number[][] | null;
+}
+
+export interface HeadPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  layer: number;
+  head: number;
+  head_mask?: number[][] | null;
+}
+
+export interface PatchPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  direction?: "denoise" | "noise" | null;
+  heads?: number[][] | null;
+  head_mask?: number[][] | null;
+  site?: "resid_pre" | "hook_resid_pre" | "q" | "attn.hook_q" | "hook_q" | "k" | "attn.hook_k" | "hook_k" | "v" | "attn.hook_v" | "hook_v" | "pattern" | "attn.hook_pattern" | "hook_pattern" | "z" | "attn.hook_z" | "hook_z" | "attn_out" | "hook_attn_out" | "resid_mid" | "hook_resid_mid" | "mlp_post" | "mlp.hook_post" | "hook_post" | "mlp_out" | "hook_mlp_out" | "resid_post" | "hook_resid_post" | null;
+  neurons?: number[][] | null;
+  method?: "exact" | "attribution" | "both" | null;
+}
+
+export interface TextRolesPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  head_mask?: number[][] | null;
+}
+
+export interface DifferencePromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  other_model?: string | null;
+  head_mask?: number[][] | null;
+}
+
 /** By what follows `/v1/lens/`. */
 export interface Questions {
   roles: { method: "GET"; body: RolesBody; answer: RolesAnswer };
@@ -501,4 +590,12 @@ export interface Questions {
   "role-paths": { method: "GET"; body: RolePathsBody; answer: RolePathsAnswer };
   difference: { method: "POST"; body: DifferenceBody; answer: DifferenceAnswer };
   passages: { method: "POST"; body: PassagesBody; answer: PassagesAnswer };
+  "text-roles": { method: "POST"; body: TextRolesBody; answer: TextRolesAnswer };
+  "knockout/prompts": { method: "POST"; body: KnockoutPromptsBody; answer: PromptsAnswer };
+  "removal/prompts": { method: "POST"; body: RemovalPromptsBody; answer: PromptsAnswer };
+  "attribution/prompts": { method: "POST"; body: AttributionPromptsBody; answer: PromptsAnswer };
+  "head/prompts": { method: "POST"; body: HeadPromptsBody; answer: PromptsAnswer };
+  "patch/prompts": { method: "POST"; body: PatchPromptsBody; answer: PromptsAnswer };
+  "text-roles/prompts": { method: "POST"; body: TextRolesPromptsBody; answer: PromptsAnswer };
+  "difference/prompts": { method: "POST"; body: DifferencePromptsBody; answer: PromptsAnswer };
 }

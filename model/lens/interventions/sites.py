@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -45,6 +45,10 @@ SITES: dict[str, Site] = {
         Site("resid_post", "hook_resid_post", "the residual stream after the layer"),
     )
 }
+# Every name of every site, with and without the prefixes of TransformerLens.
+SITE_NAMES: Any = tuple(
+    name for site in SITES.values() for name in dict.fromkeys((site.name, site.hook, site.hook.rpartition(".")[2]))
+)
 ALIASES = {
     "residual stream": "resid_pre",
     "query": "q",

@@ -35,6 +35,17 @@ NEEDED: dict[str, dict[str, Any]] = {
     "difference": {"other": "so he is"},
     "passages": {"text": "so it is, and so it was"},
 }
+PAIRS = [
+    {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"},
+    {"prompt": "as it was", "corrupted": "as he was", "answer": "c", "wrong": "d"},
+]
+NEEDED |= {
+    f"{name}/prompts": {
+        each: value for each, value in NEEDED.get(name, {}).items() if each in ("heads", "layer", "head")
+    }
+    | {"prompts": PAIRS}
+    for name in ("knockout", "removal", "attribution", "head", "patch", "text-roles", "difference")
+}
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 every_text_question = pytest.mark.parametrize("question", TEXTS, ids=lambda question: question.name)
 
@@ -63,7 +74,7 @@ def document(server: Server) -> Document:
 @every_question
 def test_streamed_answer_equals_plain_answer(server: Server, document: Document, question: Question) -> None:
     server.services.ask.answers.entries.clear()
-    *progress, streamed = events_of(ask(server, question, stream=True))
+    *progress, streamed = [event for event in events_of(ask(server, question, stream=True)) if "row" not in event]
     whole = ask(server, question)
     assert whole.status_code == 200 and whole.json() == streamed
     document.check_answer(question.path, question.method.lower(), whole)

@@ -27,7 +27,15 @@ def document(server: Server) -> Document:
 
 def test_document_has_every_route_and_valid_references(document: Document) -> None:
     asked = {question.path for question in QUESTIONS}
-    known = {"/models", "/models/{model}", "/completions", "/chat/completions", "/embeddings", "/attention"}
+    known = {
+        "/models",
+        "/models/{model}",
+        "/completions",
+        "/chat/completions",
+        "/embeddings",
+        "/attention",
+        "/activations",
+    }
     known |= {"/tokenize", "/detokenize", "/version"}
     assert set(document.content["paths"]) == known | asked
     schemas = document.content["components"]["schemas"]

@@ -13,7 +13,7 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens.interventions.patching import DIRECTIONS, Direction, patch_site
 from model.lens.interventions.paths import patch_paths
-from model.lens.interventions.sites import SITES, find_site
+from model.lens.interventions.sites import SITES, activations, find_site
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(8)
@@ -106,6 +106,16 @@ class Theirs:
 @pytest.fixture(scope="module")
 def theirs(tiny: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> Theirs:
     return Theirs(tiny, tmp_path_factory.mktemp("theirs"))
+
+
+@torch.inference_mode()
+def test_activations_equal_transformers_with_hooks(tiny: LoadedModel, theirs: Theirs) -> None:
+    text = TextPass(tiny.gpt, CLEAN)
+    for layer in range(N_LAYER):
+        expected = theirs.activations(CLEAN, layer)
+        found = activations(text, layer)
+        assert found.keys() == SITES.keys()
+        assert all(max_difference(x[0], expected[site]) < 1e-5 for site, x in found.items())
 
 
 def texts(loaded: LoadedModel) -> tuple[TextPass, TextPass]:
