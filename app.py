@@ -83,7 +83,7 @@ def main() -> None:
     share_heaps()
     stopping = listen_for_signals()
     demo, services = start(chosen)
-    threading.Thread(target=services.load_for_good, name="loader", daemon=True).start()
+    threading.Thread(target=services.load_and_freeze, name="loader", daemon=True).start()
     while not stopping.wait(1):  # a signal that arrives just before a wait does not end that wait
         pass
     services.close(chosen.limits.grace_seconds)

@@ -57,15 +57,15 @@ class MultiHeadAttention(nn.Module):
         self.c_proj = nn.Linear(n_head * self.head_dim, d_out, bias=proj_bias)
 
     def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
-        """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: the :meth:`output` of the :meth:`context` vectors.
+        """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: the ``output`` of the ``context`` vectors.
 
-        Takes the keyword arguments of :meth:`attend`, and also returns the attention weights if requested.
+        Takes the keyword arguments of ``attend``, and also returns the attention weights if requested.
         """
         context, attn_weights = self.context(x, **options)
         return self.output(context.to(x.dtype)), attn_weights
 
     def context(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
-        """Project ``x`` ``(B, T, d_in)`` and :meth:`attend`."""
+        """Project ``x`` ``(B, T, d_in)`` and ``attend``."""
         return self.attend(self.c_attn(x), **options)
 
     def output(self, context: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class KVCache:
         """Append ``key`` and ``value`` ``(B, n_kv_head, T, head_dim)`` to the filled part of ``layer``.
 
         Returns views of all keys and values so far, ``(B, n_kv_head, length + T, head_dim)``. Every layer writes at the
-        same positions, so ``length`` grows only once per forward pass, in :meth:`advance`. Raises ``ValueError`` if
+        same positions, so ``length`` grows only once per forward pass, in ``advance``. Raises ``ValueError`` if
         they do not fit.
         """
         end = self.length + key.shape[2]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 M_ARENA_MAX = -8  # in glibc's malloc.h
 
 
-def keep_all_objects() -> None:
+def freeze_objects() -> None:
     """Exempt all existing objects from garbage collection: scanning them would pause the whole process."""
     gc.collect()
     gc.freeze()

@@ -11,7 +11,7 @@ from model.serving.choose_reader import choose_reader
 from .ask.head_roles import prepare_roles
 from .ask.inquiry import Ask
 from .gauges import Gauges
-from .process_memory import keep_all_objects, trim_heap
+from .process_memory import freeze_objects, trim_heap
 from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
@@ -72,11 +72,11 @@ class Services:
         self.engines.prepare(self.served.models.values())
         prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
 
-    def load_for_good(self) -> None:
+    def load_and_freeze(self) -> None:
         """Like ``load``, but also exempts all objects from garbage collection, as suits a process of its own."""
-        self.engines.tidy_up = keep_all_objects
+        self.engines.tidy_up = freeze_objects
         self.load()
-        keep_all_objects()
+        freeze_objects()
 
     def close(self, grace: float = 0.0) -> None:
         """Accept no more requests, give running texts ``grace`` seconds, and return when all have ended."""

@@ -13,7 +13,7 @@ from .folder_format import TOKENIZER
 MAX_TOKENIZER_BYTES = 64_000_000
 # In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 if the file is indented.
 MAX_BYTES_PER_TOKEN = 256
-LEAST_BYTES = 1_000_000  # allowed for any vocabulary
+BASE_BYTES = 1_000_000  # allowed for any vocabulary
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
@@ -31,7 +31,7 @@ def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> Tokenizer:
 
     Files much larger than ``vocab_size`` tokens need are not read. Raises ``CheckpointError``.
     """
-    max_bytes = min(MAX_TOKENIZER_BYTES, LEAST_BYTES + vocab_size * MAX_BYTES_PER_TOKEN)
+    max_bytes = min(MAX_TOKENIZER_BYTES, BASE_BYTES + vocab_size * MAX_BYTES_PER_TOKEN)
     if path.is_dir():
         pair = file_pair(path)
         path = path / TOKENIZER

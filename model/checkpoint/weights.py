@@ -254,7 +254,7 @@ def read_pickled(path: Path, folder: Path | None = None) -> dict[str, object]:
         TypeError,
         zipfile.BadZipFile,
     ) as error:
-        raise CheckpointError(path, what_is_wrong(error), PLAIN) from None
+        raise CheckpointError(path, describe_unpickling_error(error), PLAIN) from None
     if not isinstance(content, dict):
         raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
     n_bytes, most = sum(tensor.nbytes for tensor in tensors_in(content)), MAX_SHARED * real.stat().st_size
@@ -285,7 +285,7 @@ def check_stored(path: Path, real: Path) -> None:
                 raise CheckpointError(path, f"the compressed entry {shorten(entry.filename)}", PLAIN)
 
 
-def what_is_wrong(error: Exception) -> str:
+def describe_unpickling_error(error: Exception) -> str:
     """A short description: torch's own messages are whole paragraphs, or just a number."""
     if isinstance(error, pickle.UnpicklingError):
         named = FORBIDDEN.search(str(error))
@@ -342,11 +342,11 @@ def free_of_container() -> int | None:
 
 def gpt_on_meta(config: GPTConfig) -> GPT:
     """A GPT whose weights have shapes but no data, to query the shapes or to assign weights."""
-    with torch.device("meta"), NothingDrawn():
+    with torch.device("meta"), SkipInitialisation():
         return GPT(config)
 
 
-class NothingDrawn(TorchFunctionMode):
+class SkipInitialisation(TorchFunctionMode):
     """Skip initialising embeddings, which on the meta device would import ``torch._dynamo``: most of a second."""
 
     def __torch_function__(

@@ -13,10 +13,10 @@ from torch import Tensor
 from ..gpt import GPT
 from .forward import (
     ACTIVATIONS,
+    ARRIVED,
     DONE,
     IS_MASKED,
     IS_WANTED,
-    MET,
     N_KEYS,
     N_RECORDED,
     N_ROWS,
@@ -38,7 +38,7 @@ from .functions import BLOCK, draw
 from .pack import aligned, pack
 from .panels import Integers
 
-FIRST_REST, LONGEST_REST = 64, 512  # passes to run on one thread after several threads were slower
+FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
 # A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
 # its row in the recorded attention weights.
@@ -170,7 +170,7 @@ class CompiledGPT:
         """Run the pass that ``job`` describes, on the number of threads that has recently been fastest."""
         n_threads = self.threads.choose(n_rows)
         self.memory.job[N_THREADS] = n_threads
-        self.memory.control[DONE] = self.memory.control[MET] = 0
+        self.memory.control[DONE] = self.memory.control[ARRIVED] = 0
         started = time.perf_counter()
         if n_threads > 1:
             self.turn += 1
@@ -181,7 +181,7 @@ class CompiledGPT:
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
     def draw(self, row: int, most: float, temperature: float, uniform: float, n_drawable: int) -> int:
-        """Draw a token from row ``row`` of the latest logits, as `model.sampling.sample` does.
+        """Draw a token from row ``row`` of the latest logits, as ``model.sampling.sample`` does.
 
         ``most`` is the largest of the first ``n_drawable`` logits, which are those of the tokens that may be drawn.
         """
@@ -202,13 +202,13 @@ def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
 
 
 @dataclass
-class Tries:
+class Timings:
     """Timings of recent passes with the same number of rows."""
 
     alone: float  # seconds on one thread, when last tried
     n_slow: int = 0  # slower passes on several threads, minus the others
-    rest: int = 0  # remaining passes on one thread; if negative, minus the number of passes on several
-    next_rest: int = FIRST_REST
+    backoff: int = 0  # remaining passes on one thread; if negative, minus the number of passes on several
+    next_backoff: int = FIRST_BACKOFF
 
 
 class ThreadChooser:
@@ -219,30 +219,30 @@ class ThreadChooser:
 
     def __init__(self, max_threads: int) -> None:
         self.max_threads = max_threads
-        self.tries: dict[int, Tries] = {}  # by the number of rows
+        self.timings: dict[int, Timings] = {}  # by the number of rows
 
     def choose(self, n_rows: int) -> int:
-        tries = self.tries.get(n_rows)
-        if self.max_threads == 1 or tries is None:
+        timings = self.timings.get(n_rows)
+        if self.max_threads == 1 or timings is None:
             return 1
-        tries.rest -= 1
-        return self.max_threads if tries.rest < 0 else 1
+        timings.backoff -= 1
+        return self.max_threads if timings.backoff < 0 else 1
 
     def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
         """Record the duration of a pass."""
         if n_threads == 1:
-            self.tries.setdefault(n_rows, Tries(seconds)).alone = seconds
+            self.timings.setdefault(n_rows, Timings(seconds)).alone = seconds
             return
-        tries = self.tries[n_rows]
-        if seconds < tries.alone:
-            tries.n_slow = max(tries.n_slow - 1, 0)
-            if tries.rest < -FIRST_REST:
-                tries.next_rest = FIRST_REST
+        timings = self.timings[n_rows]
+        if seconds < timings.alone:
+            timings.n_slow = max(timings.n_slow - 1, 0)
+            if timings.backoff < -FIRST_BACKOFF:
+                timings.next_backoff = FIRST_BACKOFF
         else:
-            tries.n_slow += 1
-            if tries.n_slow > 1 or seconds > 4 * tries.alone:
-                tries.rest, tries.next_rest = tries.next_rest, min(2 * tries.next_rest, LONGEST_REST)
-                tries.n_slow = 0
+            timings.n_slow += 1
+            if timings.n_slow > 1 or seconds > 4 * timings.alone:
+                timings.backoff, timings.next_backoff = timings.next_backoff, min(2 * timings.next_backoff, MAX_BACKOFF)
+                timings.n_slow = 0
 
 
 class Follower:

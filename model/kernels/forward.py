@@ -38,7 +38,7 @@ BEFORE_ATTENTION, BEFORE_MLP = np.int64(0), np.int64(2)  # the norms of a layer:
 FINAL = np.int64(0)  # the norm after the last layer
 QUERY, KEY = np.int64(0), np.int64(1)  # the gains of the norms of queries and keys
 LEADER = np.int64(0)  # the thread that announces a pass
-TURN, DONE, MET = 0, 8, 16  # indices in ``control``, each in a separate cache line
+TURN, DONE, ARRIVED = 0, 8, 16  # indices in ``control``, each in a separate cache line
 N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # indices in ``job``
 TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
 PATIENCE = 4_000  # spins before a waiting thread yields its core
@@ -70,7 +70,7 @@ class Shape(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """The weights packed by `pack`; the arrays are described there."""
+    """The weights packed by ``pack``; the arrays are described there."""
 
     tokens: Array
     positions: Array
@@ -121,18 +121,18 @@ def padded(count):
 
 
 @compiled(EXACT)
-def meet(control, n_threads, met):
-    """Wait until all threads arrive. ``met`` counts the arrivals at all barriers so far; returns the new count."""
-    met += n_threads
+def barrier(control, n_threads, arrived):
+    """Wait until all threads arrive. ``arrived`` counts the arrivals at all barriers so far; returns the new count."""
+    arrived += n_threads
     if n_threads > 1:
-        atomic_add(control, MET, 1)
+        atomic_add(control, ARRIVED, 1)
         turns = 0
-        while atomic_read(control, MET) < met:
+        while atomic_read(control, ARRIVED) < arrived:
             pause()
             turns += 1
             if turns > PATIENCE:
                 yield_core()
-    return met
+    return arrived
 
 
 @compiled(EXACT)
@@ -165,7 +165,7 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 @compiled(EXACT)
 def project(weights, layer, index, x, n_rows, depth, width, out, add, integers, thread, n_threads):
-    """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see `linear`."""
+    """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see ``linear``."""
     groups = (depth + weights.group - 1) // weights.group
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
     panel_size, scale = groups * weights.group * WIDTH, weights.scales[bias:]
@@ -295,7 +295,7 @@ def forward(thread, shape, weights, memory):
     for row in range(thread, n_rows, n_threads):
         stream = memory.x[row * padded(C) :][:C]
         embed(weights.tokens, rows[row, TOKEN], weights.positions, rows[row, POSITION], stream)
-    met = meet(control, n_threads, 0)
+    arrived = barrier(control, n_threads, 0)
 
     for layer in range(L):
         norm(shape, weights, memory, layer, BEFORE_ATTENTION, False, own)
@@ -303,32 +303,32 @@ def forward(thread, shape, weights, memory):
         if shape.is_parallel:  # the MLP reads the same stream as attention
             norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
             project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
-        met = meet(control, n_threads, met)
+        arrived = barrier(control, n_threads, arrived)
         attention(shape, weights, memory, layer, thread, n_threads)
         if shape.is_parallel:
             activate(shape, memory, thread, n_threads)
-        met = meet(control, n_threads, met)
+        arrived = barrier(control, n_threads, arrived)
         project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, E, C, x, ADD, integers, thread, n_threads)
-        met = meet(control, n_threads, met)
+        arrived = barrier(control, n_threads, arrived)
 
         if not shape.is_parallel:
             norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
             project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
-            met = meet(control, n_threads, met)
+            arrived = barrier(control, n_threads, arrived)
             activate(shape, memory, thread, n_threads)
-            met = meet(control, n_threads, met)
+            arrived = barrier(control, n_threads, arrived)
         project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, integers, thread, n_threads)
-        met = meet(control, n_threads, met)
+        arrived = barrier(control, n_threads, arrived)
 
     norm(shape, weights, memory, L, FINAL, True, own)
     logits = Rows(memory.logits, 0, padded(V))
     project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, integers, thread, n_threads)
-    met = meet(control, n_threads, met)
+    arrived = barrier(control, n_threads, arrived)
     for row in range(thread, job[N_WANTED], n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]
         most = largest(logits)
         summary[0], summary[1], summary[2] = find(logits, most), most, log_sum_exp(logits, most)
-    meet(control, n_threads, met)
+    barrier(control, n_threads, arrived)
 
 
 @compiled(EXACT)

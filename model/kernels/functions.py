@@ -7,7 +7,8 @@ from .jit import EXACT, REORDER, compiled
 
 LOG2_E = np.float32(1.4426950408889634)
 LN_2_UPPER, LN_2_LOWER = np.float32(0.693359375), np.float32(-2.12194440e-4)  # their sum is ln 2 to 40 bits
-LEAST, MOST = np.float32(-87.0), np.float32(88.0)  # beyond these, e^x leaves the range of normal float32 numbers
+# Beyond these exponents, e^x leaves the range of normal float32 numbers.
+MIN_EXPONENT, MAX_EXPONENT = np.float32(-87.0), np.float32(88.0)
 # 1.5 * 2^23: adding a number to it rounds the number to an integer in the lowest bits.
 ROUNDING = np.float32(12_582_912.0)
 ROUNDING_BITS = np.int32(0x4B400000)
@@ -27,11 +28,11 @@ BLOCK = 256  # probabilities per partial sum, so that the draw scans only one bl
 @compiled(EXACT)
 def exp(x):
     """e^x within 2 units in the last place: 2^n times a polynomial in the rest (Cody & Waite 1980); NaN stays NaN."""
-    above = x > MOST
-    if x < LEAST:
-        x = LEAST
+    above = x > MAX_EXPONENT
+    if x < MIN_EXPONENT:
+        x = MIN_EXPONENT
     if above:
-        x = MOST
+        x = MAX_EXPONENT
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     rest = x - n * LN_2_UPPER - n * LN_2_LOWER
@@ -175,7 +176,7 @@ def embed(tokens, token, positions, position, out):
 
 @compiled(REORDER)
 def weigh(logits, most, inverse, weights, sums):
-    """Write e^((logit - most) * inverse) into ``weights``, in float32, and the sum of each `BLOCK` into ``sums``, in
+    """Write e^((logit - most) * inverse) into ``weights``, in float32, and the sum of each ``BLOCK`` into ``sums``, in
     float64.
     """
     for block in range(len(sums)):
@@ -189,7 +190,7 @@ def weigh(logits, most, inverse, weights, sums):
 
 @compiled(EXACT)
 def draw(logits, most, temperature, uniform, weights, sums):
-    """The token id at which the cumulative probability first exceeds ``uniform``, as in `model.sampling.sample`.
+    """The token id at which the cumulative probability first exceeds ``uniform``, as in ``model.sampling.sample``.
 
     ``most`` is the largest of ``logits`` ``(vocab_size,)``, which are finite; ``weights`` and ``sums`` are scratch
     memory of at least ``vocab_size`` numbers and one number per block.

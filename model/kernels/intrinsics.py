@@ -62,7 +62,7 @@ def address_of(typing, address):
 
 @intrinsic
 def widen_one(typing, array, index):
-    """``array[index]`` as float32, from any type in which `panels` stores weights, except int8."""
+    """``array[index]`` as float32, from any type in which ``panels`` stores weights, except int8."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place, kind = element(context, builder, signature, arguments), signature.args[0].dtype
@@ -119,7 +119,7 @@ def atomic_add(typing, array, index, number):
 
 @intrinsic
 def atomic_store(typing, array, index, number):
-    """Set ``array[index]``, int64: a thread that reads it with `atomic_read` sees all earlier writes."""
+    """Set ``array[index]``, int64: a thread that reads it with ``atomic_read`` sees all earlier writes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], element(context, builder, signature, arguments), "release", 8)
@@ -130,7 +130,7 @@ def atomic_store(typing, array, index, number):
 
 @intrinsic
 def atomic_read(typing, array, index):
-    """``array[index]``, int64, and with it everything that was written before the `atomic_store` that set it."""
+    """``array[index]``, int64, and with it everything that was written before the ``atomic_store`` that set it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(element(context, builder, signature, arguments), "acquire", 8)

@@ -27,9 +27,9 @@ FEW = 16  # rows; with fewer, a product on one thread takes no longer than calli
 def pack(gpt: GPT) -> Weights:
     """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared.
 
-    float32 is stored as float16 or bfloat16 where every weight allows it. In `Weights`, ``panels`` holds for each layer
-    the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output head,
-    with the weights for ``group`` inputs side by side. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
+    float32 is stored as float16 or bfloat16 where every weight allows it. In ``Weights``, ``panels`` holds for each
+    layer the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output
+    head; the weights for ``group`` inputs are adjacent. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
     ``biases``, and for int8 ``scales``, hold those of each matrix in the same order, padded to whole panels, followed
     by zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift of both norms; the last row is for the final
     norm. ``qk_gains`` ``(n_layer, 2, head_dim)`` are the gains of the norms of queries and keys; ``cosines`` and
@@ -115,7 +115,7 @@ def blocks(gpt: GPT) -> list[Any]:
 
 
 def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
-    """The type to store the weights in; see `panels`."""
+    """The type to store the weights in; see ``panels``."""
     dtypes = {matrix.weight.dtype for matrix in matrices}
     if dtypes == {torch.int8}:
         return np.dtype(np.uint8)

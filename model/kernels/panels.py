@@ -1,6 +1,6 @@
 """The matrix product that takes nearly all the time: a few rows times panels of weights, with the sums in registers.
 
-A matrix ``(d_out, d_in)`` is stored as panels of `WIDTH` outputs: for each input in turn, the `WIDTH` weights that
+A matrix ``(d_out, d_in)`` is stored as panels of ``WIDTH`` outputs: for each input in turn, the ``WIDTH`` weights that
 multiply it lie side by side, ``(d_out / WIDTH, d_in, WIDTH)``. Each input then takes one multiplication and addition of
 whole vectors, and a panel is fetched from memory once for all rows. Every sum runs over the inputs in their order, so
 that the result for a row does not depend on the other rows.
@@ -9,9 +9,9 @@ Weights are stored as float32, float16 or bfloat16, and widened to float32 in th
 no 16-bit floats, so an int16 array holds float16 and a uint16 array bfloat16.
 
 Alternatively, weights are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers too. The
-weights of an output for `GROUP` inputs then lie side by side, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, because
-one instruction adds up that many products. It multiplies unsigned by signed integers, so `UNSIGNED` is added to the
-stored weights, and `UNSIGNED` times the sum of the inputs is subtracted from the result.
+weights of an output for ``GROUP`` inputs are then adjacent, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, because
+one instruction adds up that many products. It multiplies unsigned by signed integers, so ``UNSIGNED`` is added to the
+stored weights, and ``UNSIGNED`` times the sum of the inputs is subtracted from the result.
 """
 
 import functools
@@ -52,7 +52,7 @@ VECTORS = WIDTH // LANES  # vectors per input of a panel
 AHEAD = 2048  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
 LARGEST = np.float32(127)
-LEAST = np.float32(1e-30)  # a row of smaller numbers counts as zero
+MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
 SIZE = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
 SMALL = ir.VectorType(INT8, LANES * GROUP)
 
@@ -82,7 +82,7 @@ class Rows(NamedTuple):
 
 
 class IntegerRows(NamedTuple):
-    """Rows in a flat int8 array, with the scale of each row and `UNSIGNED` times the sum of its integers."""
+    """Rows in a flat int8 array, with the scale of each row and ``UNSIGNED`` times the sum of its integers."""
 
     numbers: NDArray[Any]
     start: int
@@ -178,7 +178,7 @@ class FloatSums:
         self.kind = kind
 
     def read_weights(self, builder: Any, place: Any) -> Any:
-        """`LANES` stored weights as float32."""
+        """``LANES`` stored weights as float32."""
         if self.kind == types.float32:
             return load(builder, place, FLOATS)
         if self.kind == types.int16:
@@ -199,7 +199,7 @@ class FloatSums:
 
 
 class IntegerSums:
-    """Code generation for sums of products of 8-bit integers, `GROUP` at a time."""
+    """Code generation for sums of products of 8-bit integers, ``GROUP`` at a time."""
 
     group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
 
@@ -211,7 +211,7 @@ class IntegerSums:
         return builder.bitcast(splat(builder, group), SMALL)
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
-        """``total`` plus, in each lane, the `GROUP` products of unsigned weights and signed inputs."""
+        """``total`` plus, in each lane, the ``GROUP`` products of unsigned weights and signed inputs."""
         if has_integer_products():
             function = ir.FunctionType(INTS, [INTS, SMALL, SMALL])
             call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512.vpdpbusd.512")
@@ -237,7 +237,7 @@ def has_integer_products() -> bool:
 
 
 def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
-    """Prefetch the memory `AHEAD` bytes after a place: on its own, a processor prefetches only within a page."""
+    """Prefetch the memory ``AHEAD`` bytes after a place: on its own, a processor prefetches only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     for line in range(0, n_bytes, CACHE_LINE):
@@ -256,8 +256,8 @@ def quantize(x, out):
         # As integers, magnitudes have the same order as floats, with NaN the largest.
         most = max(most, bits_of(x[i]) & SIZE)
     size = float_of(most)
-    if size < LEAST:
-        size = LEAST
+    if size < MIN_SIZE:
+        size = MIN_SIZE
     factor = LARGEST / size
     total = np.int32(0)
     for i in range(len(x)):

@@ -26,7 +26,7 @@ class BigramModel(nn.Module):
     """Predicts the next token from the last one alone: row ``a`` of the table holds the logits of what follows ``a``.
 
     Before training, its loss is above the ``ln(vocab_size)`` nats of a uniform guess, because random logits prefer some
-    tokens for no reason. Training can lower it to :func:`counted_bigram_loss` but no further, because the model sees
+    tokens for no reason. Training can lower it to ``counted_bigram_loss`` but no further, because the model sees
     only one token.
     """
 

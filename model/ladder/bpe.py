@@ -16,7 +16,7 @@ from ..config import MAX_VOCAB_SIZE, check_int
 from ..tokenizer import END_OF_TEXT, GPT2_PATTERN
 
 # GPT-2 first splits a text into words and never merges across them, so "dog" and "dog!" share a token. A word includes
-# the space before it; of several spaces, all but the last form a word of their own. `re` lacks `\p{L}` and `\p{N}`.
+# the space before it; of several spaces, all but the last form a word of their own. ``re`` has no ``\p{L}``.
 GPT2_WORD = regex.compile(GPT2_PATTERN)
 
 Pair = tuple[bytes, bytes]
@@ -98,7 +98,7 @@ class MergeStep(NamedTuple):
 class BytePairEncoding:
     """Encodes any text with a list of merges; earlier merges take precedence.
 
-    Ids are assigned as in GPT-2's files: the 256 bytes in the order of :func:`gpt2_byte_alphabet`, one token per merge
+    Ids are assigned as in GPT-2's files: the 256 bytes in the order of ``gpt2_byte_alphabet``, one token per merge
     in the order of the list, then ``<|endoftext|>``. ``tokens[token_id]`` is the token as bytes.
     """
 

@@ -44,14 +44,14 @@ class SoftmaxTerms(NamedTuple):
 
 
 def softmax_terms(attn_scores: Tensor) -> SoftmaxTerms:
-    """The intermediate results of :func:`stable_softmax`."""
+    """The intermediate results of ``stable_softmax``."""
     largest = attn_scores.amax(dim=-1)
     exponentials = (attn_scores - largest[..., None]).exp()
     return SoftmaxTerms(largest, exponentials, exponentials.sum(dim=-1))
 
 
 def naive_terms(attn_scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The exponentials ``(..., T, S)`` and their sums ``(..., T)`` in :func:`naive_softmax`, which can overflow."""
+    """The exponentials ``(..., T, S)`` and their sums ``(..., T)`` in ``naive_softmax``, which can overflow."""
     exponentials = attn_scores.exp()
     return exponentials, exponentials.sum(dim=-1)
 
@@ -82,7 +82,7 @@ class CausalStages(NamedTuple):
 
 
 def causal_stages(attn_scores: Tensor, scale: float) -> CausalStages:
-    """The intermediate results of :func:`causal_by_renormalising` and :func:`causal_by_minus_infinity`."""
+    """The intermediate results of ``causal_by_renormalising`` and ``causal_by_minus_infinity``."""
     all_weights = stable_softmax(attn_scores * scale)
     cut = all_weights.tril()
     return CausalStages(
@@ -141,7 +141,7 @@ class SpreadTerms(NamedTuple):
 def spread_terms(
     head_dim: int, n_tokens: int, generator: torch.Generator | None = None
 ) -> tuple[SpreadTerms, SpreadTerms]:
-    """The terms of the results of :func:`scale_demonstration`, for the scores that it draws with the same generator."""
+    """The terms of the results of ``scale_demonstration``, for the scores that it draws with the same generator."""
     query = torch.randn(n_tokens, head_dim, generator=generator)
     key = torch.randn(n_tokens, head_dim, generator=generator)
     found = []

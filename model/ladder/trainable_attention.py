@@ -14,8 +14,8 @@ from .averages import Attention, mask_future, stable_softmax, sum_normalise
 class SelfAttention(nn.Module):
     """softmax(query key^T / sqrt(head_dim)) value (Vaswani et al. 2017, equation 1).
 
-    The classes below share this code, and differ in how they compute query, key and value (:meth:`project`) and the
-    attention weights (:meth:`attention_weights`).
+    The classes below share this code, and differ in how they compute query, key and value (``project``) and the
+    attention weights (``attention_weights``).
     """
 
     def __init__(self, d_in: int, head_dim: int) -> None:

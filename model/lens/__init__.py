@@ -1,6 +1,6 @@
 """Interpretability: recording the attention of a text, and analyses of a model and a text.
 
-An analysis is a module with a function of a :class:`TextPass` (one text, read once; see ``text_pass.py``) or of the
+An analysis is a module with a function of a ``TextPass`` (one text, read once; see ``text_pass.py``) or of the
 ``GPT`` alone, in float32 (see ``float32.py``). It takes its parameters as keyword arguments, and ``progress: Progress =
 ignore``, which it calls several times a second with the fraction done if it takes long: this call lets other work run,
 and cancels the analysis if its result is no longer needed. Its docstring gives the shapes, the units and the source of

@@ -47,7 +47,7 @@ def attention_at(text: TextPass, layer: int, position: int) -> QueryAttention:
 def read_logit(text: TextPass, position: int, token: int, against: int | None = None) -> tuple[Tensor, float]:
     """The direction ``(C,)`` and constant that give the logit of ``token`` as the next one after ``position``.
 
-    See :meth:`GPT.logit_direction`. With another token ``against``, they give the difference of the two logits.
+    See ``GPT.logit_direction``. With another token ``against``, they give the difference of the two logits.
     """
     head = text.gpt.lm_head.weight
     row = head[token] if against is None else head[token] - head[against]

@@ -16,7 +16,7 @@ from .progress import Progress, ignore
 
 WINDOW = 256  # most tokens read at once, which bounds the memory for any context and text
 OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has earlier tokens to look at
-APART = 32  # of this many consecutive queries, only the strongest becomes a passage
+MIN_DISTANCE = 32  # of this many consecutive queries, only the strongest becomes a passage
 N_PASSAGES = 12  # per head
 N_BINS = 24
 MIN_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
@@ -192,7 +192,7 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
         found = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
         everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
         for measure, value in zip(FIRING_MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
-            kept[measure] = merge(kept[measure], value, found, window, bins(measure, value))
+            kept[measure] = keep_strongest(kept[measure], value, found, window, bin_indices(measure, value))
         n_measured += len(query) - (window.first == window.start)
         progress(window.stop / n_tokens)
     return Firing(n_tokens, kept, (everywhere / n_tokens).float(), (metrics / max(n_measured, 1)).float())
@@ -220,7 +220,7 @@ def read_window(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         yield found.pop()
 
 
-def bins(measure: Measure, value: Tensor) -> Tensor:
+def bin_indices(measure: Measure, value: Tensor) -> Tensor:
     """The bin of each value: equal steps for weights, half doublings for norms; the end bins take the rest."""
     if measure == "weight":
         place = value * N_BINS
@@ -229,7 +229,7 @@ def bins(measure: Measure, value: Tensor) -> Tensor:
     return place.floor().long().clamp(0, N_BINS - 1)
 
 
-def edges(measure: Measure) -> list[float]:
+def bin_edges(measure: Measure) -> list[float]:
     """The edges of the bins, ``N_BINS + 1`` numbers; the first and last bin of norms have no outer limit."""
     if measure == "weight":
         return [place / N_BINS for place in range(N_BINS + 1)]
@@ -242,12 +242,12 @@ def no_passages(n_layer: int, n_head: int) -> Strongest:
     return Strongest(torch.zeros(n_layer, n_head, N_PASSAGES), query, key, window, counts)
 
 
-def merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
+def keep_strongest(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: Tensor) -> Strongest:
     """``kept`` plus the new queries of a window, with values and keys ``(n_layer, n_head, queries)``."""
     n = value.shape[-1]
-    padded = F.pad(value, (0, -n % APART), value=-1.0).unflatten(-1, (-1, APART))
+    padded = F.pad(value, (0, -n % MIN_DISTANCE), value=-1.0).unflatten(-1, (-1, MIN_DISTANCE))
     best, place = padded.max(-1)  # (n_layer, n_head, blocks)
-    place = place + torch.arange(0, n, APART)
+    place = place + torch.arange(0, n, MIN_DISTANCE)
     found = (best, place + window.first, key.gather(-1, place), torch.full_like(place, window.start))
     old = (kept.value, kept.query, kept.key, kept.window)
     joined = [torch.cat(pair, -1) for pair in zip(old, found, strict=True)]
@@ -256,7 +256,7 @@ def merge(kept: Strongest, value: Tensor, key: Tensor, window: Window, bin_of: T
     return Strongest(value, query, key, start, kept.histogram + F.one_hot(bin_of, N_BINS).sum(-2))
 
 
-def shared(strongest: Strongest, marks: TokenMarks) -> Tensor:
+def pattern_counts(strongest: Strongest, marks: TokenMarks) -> Tensor:
     """In how many of each head's passages each pattern holds, ``(n_layer, n_head, len(PATTERNS))``."""
     found = patterns(marks, strongest.query, strongest.key)
     return (found & (strongest.value > 0)[..., None]).sum(-2)

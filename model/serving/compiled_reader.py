@@ -15,7 +15,7 @@ from .reader import Part, Reading
 
 
 class CompiledReading:
-    """A `Reading`; ``summary`` belongs to its last logits."""
+    """A ``Reading``; ``summary`` belongs to its last logits."""
 
     __slots__ = ("attention", "end", "gpt", "start", "summary")
 
@@ -48,7 +48,7 @@ class CompiledReading:
 
 
 class CompiledReader:
-    """Reads with a `CompiledGPT`: the logits of a text are bit-identical for any batch."""
+    """Reads with a ``CompiledGPT``: the logits of a text are bit-identical for any batch."""
 
     is_compiled = True
 

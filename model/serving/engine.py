@@ -105,7 +105,7 @@ class Engine:
             self.changed.notify()
 
     def step(self) -> None:
-        """One forward pass for the texts chosen by `plan`. An error ends only these texts."""
+        """One forward pass for the texts chosen by ``plan``. An error ends only these texts."""
         with self.changed:
             self.drop_ended()
             self.admit()

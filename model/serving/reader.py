@@ -41,7 +41,7 @@ class Reading(Protocol):
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:
         """The token drawn from the last logits, and its log-probability; None if there is no faster way to draw it.
 
-        Only ids below ``n_drawable`` are drawn. Only for settings that are `plain <SamplingSettings.is_plain>`.
+        Only ids below ``n_drawable`` are drawn. Only for settings that are ``plain <SamplingSettings.is_plain>``.
         """
 
 

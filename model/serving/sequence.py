@@ -74,7 +74,7 @@ def is_last(event: Event) -> bool:
 
 
 class TextSequence(Continuation):
-    """A request in progress. ``listener`` gets its events in the engine's thread, in order, up to one that `is_last`.
+    """A request in progress. ``listener`` gets its events in the engine's thread, in order, up to one that ``is_last``.
 
     Texts of one ``client`` share its turns; ``deadline`` is on ``time.monotonic()``.
     """

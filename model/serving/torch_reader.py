@@ -178,7 +178,7 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
 
 @dataclass(frozen=True, eq=False)
 class TorchReading:
-    """A `Reading` whose tokens are drawn by torch."""
+    """A ``Reading`` whose tokens are drawn by torch."""
 
     logits: Tensor
     attention: Tensor | None
@@ -239,7 +239,7 @@ class TorchReader:
 
 
 class GraphReading:
-    """See `Reading`; ``summary`` holds the most probable token, its logit and log-sum-exp."""
+    """See ``Reading``; ``summary`` holds the most probable token, its logit and log-sum-exp."""
 
     attention = None
 

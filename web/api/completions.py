@@ -36,7 +36,7 @@ class Choice:
     finish_reason: str | None = None
     cut_off_by: str | None = None  # "deadline" if that ended the text
     n_written: int = 0
-    places: dict[str, list[Any]] = field(default_factory=lambda: new_places())
+    logprobs_columns: dict[str, list[Any]] = field(default_factory=lambda: empty_logprobs())
     offset: int = 0  # characters of all tokens so far
     released: int = 0  # characters of the text so far; the start of a possible stop string is held back
 
@@ -76,14 +76,14 @@ class Choice:
     def add_token(self, token_id: int, logprob: float | None, top: dict[int, float] | None) -> None:
         if self.asked.logprobs is None:
             return
-        places = self.places
-        places["tokens"].append(self.token(token_id))
-        places["token_logprobs"].append(logprob)
+        logprobs_columns = self.logprobs_columns
+        logprobs_columns["tokens"].append(self.token(token_id))
+        logprobs_columns["token_logprobs"].append(logprob)
         tops = None if top is None else {self.token(other): value for other, value in top.items()}
         if tops is not None and logprob is not None:
             tops.setdefault(self.token(token_id), logprob)
-        places["top_logprobs"].append(tops)
-        places["text_offset"].append(self.offset)
+        logprobs_columns["top_logprobs"].append(tops)
+        logprobs_columns["text_offset"].append(self.offset)
         self.offset += len(self.stream.push(token_id))
 
     def token(self, token_id: int) -> str:
@@ -98,8 +98,8 @@ class Choice:
         """Everything that was not sent yet, as a choice of the answer."""
         text, self.text = self.text, ""
         n = self.n_shown
-        shown = {name: values[:n] for name, values in self.places.items()}
-        self.places = {name: values[n:] for name, values in self.places.items()}
+        shown = {name: values[:n] for name, values in self.logprobs_columns.items()}
+        self.logprobs_columns = {name: values[n:] for name, values in self.logprobs_columns.items()}
         logprobs = shown if self.asked.logprobs is not None else None
         choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
         return choice if self.cut_off_by is None else choice | {"cut_off_by": self.cut_off_by}
@@ -107,17 +107,17 @@ class Choice:
     @property
     def n_shown(self) -> int:
         """How many of the unsent tokens belong to the released text, and not to an actual or possible stop string."""
-        offsets = self.places["text_offset"]
+        offsets = self.logprobs_columns["text_offset"]
         if self.finish_reason and self.finish_reason != "stop":
             return len(offsets)
         return sum(offset < self.released for offset in offsets)
 
     @property
-    def has_news(self) -> bool:
+    def has_unsent(self) -> bool:
         return bool(self.text or self.n_shown or self.finish_reason)
 
 
-def new_places() -> dict[str, list[Any]]:
+def empty_logprobs() -> dict[str, list[Any]]:
     return {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
 
 
@@ -216,7 +216,7 @@ class Completion:
         try:
             async for events in generation:
                 changed = [self.choices[i] for i in self.take(events)]
-                parts = [self.as_chunk(choice.part()) for choice in changed if choice.has_news]
+                parts = [self.as_chunk(choice.part()) for choice in changed if choice.has_unsent]
                 chunks = [self.envelope(kind, [part]) | more for part in parts]
                 if chunks:
                     has_begun = True

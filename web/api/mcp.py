@@ -90,7 +90,7 @@ def hand_over_key(demo: gr.Blocks, key: str) -> None:
         demo.mcp_server_obj._client_instance = Client(demo.local_url, headers=headers, **options)
 
 
-class PutOff:
+class PostponedCalls:
     """A stand-in for Gradio's client that sends a call when its turn has come."""
 
     def submit(self, *arguments: Any, **options: Any) -> Submit:
@@ -140,6 +140,6 @@ def take_turns(demo: gr.Blocks, limits: Limits) -> None:
         return await in_turn(submit, lambda job: follow(job, token))
 
     server._prepare_tool_call_args = prepared
-    server._get_or_create_client = PutOff
+    server._get_or_create_client = PostponedCalls
     server._execute_tool_without_progress = without_progress
     server._execute_tool_with_progress = with_progress

@@ -177,7 +177,7 @@ def v1(services: Services) -> FastAPI:
         async def send() -> AsyncIterator[bytes]:
             nonlocal outcome
             try:
-                while (piece := await services.trace_workers.go_on(client, next, pieces, None)) is not None:
+                while (piece := await services.trace_workers.resume(client, next, pieces, None)) is not None:
                     for begin in range(0, len(piece), PIECE):
                         yield piece[begin : begin + PIECE]
                 outcome = "ok"

@@ -1,6 +1,6 @@
 """The bodies that /v1 accepts. An option that is not listed here is never ignored: an error names it.
 
-Their JSON schemas in the OpenAPI document are as strict as the checks; `Also` adds what pydantic cannot derive.
+Their JSON schemas in the OpenAPI document are as strict as the checks; ``Also`` adds what pydantic cannot derive.
 """
 
 from typing import Annotated, Any, Literal

@@ -12,11 +12,11 @@ from model.lens.passages import (
     Firing,
     Strongest,
     TokenMarks,
-    edges,
+    bin_edges,
     firing,
     head_map,
     mark_tokens,
-    shared,
+    pattern_counts,
 )
 from model.lens.progress import Progress, part
 from model.view.metrics import METRICS
@@ -95,7 +95,7 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
         "n_tokens": len(ids),
         "patterns": PATTERNS,
         "metrics": METRICS,
-        "bins": {measure: edges(measure) for measure in FIRING_MEASURES},
+        "bins": {measure: bin_edges(measure) for measure in FIRING_MEASURES},
         "heads": per_head(found, marks, {start: index for index, start in enumerate(starts)}),
         "windows": [{"start": start, "tokens": tokens} for start, tokens in windows],
         "texts": {str(token.id): token.text for token in loaded.tokens(used)},
@@ -121,7 +121,7 @@ def encode(loaded: LoadedModel, text: str) -> list[int]:
 
 def per_head(found: Firing, marks: TokenMarks, index_of: dict[int, int]) -> list[list[Answer]]:
     n_layer, n_head = found.everywhere.shape[:2]
-    shares = {measure: shared(found.strongest[measure], marks) for measure in FIRING_MEASURES}
+    shares = {measure: pattern_counts(found.strongest[measure], marks) for measure in FIRING_MEASURES}
     return [
         [
             {

@@ -34,15 +34,15 @@ WRITE_AHEAD = 16_384  # unread bytes at which writing to a client pauses
 class Connections:
     """All connections of one server. Not thread-safe: used only from its event loop.
 
-    At most ``most`` may be open, and at most ``most_of_one`` per client unless that is 0. When there are too many, one
-    connection of the client with the most is closed: an idle one if there is any, otherwise the newest.
+    At most ``max_open`` may be open, and at most ``max_per_client`` per client unless that is 0. When there are too
+    many, one connection of the client with the most is closed: an idle one if there is any, otherwise the newest.
     """
 
-    def __init__(self, budget: Budget, most: int, most_of_one: int = 0, n_proxies: int = 0) -> None:
+    def __init__(self, budget: Budget, max_open: int, max_per_client: int = 0, n_proxies: int = 0) -> None:
         self.budget = budget
-        self.most, self.n_proxies = min(most, room_for_connections()), n_proxies
+        self.max_open, self.n_proxies = min(max_open, room_for_connections()), n_proxies
         # Behind a proxy, all connections come from the proxy's address.
-        self.most_of_one = 0 if n_proxies else most_of_one
+        self.max_per_client = 0 if n_proxies else max_per_client
         self.open: dict[Connection, None] = {}  # oldest first
         self.counts: Counter[Hashable] = Counter()  # by owner
         self.n_dropped = 0
@@ -59,9 +59,9 @@ class Connections:
         if not self.is_swept:
             self.is_swept = True
             connection.loop.call_later(SWEEP_SECONDS, self.sweep, connection.loop)
-        if self.most_of_one and self.counts[connection.owner] > self.most_of_one:
+        if self.max_per_client and self.counts[connection.owner] > self.max_per_client:
             self.drop_one(connection.owner)
-        elif len(self.open) > self.most:
+        elif len(self.open) > self.max_open:
             (owner, _), *_ = self.counts.most_common(1)
             self.drop_one(owner)
 
@@ -168,7 +168,7 @@ class Connection(H11Protocol):
 
 
 def room_for_connections() -> int:
-    """The most connections that leave enough file descriptors for everything else."""
+    """How many connections leave enough file descriptors for everything else."""
     if sys.platform == "win32":
         return sys.maxsize
     import resource  # not available on Windows

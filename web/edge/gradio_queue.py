@@ -208,7 +208,7 @@ class QueueSessions:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 await self.drop(self.abandoned())
-                self.forget_lost()
+                self.drop_cancelled()
             except Exception:  # Gradio's queue may raise anything, and this loop must go on
                 log.exception("Abandoned Gradio sessions could not be dropped")
         self.watching = None
@@ -217,7 +217,7 @@ class QueueSessions:
         """The names of the sessions that no client reads and that have no events left or were left too long ago."""
         now = time.monotonic()
         for name, session in self.by_name.items():
-            self.forget_answered(name, session)
+            self.drop_answered(name, session)
         return [
             name
             for name, session in self.by_name.items()
@@ -231,7 +231,7 @@ class QueueSessions:
             holder.session_data.pop(name, None)
             holder.time_last_used.pop(name, None)
 
-    def forget_lost(self) -> None:
+    def drop_cancelled(self) -> None:
         """Remove events that were cancelled just as they ended: Gradio would keep them and all their data."""
         queue = self.queue
         at_work = {event._id for job in queue.active_jobs for event in job or ()}
@@ -239,7 +239,7 @@ class QueueSessions:
         for event in queue.event_ids_to_events.keys() - at_work - waiting:
             del queue.event_ids_to_events[event]
 
-    def forget_answered(self, name: str, session: Session) -> None:
+    def drop_answered(self, name: str, session: Session) -> None:
         """Remove a session's events that Gradio no longer lists as pending: their answers have been sent."""
         session.events &= self.queue.pending_event_ids_session.get(name, set())
 
@@ -337,7 +337,7 @@ class GradioQueueMiddleware:
         finally:
             session.n_listeners -= 1
             session.left_at = time.monotonic()
-            sessions.forget_answered(name, session)
+            sessions.drop_answered(name, session)
 
 
 def event_in(message: Message) -> str | None:

@@ -34,8 +34,8 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
     Everything else stays as in Gradio: the port, the thread, how the server is closed, and additions for Spaces.
     """
     limits = settings.limits
-    most, most_of_one = limits.max_connections, limits.max_connections_per_address
-    connections = Connections(budget, most, most_of_one, settings.trusted_proxies)
+    max_open, max_per_client = limits.max_connections, limits.max_connections_per_address
+    connections = Connections(budget, max_open, max_per_client, settings.trusted_proxies)
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
         options: dict[str, Any] = {

@@ -133,7 +133,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
     found = tokenize_sentence(served, request)
     loaded, ids, text_pass = found.loaded, found.ids, found.text_pass
     config, gpt = loaded.config, loaded.gpt
-    overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: look_over(loaded, tuple(ids)))
+    overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: head_overview(loaded, tuple(ids)))
     layer, head, query = check_place(found, request)
     if request.layer is None or request.head is None:
         layer, head = overview["start"]
@@ -168,8 +168,8 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
         "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
         "of_head": {name: rounded(getattr(stages, name)[head, query]) for name in ("query", "key", "value", "context")},
         "errors": stage_errors(block, stages, text_pass.stream[layer + 1][0]),
-        "end": the_end(found, query),
-        "guesses": guesses(found, query),
+        "end": next_token_steps(found, query),
+        "guesses": guesses_by_layer(found, query),
         "thumbnails": overview["thumbnails"],
         "roles": overview["roles"],
         "story": story(served, loaded),
@@ -200,7 +200,7 @@ def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, 
 
 
 @torch.inference_mode()
-def the_end(found: TokenizedSentence, query: int) -> dict[str, object]:
+def next_token_steps(found: TokenizedSentence, query: int) -> dict[str, object]:
     """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
     loaded, gpt, text_pass = found.loaded, found.loaded.gpt, found.text_pass
     x = text_pass.stream[-1][0, query]
@@ -227,7 +227,7 @@ def the_end(found: TokenizedSentence, query: int) -> dict[str, object]:
 
 
 @torch.inference_mode()
-def guesses(found: TokenizedSentence, query: int) -> list[dict[str, object]]:
+def guesses_by_layer(found: TokenizedSentence, query: int) -> list[dict[str, object]]:
     """The likeliest next token if the model ended before each layer, and after the last one."""
     gpt = found.loaded.gpt
     stream = torch.stack([x[0, query] for x in found.text_pass.stream])
@@ -239,7 +239,7 @@ def guesses(found: TokenizedSentence, query: int) -> list[dict[str, object]]:
     ]
 
 
-def look_over(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
+def head_overview(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
     text_pass = cached_pass(loaded, ids)
     attention = torch.stack([text_pass.attention(layer) for layer in range(loaded.config.n_layer)])

@@ -18,7 +18,7 @@ from model.lens.opening import CopiedToken, copied_tokens
 
 from ..runs.openings import DECLARED, MAX_LABEL, OPENING_TEMPERATURE, DeclaredOpening, opening_prompt
 
-LEAST_PROBABILITY = 0.5  # of the token that is copied
+MIN_PROBABILITY = 0.5  # of the token that is copied
 SHOWN = 12
 
 
@@ -41,7 +41,7 @@ def find(
             end = copied.query + 2
             shown = (texts[copied.key], texts[copied.query])
             is_word = all(token.strip().isalnum() for token in shown)
-            if end <= len(ids) or copied.probability < LEAST_PROBABILITY or not is_word:
+            if end <= len(ids) or copied.probability < MIN_PROBABILITY or not is_word:
                 continue
             opening = DeclaredOpening(prompt=prompt, tokens=end - len(ids), head=list(copied.head), seed=seed, label="")
             found.append((copied, opening, "".join(texts[:end])))

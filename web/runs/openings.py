@@ -34,7 +34,8 @@ MAX_LABEL = 24  # characters
 OPENING_SEED = 1
 OPENING_TEMPERATURE = 0.8
 OPENING_PROMPTS = ("ROMEO:", "Once upon a time", "The ", "\n")  # the first that the model knows is used, or can read
-KNOWN_PROMPT = 2.5  # nats per character up to which a model counts as knowing a prompt; text like its own takes about 1
+# In nats per character. A prompt with a smaller loss counts as known; text like the model's own has about 1.
+MAX_KNOWN_PROMPT_LOSS = 2.5
 
 DECLARED = "opening.json"
 FIRST_SCREEN = "first_screen.json"  # what the page draws of it before the model is loaded (web/page/first_screen.py)
@@ -184,6 +185,6 @@ def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:
         except PromptError:
             continue
     for prompt, ids in readable:
-        if len(ids) > 1 and -sum(TextPass(loaded.gpt, ids).logprobs()) <= KNOWN_PROMPT * len(prompt):
+        if len(ids) > 1 and -sum(TextPass(loaded.gpt, ids).logprobs()) <= MAX_KNOWN_PROMPT_LOSS * len(prompt):
             return prompt, ids
     return readable[0] if readable else (loaded.tokens([0])[0].text, [0])

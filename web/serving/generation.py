@@ -47,12 +47,12 @@ class Generation:
         self.events: deque[tuple[int, Event]] = deque()
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
         self.wakeup_pending = False  # also set during the pause after events were handed out, when none is needed
-        self.rest: asyncio.TimerHandle | None = None
+        self.pause: asyncio.TimerHandle | None = None
         self.stopped, self.ended = threading.Event(), threading.Event()
 
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
-        self.news = asyncio.Event()
+        self.arrived = asyncio.Event()
         self.times = [time.perf_counter()] * len(self.sequences)  # of each text's newest token
         try:
             self.engine.submit(*self.sequences)
@@ -66,8 +66,8 @@ class Generation:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cancel()
-        if self.rest:
-            self.rest.cancel()
+        if self.pause:
+            self.pause.cancel()
         self.running.discard(self)
         self.metrics.count(self.route, self.outcome)
 
@@ -91,14 +91,14 @@ class Generation:
 
     def announce(self) -> None:
         """Wake the reader, unless it has already taken the events, or is pausing while texts still run."""
-        if self.events and not (self.rest and self.n_running):
-            self.news.set()
+        if self.events and not (self.pause and self.n_running):
+            self.arrived.set()
 
     def wake_up(self) -> None:
         """End the pause: hand out the events that arrived during it, and later ones at once."""
-        self.rest, self.wakeup_pending = None, False
+        self.pause, self.wakeup_pending = None, False
         if self.events:
-            self.news.set()
+            self.arrived.set()
 
     def __aiter__(self) -> Self:
         return self
@@ -108,12 +108,12 @@ class Generation:
             raise StopAsyncIteration
         events: list[tuple[int, Event]] = []
         while not events:
-            if self.rest or not self.events:
-                await self.news.wait()
-            self.news.clear()
-            if self.rest:
-                self.rest.cancel()
-                self.rest = None
+            if self.pause or not self.events:
+                await self.arrived.wait()
+            self.arrived.clear()
+            if self.pause:
+                self.pause.cancel()
+                self.pause = None
             self.wakeup_pending = False  # before events are taken, so that one arriving meanwhile wakes the reader
             # Events before a failure are handed out first.
             while self.events and not (events and isinstance(self.events[0][1], Failure)):
@@ -129,7 +129,7 @@ class Generation:
             self.outcome = "ok"
         if self.pace and self.n_running:
             self.wakeup_pending = True
-            self.rest = self.loop.call_later(self.pace, self.wake_up)
+            self.pause = self.loop.call_later(self.pace, self.wake_up)
         return events
 
     def stop(self) -> None:

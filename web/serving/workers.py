@@ -29,12 +29,12 @@ class Waiter:
 class Workers:
     """Runs at most ``n_places`` computations at once for all clients. Not thread-safe: used only from the event loop.
 
-    One client may have at most ``most_of_one`` of them, by default all. ``max_waiting`` more may wait; beyond that,
+    One client may have at most ``max_per_client`` of them, by default all. ``max_waiting`` more may wait; beyond that,
     the newest computation of the client with the most is refused.
     """
 
-    def __init__(self, n_places: int, max_waiting: int, most_of_one: int | None = None) -> None:
-        self.n_places, self.max_waiting, self.most_of_one = n_places, max_waiting, most_of_one or n_places
+    def __init__(self, n_places: int, max_waiting: int, max_per_client: int | None = None) -> None:
+        self.n_places, self.max_waiting, self.max_per_client = n_places, max_waiting, max_per_client or n_places
         self.queue: FairQueue[Waiter] = FairQueue()
         self.at_work: Counter[Hashable] = Counter()  # computations by client
         # Separate threads, because those of the event loop are also needed to record texts that are being written.
@@ -53,7 +53,7 @@ class Workers:
         """Run ``function`` in a thread when it is this client's turn, and return its result. Raises ``Busy``."""
         return await self.compute(client, functools.partial(function, *args, **kwargs))
 
-    async def go_on(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def resume(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Like ``run``, for the next part of a computation that has begun: it waits its turn but is never refused."""
         return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
 
@@ -74,7 +74,7 @@ class Workers:
                 self.queue.remove(refused)
                 refused.turn.set_exception(Busy())
         self.queue.append(waiter)
-        self.hand_out()
+        self.fill_places()
         try:
             await waiter.turn
         except asyncio.CancelledError:
@@ -88,12 +88,12 @@ class Workers:
     def end_turn(self, client: Hashable) -> None:
         self.at_work[client] -= 1
         self.at_work = +self.at_work  # drops clients whose count is zero
-        self.hand_out()
+        self.fill_places()
 
     def has_place(self, client: Hashable) -> bool:
-        return self.at_work.total() < self.n_places and self.at_work[client] < self.most_of_one
+        return self.at_work.total() < self.n_places and self.at_work[client] < self.max_per_client
 
-    def hand_out(self) -> None:
+    def fill_places(self) -> None:
         """Give free places to waiters."""
         while self.queue and self.has_place(self.queue.next_client(self.at_work)):
             waiter = self.queue.take(self.at_work)

@@ -57,7 +57,7 @@ class Training:
         self.state: State = "waiting"
         self.events: list[dict[str, Any] | None] = []
         self.newest: dict[str, int] = {}  # index of the newest event, by kind
-        self.news: set[asyncio.Event] = set()  # one for each follower
+        self.follower_events: set[asyncio.Event] = set()  # one for each follower
         self.process: TrainingProcess | None = None
         self.stopping = False
         self.n_followers = 0
@@ -83,8 +83,8 @@ class Training:
             self.events[self.newest[kind]] = None
         self.newest[kind] = len(self.events)
         self.events.append(event)
-        for news in self.news:
-            news.set()
+        for changed in self.follower_events:
+            changed.set()
 
     def enter(self, state: State, **more: Any) -> None:
         """Change the state and report it; ``more`` is the place in the queue, or why it failed."""
@@ -95,13 +95,13 @@ class Training:
 
     async def follow(self) -> AsyncGenerator[dict[str, Any] | None]:
         """All events, past and future, to the end; None after every few seconds without one."""
-        news = asyncio.Event()
-        self.news.add(news)
+        changed = asyncio.Event()
+        self.follower_events.add(changed)
         self.n_followers += 1
         place = 0
         try:
             while True:
-                news.clear()
+                changed.clear()
                 while place < len(self.events):
                     event = self.events[place]
                     place += 1
@@ -110,11 +110,11 @@ class Training:
                 if self.ended:
                     return
                 try:
-                    await asyncio.wait_for(news.wait(), KEEP_ALIVE_SECONDS)
+                    await asyncio.wait_for(changed.wait(), KEEP_ALIVE_SECONDS)
                 except TimeoutError:
                     yield None
         finally:
-            self.news.discard(news)
+            self.follower_events.discard(changed)
             self.n_followers -= 1
             self.seen_at = time.monotonic()
 

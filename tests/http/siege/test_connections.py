@@ -175,7 +175,7 @@ def test_a_failing_check_does_not_end_the_sweep(caplog: pytest.LogCaptureFixture
         def run_in_executor(self, *_: Any) -> None:
             raise RuntimeError("no more threads")
 
-    connections, loop = Connections(Budget(1), most=8), Loop()
+    connections, loop = Connections(Budget(1), max_open=8), Loop()
     broken, stalled = Stalled(OSError("gone")), Stalled()
     connections.open = {broken: None, stalled: None}
     with pytest.raises(RuntimeError):

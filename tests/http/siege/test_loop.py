@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from helpers.server import Server
-from web.process_memory import keep_all_objects
+from web.process_memory import freeze_objects
 
 MAX_SECONDS = 0.05  # seconds for which one request may occupy the shared event loop
 ADDRESSES = itertools.count()
@@ -62,7 +62,7 @@ CASES: dict[str, tuple[str, bytes]] = {
 def settled() -> Iterator[None]:
     """As in a started server, where a garbage collection over all objects would halt the loop as well."""
     before = gc.get_threshold()
-    keep_all_objects()
+    freeze_objects()
     yield
     gc.unfreeze()
     gc.set_threshold(*before)

@@ -25,7 +25,13 @@ test("a head is named after where it clearly looks, else after copying, and else
     head("no clear role", { first_token: 0.2 }),
   ];
   assert.deepEqual(heads.map(headlineRole), ["induction", "copying", "first_token", "first_token"]);
-  const store = { roles: [heads], pointer: { n_layer: 1, n_head: 4 }, rows: 9, metric: () => 0.25, open: [1, 0] };
+  const store = {
+    roles: [heads],
+    pointer: { n_layer: 1, n_head: 4 },
+    rows: 9,
+    data: { metric: () => 0.25 },
+    open: [1, 0],
+  };
   const words = heads.map((_, at) => rolePlain(/** @type {any} */ (store), [0, at]));
   assert.match(words[0], /^On random tokens, L0 H0 looks at what followed .* also copies/);
   assert.match(words[1], /^L0 H1 copies what it looks at/);
@@ -41,7 +47,13 @@ test("a head is named after where it clearly looks, else after copying, and else
 
 test("a role on random tokens comes with the share of its attention in this text", () => {
   const heads = [[head("previous token", { previous_token: 0.9 })]];
-  const store = { roles: heads, pointer: { n_layer: 1, n_head: 1 }, rows: 9, metric: () => 0.4, open: [1, 0] };
+  const store = {
+    roles: heads,
+    pointer: { n_layer: 1, n_head: 1 },
+    rows: 9,
+    data: { metric: () => 0.4 },
+    open: [1, 0],
+  };
   assert.equal(
     rolePlain(/** @type {any} */ (store), [0, 0]),
     "On random tokens, L0 H0 looks at the token before, with 90% of its attention (uniform attention: 1.1%), " +

@@ -78,7 +78,7 @@ test("the metrics of all heads say the same as the exact weights of one", () => 
     [METRICS.first.index, exact[1].mean],
     ...exact.filter(({ name }) => name === "back").map(({ back, mean }) => [indexOfDistance(back), mean]),
   ]);
-  const store = { rows: n, metric: (_head, index) => byIndex.get(index) };
+  const store = { rows: n, data: { metric: (_head, index) => byIndex.get(index) } };
   for (const { name, back, ...numbers } of measuredPatterns(store, [0, 0])) {
     const same = exact.find((one) => one.name === name && (name !== "back" || one.back === back));
     assert.equal(numbers.queries, same.queries);
@@ -98,7 +98,7 @@ test("what is said about a head agrees with the role on its tile, in a short tex
   const roles = [[{ label: "previous token", scores, baseline: scores }]];
   const pointer = { n_layer: 2, n_head: 1 };
   const metric = (_, index) => (index === METRICS.entropy.index ? 0.1 : 0);
-  const store = { rows: 5, roles, pointer, metric, open: [1, 0] };
+  const store = { rows: 5, roles, pointer, data: { metric }, open: [1, 0] };
   assert.equal(labelOf(store, [0, 0]).tag, "prev");
   assert.equal(
     describePicture(store, [0, 0]),

@@ -15,7 +15,7 @@ from model.config import RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
-from model.kernels.forward import announce, meet
+from model.kernels.forward import announce, barrier
 from model.kernels.pack import storage
 from model.sampling import SamplingSettings, sample
 
@@ -184,8 +184,8 @@ def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None
     chooser.took(1, 2, 0.6)
     assert chooser.choose(1) == 2 and chooser.choose(16) == 1
     chooser.took(1, 2, 40.0)
-    rest = [chooser.choose(1) for _ in range(100)]
-    assert rest == [1] * 64 + [2] * 36
+    chosen = [chooser.choose(1) for _ in range(100)]
+    assert chosen == [1] * 64 + [2] * 36
     chooser.took(1, 2, 40.0)
     assert [chooser.choose(1) for _ in range(200)].count(1) == 128
     chooser.took(16, 1, 1.0)
@@ -202,7 +202,7 @@ def test_followers_that_see_a_pass_see_all_that_was_written_before() -> None:
 
     control = numba.int64[::1]
     assert re.search(r"store atomic i64 .* release", llvm(announce, control, numba.int64))
-    loads = re.findall(r"load atomic i64.*", llvm(meet, control, numba.int64, numba.int64))
+    loads = re.findall(r"load atomic i64.*", llvm(barrier, control, numba.int64, numba.int64))
     assert loads and all(" acquire" in load for load in loads)
 
 

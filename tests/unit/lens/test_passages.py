@@ -13,18 +13,18 @@ from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.lens import passages as module
 from model.lens.passages import (
-    APART,
     FIRING_MEASURES,
+    MIN_DISTANCE,
     N_BINS,
     N_PASSAGES,
     PATTERNS,
-    bins,
-    edges,
+    bin_edges,
+    bin_indices,
     firing,
     head_map,
     mark_tokens,
+    pattern_counts,
     patterns,
-    shared,
     windows,
 )
 from model.tokenizer import CharTokenizer
@@ -83,16 +83,16 @@ def test_firing_by_hand(tiny: LoadedModel, n: int) -> None:
     expected = by_hand(tiny, ids)
     for measure in FIRING_MEASURES:
         strongest, values = found.strongest[measure], expected["values"][measure]
-        counts = torch.nn.functional.one_hot(bins(measure, values), N_BINS).sum(2)
+        counts = torch.nn.functional.one_hot(bin_indices(measure, values), N_BINS).sum(2)
         # A value on the edge of a bin may fall to either side.
         assert (strongest.histogram - counts).abs().sum() <= 4 and strongest.histogram.sum() == 12 * n
         assert (strongest.value.diff(dim=-1) <= 0).all()
         for layer in range(3):
             for head in range(4):
                 blocks = [
-                    (float(values[layer, head, start : start + APART].clone()[: window.stop - start].max()))
+                    (float(values[layer, head, start : start + MIN_DISTANCE].clone()[: window.stop - start].max()))
                     for window in windows(n, 48)
-                    for start in range(window.first, window.stop, APART)
+                    for start in range(window.first, window.stop, MIN_DISTANCE)
                 ]
                 best = sorted(blocks, reverse=True)[:N_PASSAGES]
                 shown = strongest.value[layer, head].tolist()
@@ -114,7 +114,7 @@ def test_what_passages_share_and_what_all_queries_do(tiny: LoadedModel) -> None:
     for query in range(100):
         shares += patterns(marks, torch.full((3, 4), query), keys[..., query]) / 100
     assert max_difference(found.everywhere, shares) < 1e-5
-    counts = shared(found.strongest["weight"], marks)
+    counts = pattern_counts(found.strongest["weight"], marks)
     strongest = found.strongest["weight"]
     places = zip(strongest.value[1, 2], strongest.query[1, 2], strongest.key[1, 2], strict=True)
     has = [patterns(marks, query, key).long() for value, query, key in places if value > 0]
@@ -140,12 +140,12 @@ def test_memory_does_not_grow_with_the_text(tiny: LoadedModel, monkeypatch: pyte
 
 def test_bins_of_the_histogram() -> None:
     for measure in FIRING_MEASURES:
-        bounds = edges(measure)
+        bounds = bin_edges(measure)
         assert len(bounds) == N_BINS + 1 and bounds == sorted(bounds)
         middles = torch.tensor([(low * high) ** 0.5 or high / 2 for low, high in pairwise(bounds)])
-        assert bins(measure, middles).tolist() == list(range(N_BINS))
-    assert bins("norm", torch.tensor([0.0, 1e9])).tolist() == [0, N_BINS - 1]
-    assert bins("weight", torch.tensor([0.0, 1.0])).tolist() == [0, N_BINS - 1]
+        assert bin_indices(measure, middles).tolist() == list(range(N_BINS))
+    assert bin_indices("norm", torch.tensor([0.0, 1e9])).tolist() == [0, N_BINS - 1]
+    assert bin_indices("weight", torch.tensor([0.0, 1.0])).tolist() == [0, N_BINS - 1]
 
 
 # ---- What there is to say about a query and its key ------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Files and folders stay small enough to read, and imports point downward only."""
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -184,3 +185,17 @@ def test_tests_import_no_test() -> None:
     for path in tests.rglob("*.py"):
         parts = {part for name in imported(path) for part in name.split(".")}
         assert not {part for part in parts if part.startswith("test_") or part == "conftest"}, path
+
+
+def test_docstrings_quote_code_in_double_backticks() -> None:
+    """Except in ``web``, where docstrings may be descriptions of routes, which are Markdown."""
+    quoted = re.compile(r":(func|meth|class|mod):`|(?<!`)`[^`\n]+`(?!`)")
+    found = {}
+    for path in sources():
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("model", "tests", "bench"):
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+            texts = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
+            if any(map(quoted.search, texts)):
+                found[path.relative_to(ROOT).as_posix()] = [text for text in texts if quoted.search(text)]
+    assert not found

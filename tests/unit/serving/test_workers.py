@@ -62,7 +62,7 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
 
 def test_places_per_client_are_limited() -> None:
     async def check() -> None:
-        workers, watched = Workers(4, 100, most_of_one=2), Watched()
+        workers, watched = Workers(4, 100, max_per_client=2), Watched()
         tasks = await asked(workers, watched, "aaaaa")
         assert workers.at_work == {"a": 2}
         tasks += await asked(workers, watched, "bb")
@@ -95,7 +95,7 @@ def test_running_work_is_not_refused() -> None:
     async def check() -> None:
         workers, watched = Workers(1, 1), Watched()
         tasks = await asked(workers, watched, "a")
-        tasks += [asyncio.create_task(workers.go_on("a", watched.job("a"))) for _ in range(3)]
+        tasks += [asyncio.create_task(workers.resume("a", watched.job("a"))) for _ in range(3)]
         await settled()
         tasks += await asked(workers, watched, "bc")  # one place in the line
         watched.going_on.set()

@@ -14,7 +14,7 @@
 
 /** @typedef {{ opened: Opened, chain: Opened[] }} Entry `chain` is what the entries before it held, at this address */
 
-const MOST = 30; // entries of a chain
+const MAX_ENTRIES = 30; // entries of a chain
 const PATIENCE = 1000; // milliseconds within which the browser goes back
 
 /** @param {Opened} opened */
@@ -88,7 +88,7 @@ export class OpenedHistory {
       setTimeout(() => (this.#isGoingBack = false), PATIENCE); // in case there is no such entry any more
       history.go(at - chain.length);
     } else if (isSamePage && countOf(now) < countOf(opened)) this.#write({ opened: now, chain }, false);
-    else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MOST) : [] }, true);
+    else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MAX_ENTRIES) : [] }, true);
   }
 
   /** An address was opened. What a link opened on top of its text can be closed by Back. */

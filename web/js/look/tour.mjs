@@ -33,7 +33,7 @@ const READING = 4500; // milliseconds that a step stays while the tour runs by i
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
 const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
 const MARGIN = 8; // CSS pixels between what a step speaks of and the edge of the window
-const MOST_MOVING = 160; // cells of a row, the strongest
+const MAX_MOVING = 160; // cells of a row, the strongest
 const AFTER = { word: 10, letter: 30 }; // tokens that are written after the texts have parted
 const TEXT = ".hs-written .hs-text";
 const OPEN_TILE = ".hs-heads .hs-grid [aria-pressed=true]";
@@ -378,11 +378,11 @@ export class Tour {
     this.#added.push(mark);
     if (isStill()) return;
     const scale = Scale.of(store);
-    const row = store.row(query);
+    const row = store.weights.row(query);
     const largest = scale.largest(row, 0, query + 1);
     const room = document.querySelector(TEXT)?.getBoundingClientRect();
     const to = canvas.getBoundingClientRect();
-    const keys = [...row.keys()].sort((one, other) => row[other] - row[one]).slice(0, MOST_MOVING);
+    const keys = [...row.keys()].sort((one, other) => row[other] - row[one]).slice(0, MAX_MOVING);
     for (const key of keys) {
       const from = tokenBox(key)?.getBoundingClientRect();
       if (!from?.width || !room || from.top < room.top - 1 || from.bottom > room.bottom + 1) continue;
@@ -468,13 +468,13 @@ function looksBack({ open, pointer, focus, weights }) {
  * @returns {PictureId}
  */
 function clearestHead(store) {
-  const clear = store.heads.flatMap((head) => {
+  const clear = store.data.heads.flatMap((head) => {
     const pattern = patternOf(store, head);
     return pattern && pattern.name !== "first_token" ? [{ head, mean: pattern.mean }] : [];
   });
   if (clear.length) return clear.reduce((best, one) => (one.mean > best.mean ? one : best)).head;
-  const entropy = (/** @type {PictureId} */ head) => store.metric(head, METRICS.entropy.index);
-  return store.heads.reduce((best, head) => (entropy(head) < entropy(best) ? head : best));
+  const entropy = (/** @type {PictureId} */ head) => store.data.metric(head, METRICS.entropy.index);
+  return store.data.heads.reduce((best, head) => (entropy(head) < entropy(best) ? head : best));
 }
 
 /**

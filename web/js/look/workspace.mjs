@@ -130,8 +130,8 @@ function headsLead(store) {
  * Messages to the visitor: which checkpoints failed, who wrote a text, why it ended, and what could not be fetched.
  * @param {Store} store
  */
-function messagesOf({ pointer, problem, untrained, playback }) {
-  const isFlat = untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
+function messagesOf({ pointer, problem, data, playback }) {
+  const isFlat = data.untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
   const loading = pointer.state === "loading" ? ["Loading the checkpoints…"] : [];
   const flat = isFlat
     ? ["Every head spreads its attention almost evenly: this model is untrained, or its weights did not load."]

@@ -1,14 +1,13 @@
 // A table of numbers whose cells are coloured and, if the table allows it, explained on a click or edited.
 
 import { ARROWS, make } from "../lib/dom.mjs";
-import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
+import { MAX_RAMP_STEP, onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { clamp, fixed } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
 
-const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
 const MAX_TITLE = 12; // characters of a title
 
 /** A word, shortened for a title or a chip. @param {string} text */

@@ -1,7 +1,7 @@
 // A long vector as a strip of coloured cells. Pointing at a cell shows its number.
 
 import { ARROWS, make } from "../../lib/dom.mjs";
-import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { MAX_RAMP_STEP, onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 
@@ -9,7 +9,6 @@ const [COLUMNS, FEW] = [128, 64]; // the most cells in a line, and on a phone
 const PHONE_WIDTH = 640; // pixels
 const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
-const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp, as in the tables
 
 /** @typedef {(strip: Strip, index: number) => void} Choose */
 

@@ -45,6 +45,9 @@ const luminance = (colour) => {
 };
 const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
 
+/** The darkest of the 256 steps of a ramp that tables use: on darker ones the mark of a cell could not be seen. */
+export const MAX_RAMP_STEP = 225;
+
 /** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that is readable on them. */
 export class Ramp {
   /** @param {string[]} anchors as #rrggbb, from the weakest to the strongest */

@@ -35,7 +35,7 @@ export function toJson(store) {
   const tokens = store.tokens.slice(0, n).map(({ id, text }) => ({ id, text }));
   const start = JSON.stringify({ ...metadata(store), tokens });
   const rows = Array.from({ length: n }, (_, query) => {
-    const row = Array.from(store.row(query), digits);
+    const row = Array.from(store.weights.row(query), digits);
     return `[${row.concat(Array(n - query - 1).fill("0")).join(",")}]`;
   });
   // In pieces, because a long text has too many numbers for one string.
@@ -66,7 +66,7 @@ export function toSafetensors(store) {
   const ids = new DataView(new ArrayBuffer(idBytes));
   for (let i = 0; i < n; i++) ids.setBigInt64(8 * i, BigInt(tokens[i].id), true);
   const weights = new Float32Array(n * n);
-  for (let query = 0; query < n; query++) weights.set(store.row(query), query * n);
+  for (let query = 0; query < n; query++) weights.set(store.weights.row(query), query * n);
   return new Blob([length, text, padding, ids, weights], { type: "application/octet-stream" });
 }
 

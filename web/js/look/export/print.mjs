@@ -310,7 +310,7 @@ export function gridPicture(store, grid) {
   const rows = sorted ? Math.ceil(grid.shown.length / columns) : n_layer + (summaries ? 1 : 0);
   const { pixels: colours } = ramp();
   const painter = new ThumbnailPainter(
-    store.thumbnails,
+    store.data.thumbnails,
     new Scale(store.view.options),
     colours,
     Infinity,
@@ -355,7 +355,7 @@ export function gridPicture(store, grid) {
     const small = offscreenContext(painter.side, painter.side);
     for (const [i, card] of grid.shown.entries()) {
       const [row, column] = cellOf(card, i);
-      small.putImageData(painter.paint(store.index(card.place)), 0, 0);
+      small.putImageData(painter.paint(store.data.index(card.place)), 0, 0);
       context.globalAlpha = card.filtered ? FAINT_OPACITY : 1;
       const [x, y, size] = [column * across, row * down + TAG, pixels].map((each) => each / PIXELS);
       context.drawImage(small.canvas, left + x, up + y, size, size);

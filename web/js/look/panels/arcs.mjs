@@ -8,8 +8,8 @@ import { isStill } from "../../lib/dom.mjs";
 /** @typedef {{ left: number, right: number, top: number, bottom: number }} Box in CSS pixels of the text's content */
 /** @typedef {{ query: number, key: number, weight: number, isOther: boolean }} Arc */
 
-const LEAST = 0.03; // weights below it have no arc
-const MOST = 24; // arcs of a token
+const MIN_WEIGHT = 0.03; // weights below it have no arc
+const MAX_ARCS = 24; // arcs of a token
 const LANE = 9; // CSS pixels from the margin to the arcs that pass along it
 const SAME_LINE = 4; // CSS pixels by which the middles of two tokens of a line may differ
 const DRAWING = 350; // milliseconds in which an arc draws itself
@@ -139,13 +139,13 @@ export class Arcs {
   get arcs() {
     const { store } = this;
     return store.queries.flatMap((query) => {
-      const row = store.row(query);
+      const row = store.weights.row(query);
       /** @type {Arc[]} */
       const found = [];
       for (let key = store.view.options.hideFirst ? 1 : 0; key < query; key++) {
-        if (row[key] >= LEAST) found.push({ query, key, weight: row[key], isOther: false });
+        if (row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key], isOther: false });
       }
-      return found.sort((a, b) => a.weight - b.weight).slice(-MOST);
+      return found.sort((a, b) => a.weight - b.weight).slice(-MAX_ARCS);
     });
   }
 

@@ -88,17 +88,17 @@ export async function withoutAlike(store) {
  * @param {Focus} focus
  */
 export function headsAlike(store, weights, { query, key }) {
-  const { tokens, open, heads } = store;
+  const { tokens, open, data } = store;
   const word = plainly(tokens[key ?? 0].text);
   const keys = tokens.slice(0, query + 1).flatMap(({ text }, i) => (plainly(text) === word ? [i] : []));
   const isCopying = copies(roleOf(store, open));
   /** @param {PictureId} head */
   const isAlike = (head) => {
-    const start = store.index(head) * (query + 1);
+    const start = data.index(head) * (query + 1);
     const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
     return isCopying ? weight >= ALIKE && copies(roleOf(store, head)) : weight >= LOOKS;
   };
-  return heads.filter((head) => head.join() === open.join() || isAlike(head));
+  return data.heads.filter((head) => head.join() === open.join() || isAlike(head));
 }
 
 /** "Layer 5, head 1", or the name of another picture. @param {Store} store */

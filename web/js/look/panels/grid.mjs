@@ -145,8 +145,8 @@ export class Grid {
     const { store } = this;
     const { metric, least, most } = store.view.options;
     const { name, index, unit } = METRICS[metric];
-    for (const card of this.#cards) card.value = store.metric(card.place, index);
-    const ends = barEnds(store, metric);
+    for (const card of this.#cards) card.value = store.data.metric(card.place, index);
+    const ends = barEnds(store.data, metric);
     this.most = ends.most;
     const fits = fitting(this.#cards[0].tag);
     for (const card of this.#cards) {
@@ -231,7 +231,7 @@ export class Grid {
     this.element.dataset.rows = String(rows);
     const scale = new Scale(store.view.options);
     const painter = new ThumbnailPainter(
-      store.thumbnails,
+      store.data.thumbnails,
       scale,
       palette().looks.pixels,
       room,
@@ -243,7 +243,7 @@ export class Grid {
     for (const { place, canvas } of this.shown) {
       if (canvas.width !== side) canvas.width = canvas.height = side;
       const context = context2d(canvas);
-      if (painter.side) context.putImageData(painter.paint(store.index(place)), 0, 0);
+      if (painter.side) context.putImageData(painter.paint(store.data.index(place)), 0, 0);
       else context.clearRect(0, 0, side, side);
     }
   }
@@ -334,7 +334,7 @@ export function gridTable(store, grid) {
       setFlag(open, "aria-pressed", card.place.join() === store.open.join());
       open.addEventListener("click", () => store.view.choose(card.place));
       const values = Object.values(METRICS).map((kind) =>
-        make("td", {}, measured(store.metric(card.place, kind.index), kind)),
+        make("td", {}, measured(store.data.metric(card.place, kind.index), kind)),
       );
       return make("tr", {}, make("th", { scope: "row" }, open), ...values);
     });

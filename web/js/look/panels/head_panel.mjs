@@ -17,7 +17,7 @@ import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/tabl
 /** @import { Store } from "../state/store.mjs" */
 
 const PHONE = "(max-width: 767px)";
-const MOST_BELOW = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
+const MAX_TOP = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
 
 /**
  * @param {Store} store
@@ -82,7 +82,7 @@ export function headPanel(store, actions) {
   store.on("opened", () => {
     const isPhone = matchMedia(PHONE).matches;
     lift(isPhone);
-    const isBelow = region.getBoundingClientRect().top > MOST_BELOW * innerHeight;
+    const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;
     if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   });
   close.addEventListener("click", () => lift(false));

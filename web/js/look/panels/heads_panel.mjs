@@ -103,7 +103,7 @@ export function headPreview(store, grid) {
     element.hidden = !place || place.join() === store.open.join();
     if (!place || element.hidden) return;
     const painter = new ThumbnailPainter(
-      store.thumbnails,
+      store.data.thumbnails,
       new Scale(store.view.options),
       palette().looks.pixels,
       Infinity,
@@ -111,7 +111,7 @@ export function headPreview(store, grid) {
     );
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;
-    context2d(canvas).putImageData(painter.paint(store.index(place)), 0, 0);
+    context2d(canvas).putImageData(painter.paint(store.data.index(place)), 0, 0);
     name.textContent = pictureName(place, store.pointer);
     text.textContent = describePicture(store, place);
   };

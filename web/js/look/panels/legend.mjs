@@ -114,7 +114,7 @@ export function tileLegend(store) {
  * @param {MetricName} metric
  */
 function barWords(store, metric) {
-  const { least, most } = barEnds(store, metric);
+  const { least, most } = barEnds(store.data, metric);
   const { unit } = METRICS[metric];
   const [from, to] = [least, most].map((value) => (value ? value.toFixed(unit ? 1 : 2) : "0"));
   return `Bar: from ${from} to ${to}${unit && ` ${unit}`} in this text.`;

@@ -33,7 +33,7 @@ export function* linesOf(store) {
   const scale = Scale.of(store);
   const all = Math.min(store.count, store.step ?? Infinity);
   for (const query of areSelected(store) ? store.queries : Array(all).keys()) {
-    const row = store.row(query);
+    const row = store.weights.row(query);
     const largest = scale.largest(row, 0, query + 1);
     for (let key = 0; key <= query; key++) {
       const step = scale.step(row[key], key, largest);

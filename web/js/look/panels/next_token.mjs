@@ -34,7 +34,7 @@ import { OneStop } from "../keyboard.mjs";
 const SHOWN = 20; // tokens, plus the written one
 const FEW = 5; // without details
 const KEPT = 24; // places whose logits are kept
-const MOST_NUMBERS = 1024; // loaded at a time when several places are requested
+const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 
 /**
  * @param {Store} store
@@ -144,7 +144,7 @@ export class NextToken {
   async load(fetcher, position, last) {
     const texts = await vocabulary(this.store.pointer.sha256);
     const size = texts.length;
-    const count = Math.min(last - position + 1, Math.max(1, Math.floor(MOST_NUMBERS / size)));
+    const count = Math.min(last - position + 1, Math.max(1, Math.floor(MAX_NUMBERS / size)));
     const logits = await fetcher.logits(position, count);
     return Array.from({ length: logits.length / size }, (_, i) => {
       const row = logits.subarray(i * size, (i + 1) * size);

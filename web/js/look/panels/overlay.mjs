@@ -91,8 +91,8 @@ export function overlayLegend(store) {
   return element;
 }
 
-const LEAST_WIDTH = 1.2; // CSS pixels
-const MOST_WIDTH = 4;
+const MIN_WIDTH = 1.2; // CSS pixels
+const MAX_WIDTH = 4;
 
 /**
  * Draw the arcs over the tiles, replacing the previous ones.
@@ -108,7 +108,7 @@ export function paintArcs(grid, cards, arcs) {
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;
-    const width = LEAST_WIDTH + part * (MOST_WIDTH - LEAST_WIDTH);
+    const width = MIN_WIDTH + part * (MAX_WIDTH - MIN_WIDTH);
     picture.append(svg("path", { d: curve(start, end), "stroke-width": width, "data-from": from.join() }));
   }
   grid.prepend(picture); // the last child of the grid is the mean of all heads

@@ -115,7 +115,7 @@ export class StepRows {
   row(head) {
     if (!this.#found) return new Float32Array(0);
     const { weights, query } = this.#found;
-    const start = this.store.index(this.place(head)) * (query + 1);
+    const start = this.store.data.index(this.place(head)) * (query + 1);
     return weights.subarray(start, start + query + 1);
   }
 

@@ -247,7 +247,7 @@ export class TextView {
     // At its step a token has not been looked at yet: what came later shows only for tokens under the pointer or
     // locked.
     const isStep = !store.hover && !store.locked.length;
-    const largest = new Map(queries.map((query) => [query, scale.largest(store.row(query), 0, query + 1)]));
+    const largest = new Map(queries.map((query) => [query, scale.largest(store.weights.row(query), 0, query + 1)]));
     return (i) => {
       if (i >= store.count) return [looks, 0];
       let [ramp, strongest] = [looks, 0];
@@ -256,7 +256,7 @@ export class TextView {
         if (isStep && !isKey) continue;
         const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.
-        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.row(i), 0, i + 1) : 1;
+        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.weights.row(i), 0, i + 1) : 1;
         const step = scale.step(weight, isKey ? i : query, most ?? 1);
         if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
       }

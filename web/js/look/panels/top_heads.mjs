@@ -81,7 +81,7 @@ export function topHeads(store) {
   const showTop = () => {
     const { metric } = view.options;
     const { name, index, unit } = METRICS[metric];
-    const heads = store.heads.map((head) => ({ head, value: store.metric(head, index) }));
+    const heads = store.data.heads.map((head) => ({ head, value: store.data.metric(head, index) }));
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
     title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
     const chips = heads.slice(0, SHOWN).map(({ head, value }) => {
@@ -111,7 +111,7 @@ function suggestionsOf(store) {
   if (!store.rows) return [];
   /** @type {Map<string, { head: PictureId, pattern: Pattern }>} */
   const best = new Map();
-  for (const head of store.heads) {
+  for (const head of store.data.heads) {
     for (const pattern of measuredPatterns(store, head)) {
       const name = patternName(pattern);
       if (pattern.mean > (best.get(name)?.pattern.mean ?? 0)) best.set(name, { head, pattern });
@@ -133,7 +133,7 @@ function suggestionsOf(store) {
 /** Heads whose weights copy what they look at, the clearest first. @param {Store} store */
 function copyingHeads(store) {
   if (!store.rows) return [];
-  return store.heads
+  return store.data.heads
     .flatMap((head) => {
       const role = roleOf(store, head);
       return role && copies(role) && !patternOf(store, head) ? [{ head, role }] : [];
@@ -148,7 +148,7 @@ function copyingHeads(store) {
  * @param {string} unit
  */
 export function spreadWords(store, place, unit) {
-  const spread = Math.round(2 ** store.metric(place, METRICS.entropy.index));
+  const spread = Math.round(2 ** store.data.metric(place, METRICS.entropy.index));
   return spread > 1
     ? `its attention spreads over about ${spread} ${unit}s`
     : `nearly all of its attention goes to one ${unit} at a time`;

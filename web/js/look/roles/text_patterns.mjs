@@ -5,6 +5,7 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 
 /** @import { HeadWeights } from "../../lib/triangle.mjs" */
 /** @import { PictureId, RoleName } from "../../types.js" */
+/** @import { RunData } from "../state/run_data.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {RoleName | "back"} PatternName */
@@ -127,15 +128,15 @@ function evenBetween(first, end) {
 
 /**
  * How much a head looks at the token before, at the first one, and a fixed distance back.
- * @param {Pick<Store, "rows" | "metric">} store
+ * @param {{ rows: number, data: Pick<RunData, "metric"> }} store
  * @param {PictureId} head
  * @returns {Pattern[]}
  */
 export function measuredPatterns(store, head) {
-  const { rows } = store;
+  const { rows, data } = store;
   return MEASURED.map(([name, back, place]) => {
     const first = Math.min(Math.max(back, 1), rows); // the first query that has this key
-    return { name, back, mean: store.metric(head, place), even: evenBetween(first, rows), queries: rows - first };
+    return { name, back, mean: data.metric(head, place), even: evenBetween(first, rows), queries: rows - first };
   });
 }
 

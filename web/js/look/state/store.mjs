@@ -9,7 +9,7 @@ import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, LinkState, Overlay, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
+/** @import { Cell, LinkState, Overlay, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, leads: boolean }} Selected */
 
@@ -70,13 +70,14 @@ export class Store extends Emitter {
     return this.#playback;
   }
 
-  get #data() {
+  /** What is known of the run. */
+  get data() {
     return this.#source.data;
   }
 
   /** The tokens that are shown: the known ones, or fewer while the text appears at its speed. */
   get tokens() {
-    return this.#data.firstTokens(this.#playback.shown);
+    return this.data.firstTokens(this.#playback.shown);
   }
 
   /** How many tokens are shown. */
@@ -86,7 +87,7 @@ export class Store extends Emitter {
 
   /** The ids of all tokens that are known, shown or not; of a halted text only the shown ones belong to it. */
   get ids() {
-    return this.#playback.hasHalted ? this.tokens.map(({ id }) => id) : this.#data.ids;
+    return this.#playback.hasHalted ? this.tokens.map(({ id }) => id) : this.data.ids;
   }
 
   /** Whether more of the text will be shown. */
@@ -101,7 +102,7 @@ export class Store extends Emitter {
   }
 
   get rows() {
-    return Math.min(this.#data.rows, this.readable);
+    return Math.min(this.data.rows, this.readable);
   }
 
   /** How many tokens can be drawn: a cell needs its row and its tokens, and either may come last. */
@@ -114,18 +115,9 @@ export class Store extends Emitter {
     return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
   }
 
-  get thumbnails() {
-    return this.#data.thumbnails;
-  }
-
-  /** Those of the open picture. */
+  /** The weights of the open picture. */
   get weights() {
-    return this.#data.weights;
-  }
-
-  /** A row of the open picture. @param {number} query */
-  row(query) {
-    return this.weights.row(query);
+    return this.data.weights;
   }
 
   get open() {
@@ -134,25 +126,6 @@ export class Store extends Emitter {
 
   get openName() {
     return pictureName(this.open, this.#pointer);
-  }
-
-  get heads() {
-    return this.#data.heads;
-  }
-
-  /** The number of a picture, in the order of the server. @param {PictureId} place */
-  index(place) {
-    return this.#data.index(place);
-  }
-
-  /** @param {PictureId} picture @param {number} index of the metric in a frame */
-  metric(picture, index) {
-    return this.#data.metric(picture, index);
-  }
-
-  /** Whether no head has learned where to look. */
-  get untrained() {
-    return this.#data.untrained;
   }
 
   /** The fetcher of this run's data. */
@@ -199,9 +172,9 @@ export class Store extends Emitter {
       this.view.openAgain(this.#pointer, before);
     }
     const written = pointer.new ?? [];
-    this.#data.addTokens(this.#pointer.tokens - written.length, written);
+    this.data.addTokens(this.#pointer.tokens - written.length, written);
     // The beginning of a text is shown at once, the rest at its speed.
-    this.#playback.extend(this.#data.tokens.length, isNew || isGiven(pointer.state));
+    this.#playback.extend(this.data.tokens.length, isNew || isGiven(pointer.state));
     if (isNew) this.emit(...EVERYTHING);
     else this.emit("state", ...(hasEnded ? SHOWN : []));
     this.#source.update();
@@ -229,12 +202,12 @@ export class Store extends Emitter {
     this.#leave();
     this.#abandonedRuns.delete(other.pointer.run);
     this.#pointer = other.#pointer;
-    this.#reset(other.#data);
-    if (this.open.join() !== other.open.join()) this.#data.forgetWeights();
+    this.#reset(other.data);
+    if (this.open.join() !== other.open.join()) this.data.forgetWeights();
     this.#playback.reset(other.length);
     if (other.#playback.hasHalted) this.#playback.halt();
-    else this.#playback.extend(this.#data.tokens.length, true);
-    this.#data.show(this.readable);
+    else this.#playback.extend(this.data.tokens.length, true);
+    this.data.show(this.readable);
     this.emit(...EVERYTHING);
     this.#source.update();
   }
@@ -267,10 +240,10 @@ export class Store extends Emitter {
   /** What has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
   #showMore() {
     const rows = this.#playback.shown - 1;
-    const late = [...(this.#data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
-    this.#data.show(this.readable);
+    const late = [...(this.data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
+    this.data.show(this.readable);
     this.emit(...SHOWN.filter((topic) => !late.includes(topic)));
-    if (this.#playback.needsRows(this.#data.rows, this.#pointer.rows)) this.#source.update();
+    if (this.#playback.needsRows(this.data.rows, this.#pointer.rows)) this.#source.update();
   }
 
   /** Draw everything again: the page's colours changed. */

@@ -1,7 +1,7 @@
 // "What would each layer have predicted?": the logit lens.
 
 import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
-import { palette } from "../../../lib/drawing/palette.mjs";
+import { MAX_RAMP_STEP, palette } from "../../../lib/drawing/palette.mjs";
 import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
@@ -70,7 +70,6 @@ function build({ store, conclude }) {
 
 const MAX_ROWS = 64; // tokens in the table at once
 const ROOM_ABOVE = 90; // CSS pixels of the table that stay in view above the chosen row
-const MAX_RAMP_STEP = 225; // of the 256 steps of a ramp: darker ones would hide the mark of the chosen cell
 
 /** Where a reading is taken: from the embedding, or after a layer. @param {number} reading */
 const readingName = (reading) => (reading ? `after layer ${reading - 1}` : "of the embedding");
