@@ -4,7 +4,7 @@
     python -m bench.page [--quick]
 
 A draw ends with the frame that shows it. A hover lasts from the moment the page receives the pointer's event to the end
-of the frame that shows its effect. BertViz loads three scripts from other hosts, which are replaced by npm packages.
+of the frame that shows its effect. BertViz loads three scripts from other hosts, which are replaced with npm packages.
 """
 
 import statistics
@@ -237,7 +237,7 @@ def main() -> None:
         ]
         watched, unwatched = measure_writing(browser, url, services, large, 200, rounds)
         case = "144 heads x 400 tokens, writing while all are recorded and shown"
-        rows.append(Row(case, "tokens/s", watched, "more", {"nobody looking": unwatched}, bar=0.9))
+        rows.append(Row(case, "tokens/s", watched, "more", {"no page open": unwatched}, bar=0.9))
     report("page", rows)
 
 

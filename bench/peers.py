@@ -67,11 +67,11 @@ def convert(folder: Path, quantization: str) -> Path:
     changed = int((folder / "model.safetensors").stat().st_mtime)
     target = CACHE / f"{folder.name}-{changed}-ct2-{quantization}"
     if not target.is_dir():
-        beside = target.with_name(target.name + ".part")
-        TransformersConverter(str(folder)).convert(str(beside), quantization=quantization, force=True)
+        partial = target.with_name(target.name + ".part")
+        TransformersConverter(str(folder)).convert(str(partial), quantization=quantization, force=True)
         # CTranslate2 requires strings here, but a character vocabulary has no special tokens.
-        config = json.loads((beside / "config.json").read_text())
+        config = json.loads((partial / "config.json").read_text())
         config |= {name: config.get(name) or "<none>" for name in ("bos_token", "eos_token", "unk_token")}
-        (beside / "config.json").write_text(json.dumps(config))
-        beside.rename(target)
+        (partial / "config.json").write_text(json.dumps(config))
+        partial.rename(target)
     return target

@@ -67,8 +67,8 @@ def started(command: Sequence[str], port: int, max_descriptors: int | None = Non
             resource.setrlimit(resource.RLIMIT_NOFILE, (max_descriptors, max_descriptors))
 
     environ = os.environ | {"HF_HUB_OFFLINE": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
-    with tempfile.TemporaryDirectory() as beside:
-        log = Path(beside) / "log"
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
         with (
             log.open("wb") as output,
             subprocess.Popen(

@@ -138,11 +138,11 @@ class Case:
             rows.append(Row(f"{case}, next token p95", "ms", milliseconds(n, lambda load: load.gap(0.95)), "less"))
         for n, bar in BESIDE.items():
             inside = {IN_PROCESS: median(IN_PROCESS, n, rate_of)}
-            case = f"{self.name}, {n} client{'s' * (n > 1)} beside in process"
+            case = f"{self.name}, {n} client{'s' * (n > 1)} compared with in process"
             rows.append(Row(case, "tokens/s", median("ours", n, rate_of), "more", inside, bar))
         lone = {"of a lone client": milliseconds(1, lambda load: load.first(0.95))}
         first = milliseconds(16, lambda load: load.first(0.95))
-        case = f"{self.name}, 16 clients beside one, first token p95"
+        case = f"{self.name}, 16 clients compared with one, first token p95"
         rows.append(Row(case, "ms", first, "less", lone, 3.0 if self.has_bars else None))
         return rows
 

@@ -1,4 +1,4 @@
-"""Errors in checkpoints, prompts and arguments, with messages for whoever supplied them; a server's refusals."""
+"""Errors in checkpoints, prompts and arguments, with messages for the person who supplied them; a server's refusals."""
 
 import itertools
 from collections.abc import Iterator, Sequence

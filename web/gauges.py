@@ -41,10 +41,12 @@ class Gauges:
                 tokens.add_metric([name, kind], found[kind])
         yield from (batch, waiting, compiled, tokens)
         yield GaugeMetricFamily(
-            "headscope_traces_cached", "Texts whose attention weights are cached.", len(self.runs.cache)
+            "headscope_runs_cached",
+            "Texts of the page that are cached with their attention weights.",
+            len(self.runs.cache),
         )
         yield GaugeMetricFamily(
-            "headscope_traces_cached_bytes", "Bytes of the cached attention weights.", self.runs.cache.nbytes
+            "headscope_runs_cached_bytes", "Bytes of the cached attention weights.", self.runs.cache.nbytes
         )
         turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])

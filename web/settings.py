@@ -101,7 +101,7 @@ class Settings:
     limits: Limits = Limits()
 
 
-# Readers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
+# Parsers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
 
 
 def parse_path(text: str) -> Path:

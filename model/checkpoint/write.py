@@ -54,29 +54,29 @@ def write_checkpoint(
         TOKENIZER: to_json(tokenizer.spec),
         TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length, chat_template)),
     }
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
     try:
         for name, text in texts.items():
-            (beside / name).write_text(text, encoding="utf-8")
+            (new / name).write_text(text, encoding="utf-8")
         tensors = file_tensors(config, state, dtype)
         broken = [name for name, tensor in tensors.items() if not tensor.isfinite().all()]
         if broken:
             raise ValueError(f"NaN or infinity in {broken[0]}: only finite weights can be saved")
-        save_file(tensors, beside / WEIGHTS, metadata={"format": "pt"})
-        for path in beside.iterdir():
+        save_file(tensors, new / WEIGHTS, metadata={"format": "pt"})
+        for path in new.iterdir():
             sync(path)
-        beside.chmod(0o755)
+        new.chmod(0o755)
         if not folder.exists():
-            beside.rename(folder)
+            new.rename(folder)
             return
         same = all((folder / n).is_file() and (folder / n).read_bytes() == t.encode() for n, t in texts.items())
         if same:
-            (beside / WEIGHTS).replace(folder / WEIGHTS)
+            (new / WEIGHTS).replace(folder / WEIGHTS)
             (folder / SHARD_INDEX).unlink(missing_ok=True)
         else:
-            exchange(beside, folder, (*texts, WEIGHTS))
+            exchange(new, folder, (*texts, WEIGHTS))
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def check_writable(folder: Path) -> None:
@@ -95,25 +95,25 @@ def write_snapshot(folder: Path, step: int, config: GPTConfig, state: Mapping[st
     path = folder / SNAPSHOTS / f"{step:06d}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = file_tensors(config, state, torch.float16)
-    write_atomic(path, lambda beside: save_file(tensors, beside, metadata={"format": "pt"}))
+    write_atomic(path, lambda new: save_file(tensors, new, metadata={"format": "pt"}))
 
 
-def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
-    """Replace the files ``names`` of ``folder`` by those in ``beside``, and undo everything if that fails.
+def exchange(new: Path, folder: Path, names: Sequence[str]) -> None:
+    """Replace the files ``names`` of ``folder`` with those in ``new``, and undo everything if that fails.
 
     The last name is the first to disappear and the last to arrive.
     """
-    old = beside / "old"
+    old = new / "old"
     old.mkdir()
     try:
         for name in (*reversed(names), SHARD_INDEX, SNAPSHOTS):
             if (folder / name).exists():
                 (folder / name).replace(old / name)
         for name in names:
-            (beside / name).replace(folder / name)
+            (new / name).replace(folder / name)
     except BaseException:
         for name in names:
-            if not (beside / name).exists():
+            if not (new / name).exists():
                 (folder / name).unlink(missing_ok=True)
         for path in sorted(old.iterdir(), key=lambda path: path.name in (WEIGHTS, SHARD_INDEX)):
             path.replace(folder / path.name)
@@ -122,21 +122,21 @@ def exchange(beside: Path, folder: Path, names: Sequence[str]) -> None:
 
 def write_atomic(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` create a file next to ``path``, then move it to ``path``, which is always complete, old or new."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(beside)
-        sync(beside)
-        beside.replace(path)
+        write(new)
+        sync(new)
+        new.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        new.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder: Path) -> None:
     """Remove partial files that killed processes left in ``folder`` and next to it."""
     folder = Path(os.path.realpath(folder))
-    beside = f".{folder.name}."
+    new = f".{folder.name}."
     inside = [*folder.glob(".*"), *(folder / SNAPSHOTS).glob(".*")]
-    for path in [*inside, *(path for path in folder.parent.glob(".*") if path.name.startswith(beside))]:
+    for path in [*inside, *(path for path in folder.parent.glob(".*") if path.name.startswith(new))]:
         written_by = LEFTOVER.fullmatch(path.name)
         if written_by is None or is_running(int(written_by[1])):
             continue

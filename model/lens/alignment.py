@@ -45,8 +45,8 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
     """Align two texts of token ids from the same tokenizer.
 
     Texts of equal length are aligned position by position. Otherwise the tokens of a longest common subsequence are
-    aligned, and between them tokens that are replaced by the same number of others. In texts with little in common, an
-    equal stretch that is shorter than the differences on both sides counts as a coincidence.
+    aligned, and between them tokens that are replaced with the same number of others. In texts with little in common,
+    an equal stretch that is shorter than the differences on both sides counts as a coincidence.
 
     ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
     the texts diverge may be a coincidence: unless the texts have much in common, they are aligned by ``align_growing``.

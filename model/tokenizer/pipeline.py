@@ -120,7 +120,7 @@ def check_sentencepiece(spec: Spec) -> str:
         raise Mismatch(f"the decoder {part_type(spec.get('decoder'))!r}", "'ByteLevel', or that of Llama 2")
     replace = spec["decoder"]["decoders"][0]
     if (replace.get("pattern"), replace.get("content")) != ({"String": SPACE}, " "):
-        raise Mismatch(f"the decoder {shorten(replace)}", f"one that replaces {SPACE} by a space")
+        raise Mismatch(f"the decoder {shorten(replace)}", f"one that replaces {SPACE} with a space")
     normalizers = parts(spec.get("normalizer"), "normalizers")
     to_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     match normalizers, spec.get("pre_tokenizer"):

@@ -33,11 +33,11 @@ def looking(server: Server, checkpoints: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def beside(one_engine: ScriptedEngine, checkpoints: Path) -> Iterator[Server]:
+def remote_server(one_engine: ScriptedEngine, checkpoints: Path) -> Iterator[Server]:
     """An app that shows the texts that the scripted engine writes."""
-    beside = start(checkpoints / "tiny", engine_urls=(one_engine.url,))
-    yield beside
-    beside.close()
+    remote_server = start(checkpoints / "tiny", engine_urls=(one_engine.url,))
+    yield remote_server
+    remote_server.close()
 
 
 @pytest.fixture(scope="module")

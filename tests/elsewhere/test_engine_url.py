@@ -23,10 +23,10 @@ from web.settings import Settings
 BODY = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "seed": 4}
 
 
-def test_engine_receives_exactly_these_fields(engine: ScriptedEngine, beside: Server) -> None:
+def test_engine_receives_exactly_these_fields(engine: ScriptedEngine, remote_server: Server) -> None:
     body = BODY | {"temperature": 0.7, "top_p": 0.9, "stop": ["x", "y"], "logprobs": 3, "user": "me", "top_k": 0}
-    assert post_body(beside, body).status_code == 200
-    write_text(beside)
+    assert post_body(remote_server, body).status_code == 200
+    write_text(remote_server)
     sent = {"model": "tiny", "prompt": "ab", "max_tokens": 5, "temperature": 0.7, "top_p": 0.9, "seed": 4}
     assert engine.bodies[0] == sent | {"stop": ["x", "y"], "stream": True}
     page = {name: FIELDS[name] for name in ("prompt", "temperature", "top_p", "seed")}
@@ -86,22 +86,22 @@ def test_local_and_remote_models_are_served_together(
     ],
 )
 def test_streamed_text_and_finish_reasons(
-    engine: ScriptedEngine, beside: Server, pieces: list[str], reason: str, text: str, finished: str
+    engine: ScriptedEngine, remote_server: Server, pieces: list[str], reason: str, text: str, finished: str
 ) -> None:
     engine.pieces, engine.reason = pieces, reason
     for more in ({}, {"logprobs": 1}):
-        (choice,) = post_body(beside, BODY | {"stop": "X"} | more).json()["choices"]
+        (choice,) = post_body(remote_server, BODY | {"stop": "X"} | more).json()["choices"]
         assert (choice["text"], choice["finish_reason"]) == (text, finished)
 
 
-def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) -> None:
+def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, remote_server: Server) -> None:
     engine.pieces, engine.reason = ["abc"], "stop"
-    assert write_text(beside)[-1]["why"] == "The model ended its text here."
+    assert write_text(remote_server)[-1]["why"] == "The model ended its text here."
     engine.reason = "length"
-    assert write_text(beside)[-1]["why"] == (
+    assert write_text(remote_server)[-1]["why"] == (
         "Another engine wrote 12 tokens, as asked for. Tokenized by this model, its text has 3."
     )
-    assert write_text(beside, max_new_tokens=3)[-1]["why"] == ""
+    assert write_text(remote_server, max_new_tokens=3)[-1]["why"] == ""
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_page_says_how_a_text_ended(engine: ScriptedEngine, beside: Server) 
 )
 def test_engine_failures_become_502(
     engine: ScriptedEngine,
-    beside: Server,
+    remote_server: Server,
     script: dict[str, Any],
     status: int,
     said: str,
@@ -129,18 +129,18 @@ def test_engine_failures_become_502(
     logged: list[Any] = []
     monkeypatch.setattr(engine_client.log, "warning", lambda *said: logged.append(said))
     vars(engine).update(script)
-    answer = post_body(beside, BODY)
+    answer = post_body(remote_server, BODY)
     assert answer.status_code == status and said in error_of(answer)["message"]
     assert engine.url not in answer.text and "a secret" not in answer.text
     assert ("a secret" in str(logged)) == ("a secret" in str(script))  # but in the log
     assert error_of(answer)["code"] == {502: "engine_lost", 429: "queue_full"}[status]
-    last = write_text(beside)[-1]
+    last = write_text(remote_server)[-1]
     assert last["state"] == "failed" and (said in last["why"] or status == 429)
 
 
-def test_broken_stream_ends_with_an_error_object(engine: ScriptedEngine, beside: Server) -> None:
+def test_broken_stream_ends_with_an_error_object(engine: ScriptedEngine, remote_server: Server) -> None:
     engine.reason = None
-    with httpx.stream("POST", f"{beside.url}/v1/completions", json=BODY | {"stream": True}) as answer:
+    with httpx.stream("POST", f"{remote_server.url}/v1/completions", json=BODY | {"stream": True}) as answer:
         *texts, error, done = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
     assert "".join(json.loads(text)["choices"][0]["text"] for text in texts) == "abc"
     assert json.loads(error)["error"]["code"] == "engine_lost" and done == "[DONE]"
@@ -164,13 +164,15 @@ def test_engine_is_used_again_after_an_outage(launch: Callable[..., Server], che
     assert post_body(server, BODY).status_code == 502
 
 
-def test_visitors_cannot_choose_the_engine(engine: ScriptedEngine, beside: Server) -> None:
+def test_visitors_cannot_choose_the_engine(engine: ScriptedEngine, remote_server: Server) -> None:
     elsewhere = ScriptedEngine()
     for name in ("engine_url", "base_url", "url"):
-        assert post_body(beside, BODY | {name: elsewhere.url}).status_code == 400
-        write_text(beside, **{name: elsewhere.url})
-    assert post_body(beside, BODY | {"model": elsewhere.url}).status_code == 404
-    httpx.post(f"{beside.url}/v1/completions?engine_url={elsewhere.url}", json=BODY, headers={"Host": "example.test"})
+        assert post_body(remote_server, BODY | {name: elsewhere.url}).status_code == 400
+        write_text(remote_server, **{name: elsewhere.url})
+    assert post_body(remote_server, BODY | {"model": elsewhere.url}).status_code == 404
+    httpx.post(
+        f"{remote_server.url}/v1/completions?engine_url={elsewhere.url}", json=BODY, headers={"Host": "example.test"}
+    )
     elsewhere.close()
     assert not elsewhere.bodies and engine.bodies
 

@@ -18,7 +18,7 @@ from .server import CONTEXT, Server
 READOUT = re.compile(r"“(.+)” (\d+), query looks at “(.+)” (\d+), key([\d.e-]+)(?:next comes .+)?", re.DOTALL)
 
 
-# Whoever has chosen no speed sees a text at once, with all details, and "View" is open.
+# Without a chosen speed, a text appears at once, with all details, and "View" is open.
 AT_ONCE = "; ".join(
     f'localStorage["headscope-{name}"] ??= "{value}"'
     for name, value in {"speed": 0, "view": "open", "details": "on"}.items()

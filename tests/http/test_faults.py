@@ -230,6 +230,6 @@ def test_metrics_count_what_happened(launch: Any, checkpoints: Path) -> None:
         'headscope_next_token_seconds_count{model="tiny"} 14.0',
         'headscope_batch_size{model="tiny"} 0.0',
         'headscope_waiting{model="tiny"} 0.0',
-        "headscope_traces_cached 1.0",
+        "headscope_runs_cached 1.0",
     ):
         assert line in text, line

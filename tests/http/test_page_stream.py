@@ -201,7 +201,7 @@ class OneAtATime(Engine):
 def test_many_texts_of_one_client_do_not_delay_another(
     launch: Callable[..., Server], checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After ten pages at one address comes one at another address, which is served second."""
+    """Ten pages at one address ask first; a page at another address is still served second."""
     asked: list[str] = []
     monkeypatch.setattr("web.page.routes.client_of", lambda request: request.headers["x-test-client"])
     server = launch(checkpoints / "tiny")

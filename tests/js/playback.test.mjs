@@ -55,7 +55,7 @@ test("it never shows what is not known, and ends with all of it", () => {
   assert.equal(frames.length, 0);
 });
 
-test("it waits while it is paused, whatever comes, and goes on at its pace", () => {
+test("it waits while it is paused, whatever arrives, and continues at its pace", () => {
   const { made } = playback();
   made.extend(10, false);
   frame(10);
@@ -94,7 +94,7 @@ test("rows are fetched for half a second, again when they last for less than a q
   assert.ok(!made.needsRows(6, 6));
 });
 
-test("after a pause the pace begins anew", () => {
+test("after a pause the pace starts over", () => {
   const { made } = playback();
   made.extend(3, false);
   frame(16);
@@ -135,7 +135,7 @@ test("without a pace, and in a hidden tab, everything is shown at once", () => {
   assert.equal(made.shown, 60);
 });
 
-test("another speed goes on from where it is", () => {
+test("another speed continues from the same place", () => {
   const { made } = playback();
   made.extend(200, false);
   frame(0);

@@ -76,7 +76,7 @@ test("a run is fetched, and the row that led to its newest token is in focus", a
 test("a run that is no longer kept is recomputed from what is known of it", async () => {
   const store = await follow(pointer("lost", "done", 6));
   assert.deepEqual(asked[1], ["again", "rows", { sha256: "a", ids: [], n_prompt: 2, head_mask: null }]);
-  assert.deepEqual(asked[2][2].ids, [0, 1, 2, 3, 4, 5]); // and from then on nobody asks for the lost one
+  assert.deepEqual(asked[2][2].ids, [0, 1, 2, 3, 4, 5]); // and the lost one is not requested again
   assert.equal(store.count, 6);
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Thumbnails, tile } from "../../web/js/lib/thumbnails.mjs";
 
-/** A byte for each cell of a text of n tokens, the same for whoever asks. */
+/** A byte for each cell of a text of n tokens, the same for every reader. */
 const byte = (picture, query, key) => (picture * 31 + query * 7 + key * 13) % 256;
 
 /** The pooled rows from `first` on of `pictures` pictures of n tokens, by plain loops over all cells. */

@@ -1,4 +1,4 @@
-"""Rungs 4 to 9 of the ladder, averages to the GPT's attention, against the published numbers."""
+"""Rungs 4 to 9 of the ladder, averages to the GPT's attention, compared with the published numbers."""
 
 import torch
 from torch import Tensor, nn

@@ -1,6 +1,7 @@
-"""Rungs 1 to 3 of the ladder, text to bigram, against the published numbers.
+"""Rungs 1 to 3 of the ladder, text to bigram, compared with the published numbers.
 
-The numbers of made texts, used where the published ones are missing, are known by construction or from other code.
+Where the published texts are missing, generated ones are used, whose numbers follow from their construction or from
+other code.
 """
 
 import json

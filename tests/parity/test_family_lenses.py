@@ -1,4 +1,4 @@
-"""What the lenses say about a model of each family, against hooks in transformers on the same folder."""
+"""What the lenses say about a model of each family, compared with hooks in transformers on the same folder."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Questions about one prediction, answered from a folder, against hooks in transformers on the same folder."""
+"""Questions about one prediction, answered from a folder, compared with hooks in transformers on the same folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

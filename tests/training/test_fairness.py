@@ -65,7 +65,7 @@ def test_many_cookies_at_one_address_do_not_keep_others_out(visitors: Any) -> No
     assert [visitor.watch_until("state", state="waiting")["place"] for visitor in many[1:3]] == [2, 3]
     many[0].post("/train/forget")
     assert other.watch_until("state", state="training")
-    # With one more, this address would have as many as the first: nobody gives way to it.
+    # With one more, this address would have as many as the first, so none gives way to it.
     assert visitors(ELSEWHERE).train(TEXT).status_code == 200
     assert visitors(THERE).train(TEXT).status_code == 429
 

@@ -20,7 +20,7 @@ from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
 
 RETRY_SECONDS = 2
-CLIENT_LEFT = 499  # nginx's status for a client that disconnected; nobody reads this answer
+CLIENT_LEFT = 499  # nginx's status for a client that disconnected; no client reads this answer
 
 # For a union type, pydantic reports an error per alternative; these messages are shorter.
 UNIONS = {

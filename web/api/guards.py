@@ -63,6 +63,6 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
 
 
 def store_answer(services: Services, request: gr.Request, answer: bytes) -> Any:
-    """What an endpoint returns to Gradio for an answer in JSON."""
+    """What an endpoint returns to Gradio in place of a JSON answer, which is filled in later."""
     with refusals(services):
         return services.uncollected_answers.store(answer, request.session_hash or "", client_of(request))

@@ -83,8 +83,8 @@ def api_routes(services: Services) -> list[BaseRoute]:
 
     programs = v1(services)
     # vLLM also serves these outside /v1.
-    beside = [Route(path, endpoint=programs) for path in ("/tokenize", "/detokenize", "/version")]
-    return [*router.routes, *beside, Mount("/v1", app=programs)]
+    outside_v1 = [Route(path, endpoint=programs) for path in ("/tokenize", "/detokenize", "/version")]
+    return [*router.routes, *outside_v1, Mount("/v1", app=programs)]
 
 
 def v1(services: Services) -> FastAPI:

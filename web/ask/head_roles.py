@@ -91,7 +91,7 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[
                 # The error is reported when somebody asks for the roles.
                 with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
                     measure_roles(ask, loaded, wait)
-                ask.forget(loaded)  # nobody may ever ask about it
+                ask.forget(loaded)  # it may never be asked about
                 trim_heap()
 
 

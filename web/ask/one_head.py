@@ -47,8 +47,8 @@ class HeadAnswer(PredictionAnswer):
     keys: list[KeyMeasures]
     sums: HeadSums
     correlations: list[Correlation] = Described(
-        description="For all pairs of measures. When compared with a weight or a norm, a signed measure is replaced by "
-        "its magnitude."
+        description="For all pairs of measures. When compared with a weight or a norm, a signed measure is replaced "
+        "with its magnitude."
     )
     without_head: WithoutHead
 

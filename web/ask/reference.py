@@ -16,7 +16,7 @@ from .question import Field, Subject
 
 METHOD = Field(
     "method",
-    "What a removed head's context vectors are replaced by: zeros (`zero`), their mean over the reference set "
+    "What a removed head's context vectors are replaced with: zeros (`zero`), their mean over the reference set "
     "(`mean`), their mean over this text, the later tokens included (`text_mean`), or those at the same positions of "
     "another text (`resample`).",
     Method,

@@ -55,7 +55,7 @@ class Turns:
     """Runs at most ``max_running`` jobs at once, each in a low-priority thread of its own.
 
     Jobs wait in a queue that is fair by client. When its turn is over, a job pauses in its next call of ``progress`` if
-    others are waiting, so that nobody has to wait for a long job to end.
+    others are waiting, so that no client has to wait for a long job to end.
     """
 
     def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
@@ -153,7 +153,7 @@ class Turns:
                 self.queue_first = True
                 self.give_turns()
                 self.changed.wait_for(lambda: job.is_running or job.cancelled)
-                if not job.is_running:  # it was cancelled, so it runs on to end
+                if not job.is_running:  # it was cancelled and must run to its end
                     self.paused.remove(job)
                     self.start_turn(job)
                 turn = 0.0

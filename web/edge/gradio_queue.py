@@ -209,7 +209,7 @@ class QueueSessions:
             try:
                 await self.drop(self.abandoned())
                 self.drop_cancelled()
-            except Exception:  # Gradio's queue may raise anything, and this loop must go on
+            except Exception:  # Gradio's queue may raise anything, and this loop must continue
                 log.exception("Abandoned Gradio sessions could not be dropped")
         self.watching = None
 

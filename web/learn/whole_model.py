@@ -240,7 +240,7 @@ def guesses_by_layer(found: TokenizedSentence, query: int) -> list[dict[str, obj
 
 
 def head_overview(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
-    """Of all heads: thumbnails, clear roles in this text, and the one to begin with."""
+    """Thumbnails and clear roles of all heads in this text, and the head to begin with."""
     text_pass = cached_pass(loaded, ids)
     attention = torch.stack([text_pass.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)

@@ -1,7 +1,7 @@
 """Find a text that a checkpoint could open with: ``python -m web.page.find_opening FOLDER [--write N]``.
 
-In such a text a thing comes again, a head that copies looks back at it, and it is the next token. The model writes the
-texts itself, and each is cut after that token.
+In such a text a word recurs: a copying head looks back at its first occurrence, and it is the next token. The model
+writes the texts itself, and each is cut after that token.
 """
 
 import argparse

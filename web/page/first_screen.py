@@ -2,8 +2,8 @@
 
 The page's modules draw the first screen before Gradio has started and the model is loaded.
 
-A checkpoint may keep the first screen of its opening beside its weights, in ``first_screen.json``: the answers to what
-the page asks about it, as the routes give them. ``python -m web.page.first_screen FOLDER ...`` writes the file. It is
+A checkpoint may keep the first screen of its opening next to its weights, in ``first_screen.json``: the responses of
+the routes that the page calls to draw it. ``python -m web.page.first_screen FOLDER ...`` writes the file. It is
 used only with the weights that it was computed from.
 """
 

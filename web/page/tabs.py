@@ -28,7 +28,7 @@ def learn_tab() -> None:
 
 
 def train_tab() -> None:
-    """The Train tab. It also starts if a visitor with a running training returns, whichever tab is open."""
+    """The Train tab. It also starts if a visitor with a running training returns, regardless of the open tab."""
     events = ["headscope-page", "headscope-training"]
     lazy_tab("train", "ht-page", "hs-training", events, 'page === "train" || training === "true"')
 

@@ -215,10 +215,10 @@ class Branch:
 
 
 def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
-    """Parse a branch from the page's data, which anybody can make up. Raises ``InputError`` if it is invalid.
+    """Parse a branch from the page's data, which may be forged. Raises ``InputError`` if it is invalid.
 
-    ``sent`` has the keys of, sha256, model, ids (the last one is the other token), n_prompt and instead; ``fields`` are
-    those of ``parse_options``.
+    ``sent`` has the keys ``of``, ``sha256``, ``model``, ``ids`` (the last one is the other token), ``n_prompt`` and
+    ``instead``; ``fields`` are those of ``parse_options``.
     """
     if not isinstance(sent, dict):
         raise InputError("branch", f"A branch must be an object, found {shorten(sent)}.")

@@ -148,7 +148,7 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
             most = config.context_length - len(ids)
             raise InvalidValue("tokens", declared.tokens, f"at most {most} after this prompt")
         sampling = SamplingSettings(temperature=declared.temperature)
-        # Whoever writes this text again gets more of it.
+        # Writing this text again gives more of it.
         request = loaded.request(ids, max(OPENING_TOKENS, declared.tokens), sampling=sampling, seed=declared.seed)
     except InputError as error:
         log.warning("%s: its %s is not used: %s", loaded.name, DECLARED, error)

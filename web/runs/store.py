@@ -105,7 +105,7 @@ class Runs:
 
 
 class RunWriter:
-    """Records the events of one text in its ``run``, which each context shift replaces by a new one.
+    """Records the events of one text in its ``run``, which each context shift replaces with a new one.
 
     Any thread may call ``end``.
     """

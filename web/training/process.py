@@ -54,7 +54,7 @@ def command(
 
 
 def recipe(size: Size, seconds: float) -> dict[str, Any]:
-    """The training settings for a model of this size, such that everything takes about ``seconds``."""
+    """The training settings for a model of this size, so that everything takes about ``seconds``."""
     return RECIPE | size.shape | {"batch_size": size.batch_size, "seconds": round(seconds * (1 - FINISHING), 2)}
 
 

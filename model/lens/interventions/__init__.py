@@ -1,1 +1,1 @@
-"""Interventions: activations of a text replaced, by zeros, by means, or by those of another text."""
+"""Interventions: activations of a text replaced with zeros, means, or those of another text."""

@@ -112,7 +112,7 @@ def patching(
     grid: bool = True,
     progress: Progress = ignore,
 ) -> Patching:
-    """Replace activations of one prompt by those of the other, one at a time, and the heads ``together`` at once.
+    """Replace activations of one prompt with those of the other, one at a time, and the heads ``together`` at once.
 
     Activation patching as in Vig et al. 2020 and Meng et al. 2022 (causal tracing), measured by a logit difference as
     in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Everything

@@ -80,7 +80,7 @@ def test_the_list_and_the_grid_say_what_the_model_loses(written: Any, server: Se
         if method != "zero":
             with written.expect_response(re.compile("knockout")):
                 ask.get_by_role("button", name=name, exact=True).click()
-            expect(ask.get_by_text("replaced by their mean")).to_be_visible()
+            expect(ask.get_by_text("replaced with their mean")).to_be_visible()
             expect(ask).to_have_attribute("aria-busy", "false")
         answer = expected(written, server, method)
         rows = listed(written)
@@ -211,7 +211,7 @@ def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     expect(panel(written)).to_be_hidden()
     ask = ask_knockout(written)
     ask.get_by_role("button", name="reference mean", exact=True).click()
-    expect(ask.get_by_text("replaced by their mean")).to_be_visible()
+    expect(ask.get_by_text("replaced with their mean")).to_be_visible()
     shown = in_grid(written)
     copied = written.evaluate("""() => new Promise((resolve) => {
         navigator.clipboard.writeText = (text) => (resolve(text), Promise.resolve());

@@ -1,4 +1,4 @@
-"""Ask: what carries the answer, which heads feed this one, and where does this head fire, against the functions."""
+"""Ask: what carries the answer, which heads feed this one, and where this head fires, compared with the functions."""
 
 import re
 from collections.abc import Callable

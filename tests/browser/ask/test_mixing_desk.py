@@ -1,4 +1,4 @@
-"""The mixing desk: what the model predicts and writes with heads muted or scaled, against the model itself."""
+"""The mixing desk: what the model predicts and writes with heads muted or scaled, compared with the model itself."""
 
 import re
 from typing import Any

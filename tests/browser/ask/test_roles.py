@@ -49,8 +49,8 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
             )
             tags, pictures = tile.locator(".hs-tag").bounding_box(), tile.locator("canvas").bounding_box()
             assert tags["y"] + tags["height"] <= pictures["y"]
-            beside = page.locator(".hs-grid [data-place='1,1'] canvas").bounding_box()
-            assert abs(beside["y"] - pictures["y"]) < 0.1 and abs(beside["height"] - pictures["height"]) < 0.1
+            shared = page.locator(".hs-grid [data-place='1,1'] canvas").bounding_box()
+            assert abs(shared["y"] - pictures["y"]) < 0.1 and abs(shared["height"] - pictures["height"]) < 0.1
     tile.click()
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("On random tokens: induction 0.87, by chance 0.01")

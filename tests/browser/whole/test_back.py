@@ -39,7 +39,7 @@ def test_back_closes_what_was_opened_last(page: Any, server: Server) -> None:
 
 
 def test_closing_by_hand_leaves_nothing_for_back(page: Any) -> None:
-    """Whoever closes a question and then goes back does not find it open again."""
+    """A question that was closed does not reopen on going back."""
     write(page, "ab")
     page.wait_for_url("**ids=**")
     page.get_by_role("button", name="Ask", exact=True).click()

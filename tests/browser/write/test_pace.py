@@ -125,7 +125,7 @@ def test_a_text_appears_at_its_pace_in_all_panels_and_can_be_skipped(paced: Any)
 
 
 def test_a_stopped_text_keeps_what_was_shown(paced: Any, server: Server, slow: Any) -> None:
-    """Stop is there until all is shown; then, or when it is pressed, the text ends where it is."""
+    """Stop is shown until the whole text is shown; pressing it ends the text where it is."""
     choose_model(paced, "slow")
     expect(text(paced)).to_have_text(re.compile("^ROMEO"))
     write(paced, "ab")

@@ -190,4 +190,4 @@ def test_when_nothing_loads(browser: Any, launch: Callable[..., Server], checkpo
     page.goto(server.url)
     expect(page.get_by_text(re.compile("broken cannot be served"))).to_be_visible()
     write(page, "Hello")
-    expect(page.get_by_text(re.compile("broken cannot be served"))).to_have_count(2)  # and beside the model
+    expect(page.get_by_text(re.compile("broken cannot be served"))).to_have_count(2)  # and next to the model

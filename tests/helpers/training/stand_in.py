@@ -1,6 +1,6 @@
 """What a server starts in place of ``model.train.live``: it reports and obeys like it, without training or torch.
 
-It ends by itself only where the time it is given is short; the checkpoint that it leaves is a copy of another.
+It ends without being stopped only if the time it is given is short; the checkpoint that it leaves is a copy of another.
 """
 
 import json

@@ -36,7 +36,7 @@ def quick_server(checkpoints: Path, **changes: Any) -> Iterator[Server]:
 
 
 def learn_nothing(monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> None:
-    """Replace training processes by a stand-in that leaves a copy of ``checkpoint``, for tests of everything around
+    """Replace training processes with a stand-in that leaves a copy of ``checkpoint``, for tests of everything around
     them. A process that imports torch takes seconds to start.
     """
 

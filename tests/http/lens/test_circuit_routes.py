@@ -18,7 +18,7 @@ from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES
-from model.lens.passages import PATTERNS, firing, mark_tokens, shared
+from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
 from model.lens.text_pass import TextPass
 from web.ask.question import MAX_LONG_TEXT_BYTES
 
@@ -232,7 +232,7 @@ def test_passages_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     expected = firing(tiny.gpt, marks)
     assert found["n_tokens"] == len(ids) and found["patterns"] == list(PATTERNS)
     for measure, strongest in expected.strongest.items():
-        shares = shared(strongest, marks)
+        shares = pattern_counts(strongest, marks)
         for layer in range(3):
             for head in range(4):
                 told = found["heads"][layer][head][measure]

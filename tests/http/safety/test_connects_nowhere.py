@@ -25,18 +25,18 @@ def elsewhere(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def watched_connect(self: socket.socket, address: Any) -> Any:
         if not isinstance(address, tuple) or address[1] != port:
             found.append(address)
-            raise OSError("nobody is called here")
+            raise OSError("no connections here")
         return connect(self, address)
 
     def watched_look_up(host: Any, port_asked: Any, *args: Any, **options: Any) -> Any:
         if host not in ("127.0.0.1", "localhost"):
             found.append(host)
-            raise socket.gaierror(f"nobody is looked up here: {host}")
+            raise socket.gaierror(f"no look-ups here: {host}")
         return look_up(host, port_asked, *args, **options)
 
     async def watched_sock_connect(_loop: Any, _sock: Any, address: Any) -> Any:
         found.append(address)
-        raise OSError("nobody is called here")
+        raise OSError("no connections here")
 
     monkeypatch.setattr(socket.socket, "connect", watched_connect)
     monkeypatch.setattr(socket.socket, "connect_ex", watched_connect)

@@ -1,4 +1,4 @@
-"""Calls of MCP tools: many calls from one address delay nobody else, and calls end when their clients disconnect."""
+"""Calls of MCP tools: many calls from one client do not delay others, and calls end when their clients disconnect."""
 
 import json
 import socket

@@ -18,7 +18,7 @@ from web.serving.workers import Workers
 from web.settings import Limits
 
 WAITING = 3
-CROWD = 40  # as many as the threads that the framework has for plain functions
+CROWD = 40  # as many as the framework has threads for plain functions
 LIMITS = Limits(max_waiting=WAITING, max_traces=2)
 
 Which = Callable[[Services], Workers]

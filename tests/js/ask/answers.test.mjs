@@ -127,6 +127,6 @@ test("heads that help by being removed are not counted among those that change l
   };
   assert.equal(
     knockoutPlain(without, 0, name)[0],
-    "No single head is needed: whichever is removed, this text is predicted about as well, or better.",
+    "No single head is needed: without any one of them, this text is predicted about as well, or better.",
   );
 });

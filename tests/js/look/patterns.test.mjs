@@ -1,4 +1,4 @@
-// What the page says a head does, against counting by hand.
+// What the page says a head does, compared with counting by hand.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -23,7 +23,7 @@ FILES = ["config.json", "tokenizer.json", "model.safetensors", "tokenizer_config
 
 
 def lead_out(path: Path) -> None:
-    """Replace a file by a link to it in another place."""
+    """Replace a file with a link to it in another place."""
     outside = path.parent.parent / f"outside-{path.name}"
     path.replace(outside)
     path.symlink_to(outside)

@@ -1,4 +1,4 @@
-"""Rungs 9 and 10 of the ladder: a block and its parts, against torch and against the model's own forward pass."""
+"""Rungs 9 and 10 of the ladder: a block and its parts, compared with torch and with the model's own forward pass."""
 
 from functools import partial
 from typing import Any, cast

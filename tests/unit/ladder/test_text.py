@@ -1,4 +1,4 @@
-"""Rungs 1 to 3 of the ladder, text to bigram: by hand, by counting, and against tiktoken."""
+"""Rungs 1 to 3 of the ladder, text to bigram: compared with results by hand, counts and tiktoken."""
 
 import math
 

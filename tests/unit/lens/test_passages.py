@@ -50,7 +50,7 @@ def keep(contexts: list[Tensor], _module: object, inputs: tuple[Tensor]) -> None
 
 
 def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
-    """For each measure the value of every query, and for each query the key it looks at most off the first token."""
+    """The value of every query by measure, and the key with its largest weight, not counting the first token."""
     n = len(ids)
     values = {measure: torch.zeros(3, 4, n) for measure in FIRING_MEASURES}
     keys = torch.zeros(3, 4, n, dtype=torch.long)

@@ -40,7 +40,7 @@ def softmax_rows(query: Tensor, key: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str, instead: Tensor | None) -> Tensor:
-    """The stream before the layer: by a forward hook that replaces a head by its mean, or by subtraction.
+    """The stream before the layer: by a forward hook that replaces a head with its mean, or by subtraction.
 
     ``instead`` is what replaces its context vectors, by default their mean over this text.
     """

@@ -22,7 +22,7 @@ def make(name: str, value: Any) -> object:
     return GenerationRequest(prompt=(1,), **{name: value})
 
 
-def beside(row: Option, edge: float, step: int) -> float:
+def next_to(row: Option, edge: float, step: int) -> float:
     """A value just below or above an edge."""
     return edge + step if row.kind is int else edge + step * 1e-9
 
@@ -39,8 +39,8 @@ def test_every_number_of_a_request_is_in_the_table() -> None:
 def test_both_sides_of_each_edge(name: str) -> None:
     row = OPTIONS[name]
     make(name, row.most)
-    make(name, beside(row, row.least, 1) if row.above else row.least)
-    outside = [row.least if row.above else beside(row, row.least, -1), beside(row, row.most, 1)]
+    make(name, next_to(row, row.least, 1) if row.above else row.least)
+    outside = [row.least if row.above else next_to(row, row.least, -1), next_to(row, row.most, 1)]
     for value in [*outside, "1", True, float("nan"), [1]]:
         with pytest.raises(InputError) as refused:
             make(name, value)

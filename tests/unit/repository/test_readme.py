@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"^    ((?:pip|python) .*)$", README, re.MULTILINE)
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 FLAGS_OF_BENCH = {"--quick"}
-MAX_LINES = 180  # of README: for someone who has five minutes
+MAX_LINES = 180  # of README: what someone reads in five minutes
 
 
 def commands_in(document: Path) -> list[str]:

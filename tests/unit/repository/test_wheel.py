@@ -29,7 +29,7 @@ print(headscope.__file__)
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the wheel is installed; it is built from a copy, since building writes beside its sources."""
+    """A folder in which the wheel is installed; it is built from a copy, since building writes next to its sources."""
     work = tmp_path_factory.mktemp("wheel")
     source, target = work / "source", work / "installed"
     for name in ("model", "web/js"):

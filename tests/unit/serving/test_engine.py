@@ -1,4 +1,4 @@
-"""The engine writes the same text for each request as without the others, whichever join and leave."""
+"""The engine writes the same text for each request, regardless of which others join and leave."""
 
 from typing import Any
 

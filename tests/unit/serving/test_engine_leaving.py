@@ -109,7 +109,7 @@ def test_queue_is_bounded_and_calls_join_as_a_whole(tiny: LoadedModel) -> None:
 
 
 def test_full_queue_refuses_texts_of_the_busiest_client(tiny: LoadedModel) -> None:
-    """The newest of the client with the most is refused for one that has fewer, and never for one of its own."""
+    """A client with fewer texts displaces the newest text of the client with the most, never one of its own."""
     engine = Engine(tiny)  # with its own limits
     many = [Asked(tiny, "A", 3, seed=i, client="many") for i in range(100)]
     room = engine.max_batch + engine.max_waiting

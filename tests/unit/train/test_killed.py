@@ -19,7 +19,7 @@ FLAGS = ("--steps", "6", "--eval-every", "3", "--save-every", "100")
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Raised in place of the end of the process."""
 
 
 def kill(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Wrong keys delay the client that sends them, but nobody who has used the right one."""
+"""Wrong keys delay the client that sends them, but no client that has used the right one."""
 
 import asyncio
 import threading

@@ -78,7 +78,7 @@ def test_a_result_removed_before_it_is_there_is_not_cached() -> None:
         old = pool.submit(cache.get_or_compute, ("gone", 1), compute)
         assert started.wait(SECONDS)
         cache.remove(lambda key, _: key[0] == "gone")
-        assert cache.get_or_compute(("gone", 1), lambda: "new") == "new"  # nobody waits for the old one any more
+        assert cache.get_or_compute(("gone", 1), lambda: "new") == "new"  # no caller waits for the old one any more
         go_on.set()
         assert old.result(SECONDS) == "old"
     assert dict(cache.entries) == {("other", 1): "stays", ("gone", 1): "new"}

@@ -90,7 +90,7 @@ function nextSteps() {
     train,
     step(
       ask,
-      "What does a head do? Mute it, or replace its output by the one from another text, and see which words of " +
+      "What does a head do? Mute it, or replace its output with the one from another text, and see which words of " +
         "the text become less likely.",
     ),
     step(

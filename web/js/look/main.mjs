@@ -70,7 +70,7 @@ export function mount(root, controls, gradio, withTraining) {
 }
 
 /**
- * Gradio shows its elements a few frames after they are there: the page moves when nobody sees it.
+ * Gradio shows its elements a few frames after they are there: the page is moved before they are visible.
  * @param {HTMLElement} root
  * @param {HTMLElement} element
  */

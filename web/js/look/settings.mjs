@@ -42,7 +42,7 @@ export class Settings {
     const shiftHelp = make(
       "small",
       {},
-      "When the context is full, the model re-reads the newer half of it and goes on.",
+      "When the context is full, the model re-reads the newer half of it and continues.",
     );
     const shiftRow = make(
       "label",

@@ -29,10 +29,10 @@ const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
 
 const KEPT = "headscope-tour";
 const PHONE = "(max-width: 767px)";
-const READING = 4500; // milliseconds that a step stays while the tour runs by itself
+const READING = 4500; // milliseconds that a step stays while the tour plays automatically
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
 const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
-const MARGIN = 8; // CSS pixels between what a step speaks of and the edge of the window
+const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
 const MAX_MOVING = 160; // cells of a row, the strongest
 const AFTER = { word: 10, letter: 30 }; // tokens that are written after the texts have parted
 const TEXT = ".hs-written .hs-text";
@@ -73,7 +73,7 @@ export class Tour {
     this.count = make("small", {});
     this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
     this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Watch");
-    this.watch.title = "Goes through the steps by itself";
+    this.watch.title = "Plays the steps one after the other";
     this.button = make("button", { type: "button", class: "hs-small hs-primary", onclick: () => this.next() });
     const close = make("button", { type: "button", class: "hs-small hs-close", onclick: () => this.end() });
     close.setAttribute("aria-label", "End the introduction");
@@ -148,7 +148,7 @@ export class Tour {
     if (this.#at > 0) this.#goTo(this.#at - 1);
   }
 
-  /** A tap goes on; it does not end the last step while that is being written. */
+  /** A tap continues; it does not end the last step while its texts are being written. */
   tap() {
     if (this.#at !== PART || this.#hasParted) this.next();
   }
@@ -171,7 +171,7 @@ export class Tour {
     setFlag(this.watch, "aria-pressed", isWatching);
   }
 
-  /** Go on after a while, if the tour runs by itself. */
+  /** Continue after a while if the tour plays automatically. */
   #dwell() {
     clearTimeout(this.#timer);
     if (!this.#isWatching || this.#at < 0) return;
@@ -320,7 +320,7 @@ export class Tour {
     else this.#say(`Without ${heads}, `, word, to < from ? " falls from " : " rises from ", was, " to ", is, ".");
   }
 
-  /** Write the text twice, from the token that looks on. @param {number} turn */
+  /** Write the text twice, starting at the token that looks back. @param {number} turn */
   async #writeBoth(turn) {
     const { store, texts } = this;
     this.#hasParted = this.#isTwice = false;
@@ -355,7 +355,7 @@ export class Tour {
       this.#say("Both are the same: here, these heads made no difference.");
       return;
     }
-    // After a word that both have written, what follows differs, if only by a sign.
+    // After a word that both have written, the continuations differ, if only by a punctuation mark.
     const pairs = [wordAt, wordFrom, signAt].map((name) => [a, b].map(({ tokens }) => name(tokens, at)));
     const different = pairs.find(([one, other]) => one !== other) ?? pairs[0];
     const [withThem, without] = different.map((word) => make("b", {}, word));
@@ -493,7 +493,7 @@ export function wordAt(tokens, at) {
 /** @param {readonly Token[]} tokens @param {number} at */
 const signAt = (tokens, at) => `“${plainly(tokens[at]?.text ?? "")}”`;
 
-/** The first word from a token on. @param {readonly Token[]} tokens @param {number} at */
+/** The first word at or after a token. @param {readonly Token[]} tokens @param {number} at */
 export function wordFrom(tokens, at) {
   const rest = tokens.slice(at).map(({ text }) => text);
   return /[\p{L}\p{N}]+/u.exec(rest.join(""))?.[0] ?? signAt(tokens, at);

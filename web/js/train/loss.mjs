@@ -56,8 +56,8 @@ export class LossPanel {
           ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
           : `all ${thousands(validation_tokens)} held-out characters`;
       this.hint.textContent =
-        `The loss is the model’s mean surprise at the right character, in nats: 0.7 for a chance of one in two, ` +
-        `2.3 for one in ten. Uniform is blind guessing; bigram is guessing from the previous character alone. All ` +
+        `The loss is the model’s mean surprise at the right character, in nats: 0.7 for a probability of one half, ` +
+        `2.3 for one tenth. Uniform is blind guessing; bigram is guessing from the previous character alone. All ` +
         `losses are measured on ${part}.`;
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {

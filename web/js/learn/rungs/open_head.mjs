@@ -30,7 +30,7 @@ export class OpenHead {
     this.store = new StillStore((cell) => this.#explain(cell));
     this.explanation = make("div", { class: "hl-unfold", "aria-live": "polite" });
     this.stamp = new Stamp(
-      "the ladder’s causal_by_minus_infinity on the model’s queries and keys, against the weights the model used",
+      "the ladder’s causal_by_minus_infinity on the model’s queries and keys, compared with the weights the model used",
       true,
     );
     const matrix = new Matrix(this.store);

@@ -132,7 +132,9 @@ export const slidingWindow = {
       name: "Position embedding",
       axes: "positions × 3 numbers",
       explain: (r, c) => [
-        paragraph(`Number ${c} in row ${r} of the table of position embeddings, whichever token is at that position.`),
+        paragraph(
+          `Number ${c} in row ${r} of the table of position embeddings, regardless of the token at that position.`,
+        ),
       ],
     });
     const x = arithmetic.table({

@@ -79,7 +79,7 @@ export const textToTokens = {
         paragraph(
           "A model computes with numbers, so a text is first cut into pieces, its ",
           term("tokens"),
-          ", and each piece is replaced by its place in a list, its id. The pieces can be whole words, single ",
+          ", and each piece is replaced with its place in a list, its id. The pieces can be whole words, single ",
           "characters, or byte pairs, which start as single bytes and grow by merging pairs that often occur ",
           "together. Below, your sentence is cut in all three ways.",
         ),

@@ -86,8 +86,11 @@ export const wholeModel = {
     const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
     const facts = make("p", { class: "hl-count" });
     const story = make("div", { class: "hl-row" });
-    const embedded = new Stamp("token + position, against the model’s residual stream before its first layer", true);
-    const ended = new Stamp("last layer norm, logits and probabilities, against the model’s own", true);
+    const embedded = new Stamp(
+      "token + position, compared with the model’s residual stream before its first layer",
+      true,
+    );
+    const ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
     const layerTitle = heading("");
@@ -285,7 +288,7 @@ const SOURCES = {
 function stagesOf(choose) {
   const strips = STAGES.map(({ stage, name }) => new Strip(stage, name, choose));
   const stamp = new Stamp(
-    "every stage of this layer for every token, against the outputs of the model’s own modules",
+    "every stage of this layer for every token, compared with the outputs of the model’s own modules",
     true,
   );
   const items = STAGES.map(({ words }, i) => {

@@ -27,7 +27,10 @@ export function twoHeads(lesson, arithmetic, random) {
   /** @type {"trained" | "random"} */
   let shown = (lesson.kept.heads ??= "trained");
   const status = make("p", { class: "hl-count", role: "status" });
-  const stamp = new Stamp("both heads’ queries and keys through the steps of these lessons, against the model", true);
+  const stamp = new Stamp(
+    "both heads’ queries and keys through the steps of these lessons, compared with the model",
+    true,
+  );
   const which = choice({
     label: "two heads",
     options: { trained: "trained", random: "random" },

@@ -1,5 +1,5 @@
 // Arcs over a text, from the token that looks to the tokens that it looks at. Where each token is gets measured when
-// the text is laid out anew, never in a frame that only draws other arcs.
+// the text is laid out again, never in a frame that only draws other arcs.
 
 import { isStill } from "../../lib/dom.mjs";
 
@@ -184,7 +184,7 @@ export class Arcs {
     if (isChosen && arcs.length) this.trace();
   }
 
-  /** Let the arcs draw themselves. */
+  /** Animate the arcs from start to end. */
   trace() {
     if (isStill()) return;
     traceArcs(this.#paths, DRAWING);

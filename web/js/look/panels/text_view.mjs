@@ -155,7 +155,7 @@ export class TextView {
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(this.store.tokens[i])));
   }
 
-  /** Where the word begins that a token goes on: it may move to the next line with it. @param {number} position */
+  /** Where the word that a token continues begins: the whole word may wrap to the next line. @param {number} position */
   #startOfWord(position) {
     let start = position;
     while (start > 0 && !/^\s/.test(this.store.tokens[start].text)) start--;

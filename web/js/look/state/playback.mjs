@@ -163,7 +163,7 @@ export class Playback {
     this.#due ||= now;
     if (now - this.#due < (this.#hasBegun ? PATIENCE : FIRST_PATIENCE)) return shown;
     this.#due = 0;
-    this.#began = now; // the text goes on without them, and the clock restarts
+    this.#began = now; // the text continues without them, and the clock restarts
     this.#from = shown;
     return shown + 1;
   }

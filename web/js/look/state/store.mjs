@@ -184,7 +184,7 @@ export class Store extends Emitter {
   confirm(pointer) {
     this.#pointer = completePointer(pointer);
     this.fetcher.name(this.#pointer.run);
-    this.emit("state", "tokens", "focus", "step"); // what is drawn by run is drawn anew, the same
+    this.emit("state", "tokens", "focus", "step"); // whatever is drawn per run is redrawn, unchanged
   }
 
   /**

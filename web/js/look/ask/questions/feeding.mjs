@@ -32,7 +32,7 @@ const HELP = {
     "other, which keeps their singular values. Arcs show squared scores more than " +
     `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
-    "The earlier head’s output is replaced by its mean over the reference set (24 short English passages that come " +
+    "The earlier head’s output is replaced with its mean over the reference set (24 short English passages that come " +
     "with Headscope), but only for this head’s queries, keys or values. Every path: also through the layers in " +
     "between; direct path: only through the residual stream.",
   role:
@@ -215,7 +215,7 @@ function readCuts(answer, way, route) {
       `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
-        ? `In this text, the ${WAYS[way]} of ${here} hardly change, whichever earlier head is removed.`
+        ? `In this text, the ${WAYS[way]} of ${here} hardly change if any one earlier head is removed.`
         : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.place)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
@@ -253,7 +253,7 @@ function readRole(answer, route) {
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < SLIGHT_EFFECT * plain
-        ? `${here} keeps its role (${ROLES[role]}), whichever earlier head is removed.`
+        ? `${here} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
         : `${here} needs ${headName(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,

@@ -16,12 +16,12 @@ import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs"
 
 const METHODS = { zero: "zeros", mean: "reference mean", text_mean: "mean of this text" };
 const METHOD_HELP = {
-  zero: "A removed head adds nothing: its context vectors are replaced by zeros.",
+  zero: "A removed head adds nothing: its context vectors are replaced with zeros.",
   mean:
-    "A removed head adds what it adds on average: its context vectors are replaced by their mean over the reference " +
+    "A removed head adds what it adds on average: its context vectors are replaced with their mean over the reference " +
     "set, 24 short English passages that come with Headscope.",
   text_mean:
-    "A removed head adds what it adds on average in this text: its context vectors are replaced by their mean over " +
+    "A removed head adds what it adds on average in this text: its context vectors are replaced with their mean over " +
     "all tokens of it, the later ones included, so a change may come from tokens that the model has not read yet.",
 };
 const ABOUT = { text: "whole text", token: "selected token" };
@@ -98,7 +98,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const chosenMethod = () => /** @type {keyof typeof METHODS} */ (choices.method in METHODS ? choices.method : "zero");
 
   return {
-    controls: [make("span", {}, "replace by"), methods.element, make("span", {}, "loss of"), abouts.element],
+    controls: [make("span", {}, "replace with"), methods.element, make("span", {}, "loss of"), abouts.element],
     element: make("div", { class: "hs-knockout" }, sentence, list.element, together.element, tokens, help),
     request() {
       methods.show(choices.method);
@@ -200,7 +200,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
   const whole =
     value < MIN_CHANGE
-      ? "No single head is needed: whichever is removed, this text is predicted about as well, or better."
+      ? "No single head is needed: without any one of them, this text is predicted about as well, or better."
       : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
@@ -208,7 +208,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const token = `the selected token, “${visible(text)}”,`;
   const needs =
     change < MIN_CHANGE
-      ? `No single head is needed: whichever is removed, ${token} is predicted about as well, or better.`
+      ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`
       : `T${token.slice(1)} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }

@@ -36,7 +36,8 @@ function decidedPlain({ tokens, layers: readings, decided }, position) {
   const last = readings.length - 1;
   const when = decided[position];
   const [after, next] = [tokens[position].text, readings[last][position].text].map((text) => `“${visible(text)}”`);
-  if (!when) return `After ${after}, ${next} is the most probable token from the embedding on: no layer changes that.`;
+  if (!when)
+    return `After ${after}, ${next} is the most probable token from the embedding onwards: no layer changes that.`;
   const which = when === last ? `only in ${shortName(when)}, the last layer` : `in ${shortName(when)}`;
   const rest = when === last ? "" : `; the layers after it, up to ${shortName(last)}, do not change that`;
   return `After ${after}, the model settles on ${next} ${which}${rest}.`;

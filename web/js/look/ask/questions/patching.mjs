@@ -34,7 +34,7 @@ const WAY_WORDS = {
     ends: ["away from the answer", "restores the answer"],
   },
   noise: {
-    help: "Noising: which parts of the original does its answer need? Each is replaced by that of the changed text.",
+    help: "Noising: which parts of the original does its answer need? Each is replaced with that of the changed text.",
     does: "takes away",
     do: "take away",
     done: "taken away",
