@@ -95,7 +95,7 @@ def upload(plan: Plan, private: bool) -> str:
     """Create the repository if it does not exist, upload the files, and return its address.
 
     Of a Space that exists, the files that are not in the plan are deleted; its variables and its hardware are set once
-    the files are there. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be
+    the files exist. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be
     reached.
     """
     from huggingface_hub import HfApi, SpaceHardware

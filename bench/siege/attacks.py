@@ -24,7 +24,7 @@ STALLED = [
 BOUNDARY = {"Content-Type": "multipart/form-data; boundary=x"}
 FILE = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n' + b"z" * 60_000 + b"\r\n--x--\r\n"
 
-Attack = Callable[[int, float], Awaitable[None]]  # on a port, for about so many seconds
+Attack = Callable[[int, float], Awaitable[None]]  # on a port, for about this many seconds
 
 
 async def together(count: int, one: Callable[[int], Awaitable[object]]) -> None:

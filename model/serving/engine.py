@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
-MANY = 4  # texts being written; a step for so many takes longer than an extra pass for prompts alone
+MANY = 4  # texts being written; with at least this many, a step takes longer than an extra pass for prompts alone
 
 
 class Engine:

@@ -1,4 +1,4 @@
-"""Every example of the Use tab runs as it stands, against the page's own address."""
+"""Every example of the Use tab runs unchanged, with the page's own address."""
 
 import functools
 import json

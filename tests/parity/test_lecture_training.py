@@ -1,4 +1,4 @@
-"""The training that rung 3 opens with is what training gives, and quotes no more of the text than it may."""
+"""The recorded training of rung 3 can be reproduced, and quotes no more of the text than allowed."""
 
 from typing import Any
 

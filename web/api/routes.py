@@ -55,7 +55,7 @@ EMBEDDINGS = "/v1/embeddings"
 ATTENTION = "/v1/attention"
 ACTIVATIONS = "/v1/activations"
 
-PIECE = 32_768  # bytes of an answer that are sent at a time, so that little waits unsent for a slow client
+PIECE = 32_768  # bytes of an answer that are sent at a time, so that a slow client leaves little data unsent
 JSON, BINARY = "application/json", "application/octet-stream"
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 

@@ -1,4 +1,4 @@
-"""Another continuation next to the first: on the page, and as an event that anybody can send."""
+"""Another continuation next to the first: on the page, and as an event that any client can send."""
 
 import math
 import re

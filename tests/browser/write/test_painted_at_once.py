@@ -1,4 +1,4 @@
-"""The first screen of a shipped model is in the HTML: it is there before the model is loaded, and nothing moves."""
+"""The first screen of a shipped model is in the HTML: visible before the model is loaded; nothing moves."""
 
 import re
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def test_nothing_moves_when_the_model_comes_or_writes(browser: Any, unloaded: Se
         assert not unloaded.services.served.ready.done()
     unloaded.services.load()
     for page, width in zip(pages, WIDTHS, strict=True):
-        page.wait_for_function("!document.getElementById('hs-early')")  # Gradio is there
+        page.wait_for_function("!document.getElementById('hs-early')")  # Gradio has started
         expect(page.locator(".hs-model-button")).to_have_attribute("title", re.compile("weights"))  # as is the model
         two_frames(page)
         moved = page.evaluate("moved")

@@ -1,4 +1,4 @@
-"""Turns: the order of jobs, without a clock; the tests let each job take its steps."""
+"""The order of jobs, without a clock: the tests let each job take its steps."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a ``config.json`` of another family asks for and is not supported: one sentence that names field and value."""
+"""Unsupported fields in a ``config.json`` of another family give one sentence that names field and value."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The compiled forward pass against the modules of torch."""
+"""The compiled forward pass, compared with torch's modules."""
 
 import re
 from collections.abc import Sequence

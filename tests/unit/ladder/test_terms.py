@@ -1,4 +1,4 @@
-"""The terms of the ladder's numbers add up to them, seeded recipes are independent, and a real head is the model's."""
+"""The terms of each of the ladder's numbers add up to it, recipes are independent, and a real head is the model's."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The knock-out map against whole passes with one head removed: with a head mask, and by hooks in transformers."""
+"""The knock-out map, compared with whole passes with one head removed, by a head mask or by hooks in transformers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The README's pictures: there, of the right size, and named as the README names them."""
+"""The README's pictures exist, have the right size, and are named in the README."""
 
 import re
 import struct

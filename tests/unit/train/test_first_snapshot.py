@@ -14,7 +14,7 @@ from model.train.settings import TrainSettings
 from model.train.state import STATE_FILE
 from model.train.trainer import Trainer
 
-STEPS = 400  # so many that the scale of the snapshots is not linear near step 0
+STEPS = 400  # enough that the scale of the snapshots is not linear near step 0
 
 
 @pytest.fixture

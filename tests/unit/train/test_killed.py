@@ -1,4 +1,4 @@
-"""A run that is killed, wherever that happens, leaves a folder that --resume continues from, and no rubbish."""
+"""A run that is killed, wherever that happens, leaves a folder that --resume continues from, and no stray files."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The one cache that everything kept in memory goes through."""
+"""The cache that everything kept in memory uses."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

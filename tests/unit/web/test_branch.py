@@ -1,4 +1,4 @@
-"""Another continuation, as an event that anybody can send."""
+"""Another continuation, as an event that any client can send."""
 
 from typing import Any
 

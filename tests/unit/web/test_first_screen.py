@@ -1,4 +1,4 @@
-"""The first screens that checkpoints keep: those of their weights and openings, and safe inside the page's HTML."""
+"""The first screens that checkpoints keep match their weights and openings, and are safe inside the page's HTML."""
 
 import base64
 import json

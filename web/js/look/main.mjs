@@ -53,7 +53,7 @@ export function start() {
 }
 
 /**
- * Gradio calls this when its own element is there.
+ * Gradio calls this when the page's element exists.
  * @param {HTMLElement} root the element to fill
  * @param {Control[]} controls the settings of a text
  * @param {GradioTransport | false} gradio carries the texts if the GPU is only available inside Gradio's events
@@ -70,7 +70,7 @@ export function mount(root, controls, gradio, withTraining) {
 }
 
 /**
- * Gradio shows its elements a few frames after they are there: the page is moved before they are visible.
+ * Gradio shows its elements a few frames after it creates them: the page is moved before they are visible.
  * @param {HTMLElement} root
  * @param {HTMLElement} element
  */
@@ -250,7 +250,7 @@ class Page {
     if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.address.keep();
   }
 
-  /** Stop is there until all that was written is shown. */
+  /** Stop is shown until everything that was written is shown. */
   #showProgress() {
     this.bar.showWriting(this.texts.stores.some((store) => store.isGrowing));
   }

@@ -95,7 +95,7 @@ export class LineChart {
 }
 
 /**
- * The names of lines, each with a stroke of its kind.
+ * The names of lines, each with a sample of the line.
  * @param {{ name: string, css: string }[]} lines
  */
 export function legend(lines) {

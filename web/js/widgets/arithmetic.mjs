@@ -208,7 +208,7 @@ export function dotProduct({ title, left = [], right = [], names = [], products,
 }
 
 /**
- * Hide all but the first terms behind a button; without a button if that would hide hardly any.
+ * Hide all but the first terms behind a button, unless only a few would be hidden.
  * @param {HTMLElement[]} terms
  * @param {number} few
  */

@@ -84,7 +84,7 @@ export class PairText {
     this.#marked = marked;
     this.view.fit(); // the pair is notified of a text before its view is
     this.view.fill();
-    if (!stores[this.side].isGrowing) this.view.scrollToStep(); // both show the same step, regardless of which came first
+    if (!stores[this.side].isGrowing) this.view.scrollToStep(); // both show the same step, in whatever order they came
     for (let i = 0; i < length; i++) {
       const span = this.view.span(i);
       span?.classList.toggle("hs-shared", divergesAt !== null && alignment.isShared(this.side, i));

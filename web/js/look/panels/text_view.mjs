@@ -155,7 +155,7 @@ export class TextView {
     if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(this.store.tokens[i])));
   }
 
-  /** Where the word that a token continues begins: the whole word may wrap to the next line. @param {number} position */
+  /** Where the word begins that a token continues: it may wrap to the next line as a whole. @param {number} position */
   #startOfWord(position) {
     let start = position;
     while (start > 0 && !/^\s/.test(this.store.tokens[start].text)) start--;

@@ -144,7 +144,7 @@ export function agreement(answer) {
   const { keys } = answer;
   const looked = strongest(keys, (key) => key.weight);
   const matters = strongest(keys, (key) => Math.abs(key.loss_change));
-  if (keys.length === 1) return "There is only one token to look at, so all of the head’s attention is there.";
+  if (keys.length === 1) return "There is only one token to look at, so all of the head’s attention is on it.";
   if (Math.abs(matters.loss_change) < MIN_LOSS_CHANGE) {
     const most = `at most ${exact(Math.abs(matters.loss_change))} nats`;
     return `Cutting any one edge changes the loss by ${most}: where this head looks hardly matters for this token.`;

@@ -18,8 +18,8 @@ const METHODS = { zero: "zeros", mean: "reference mean", text_mean: "mean of thi
 const METHOD_HELP = {
   zero: "A removed head adds nothing: its context vectors are replaced with zeros.",
   mean:
-    "A removed head adds what it adds on average: its context vectors are replaced with their mean over the reference " +
-    "set, 24 short English passages that come with Headscope.",
+    "A removed head adds what it adds on average: its context vectors are replaced with their mean over the " +
+    "reference set, 24 short English passages that come with Headscope.",
   text_mean:
     "A removed head adds what it adds on average in this text: its context vectors are replaced with their mean over " +
     "all tokens of it, the later ones included, so a change may come from tokens that the model has not read yet.",
