@@ -66,7 +66,7 @@ Hook = Callable[[SiteName, int, Tensor], Tensor]
 
 
 def find_site(name: str, field: str = "site") -> Site:
-    """The site named in Headscope's way, TransformerLens's (``hook_z``, ``attn.hook_z``, ``blocks.3.attn.hook_z``), or words.
+    """A site by our name, TransformerLens's (``hook_z``, ``attn.hook_z``, ``blocks.3.attn.hook_z``), or in words.
 
     Raises ``InvalidValue`` for ``field`` if there is none.
     """

@@ -202,7 +202,8 @@ export class ScoresPanel {
     const hint =
       "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
       `that are repeated once. A role is clear if its score is at least ${CLEAR_ROLE}. In a minute of training on a ` +
-      "long text, usually only a previous-token head reaches that; induction heads need more training than is possible here.";
+      "long text, usually only a previous-token head reaches that; induction heads need more " +
+      "training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);
