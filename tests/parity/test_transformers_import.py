@@ -58,7 +58,7 @@ def test_sharded_weights_with_an_index(name: str, tmp_path: Path) -> None:
 
 
 def test_oldest_gpt2_files_open(tmp_path: Path) -> None:
-    """Names without ``transformer.``, the causal mask stored as buffers, and the tied head stored once more."""
+    """Names without ``transformer.``, the causal mask stored as buffers, and a second copy of the tied head."""
     gpt = reference(**transformers_keys("plain"))
     write(gpt, tmp_path)
     path = tmp_path / "model.safetensors"

@@ -1,4 +1,4 @@
-"""What the page is told of the models that are served."""
+"""What the page is told about the served models."""
 
 import re
 from collections.abc import Mapping

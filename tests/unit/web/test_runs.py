@@ -134,7 +134,7 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
     assert run.recording.buffer.weights is None
     for event in recorded_events(loaded, "ab", 151):
         run.take(event)
-        if run.recording.n_rows in (10, 100):  # opened while it is written, it grows on
+        if run.recording.n_rows in (10, 100):  # opened while it is written, it keeps growing
             runs.exact.picture(run, 2, 3, 0)
     attention = loaded.trace(run.ids).attention
     whole = Recording(3, 4, len(run.ids))

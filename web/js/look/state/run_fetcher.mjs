@@ -22,7 +22,7 @@ export class RunFetcher {
     this.knownText = knownText;
   }
 
-  /** The server has the text of a prepared opening, as this run. @param {string} run */
+  /** The id under which the server has the text of a prepared opening. @param {string} run */
   name(run) {
     this.run = run;
     this.#named();

@@ -14,7 +14,7 @@ from helpers.server import Server, start
 
 WIDTHS = {1440: 900, 1024: 768, 768: 1024, 390: 844}
 SECONDS = 0.8  # from navigation to the first screen, with warm files
-# All that moves is counted, even right after an input; and when text, arcs, bars and tiles first stand.
+# Record every layout shift, even right after an input, and when text, arcs, bars and tiles first appear.
 WATCH = """
 window.moved = [];
 const name = ({ node }) => `${node?.nodeName}.${node?.className ?? node?.parentElement?.className}`;
