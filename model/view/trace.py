@@ -15,7 +15,7 @@ from .frame import encode_frame
 from .html import display, document, in_frame, pack_numbers
 from .metrics import most_selective_head
 from .read import Token
-from .recording import Recording, lower_triangle
+from .recording import Recording
 
 HALF_SCALE = 2.0**15  # brings weights up to 1 into the range where float16 has three digits: down to 2e-9
 MAX_LOGITS = 100_000  # kept in full up to here; of more, only those of the likeliest tokens
@@ -128,7 +128,8 @@ class Trace:
         frame = encode_frame(
             recording.thumbnails(), recording.metrics(), 0, self.tokens, [None, *self.logprobs.tolist()]
         )
-        triangles = torch.stack([lower_triangle(head) for head in self.attention.flatten(0, 1)])
+        queries, keys = torch.tril_indices(T, T)
+        triangles = self.attention[..., queries, keys]
         pointer = {
             "state": "saved",
             "run": "prepared",
