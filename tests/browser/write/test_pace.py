@@ -13,15 +13,18 @@ SPEED = 20  # tokens per second, unless another is chosen
 TICK = 10  # milliseconds
 FRAME = 16  # milliseconds between two frames while the tests advance the clock
 NOON = 12 * 60 * 60  # when the clock is stopped, in seconds since the epoch
-# Counts the requests for rows, weights and logits that are unanswered, and the tokens of the newest text that arrived.
+# Counts the requests for rows, weights and logits that are unanswered, and the tokens of the newest text that arrived;
+# notes when that text has ended.
 WATCH_REQUESTS = """
   window.pending = window.arrived = 0;
+  window.hasEnded = false;
   const request = window.fetch;
   const later = window.setTimeout.bind(window);
   const settle = () => later(() => pending--);
   const follow = (answer) => {
     let held = "";
     arrived = 0;
+    hasEnded = false;
     const decoder = new TextDecoder();
     const count = new TransformStream({
       transform(bytes, stream) {
@@ -32,6 +35,7 @@ WATCH_REQUESTS = """
           if (event.startsWith("data: ")) arrived += JSON.parse(event.slice(6)).new?.length ?? 0;
         stream.enqueue(bytes);
       },
+      flush: () => void (hasEnded = true),
     });
     return new Response(answer.body.pipeThrough(count), answer);
   };
@@ -98,9 +102,8 @@ def tick(page: Any, milliseconds: int) -> None:
 
 def write_whole(page: Any, prompt: str) -> None:
     """Return when all of the text has arrived."""
-    with page.expect_event("requestfinished", lambda request: request.url.endswith("/look/write")):
-        write(page, prompt)
-    page.wait_for_function("pending === 0")
+    write(page, prompt)
+    page.wait_for_function("hasEnded && pending === 0")
 
 
 def test_a_text_appears_at_its_pace_in_all_panels_and_can_be_skipped(paced: Any) -> None:

@@ -8,7 +8,17 @@ from typing import Any
 from playwright.sync_api import expect
 
 from helpers.models import tiny_bpe, tiny_model
-from helpers.page import choose_model, expect_drawn, number_field, opened_settings, stop, text, write, write_button
+from helpers.page import (
+    change_settings,
+    choose_model,
+    expect_drawn,
+    number_field,
+    opened_settings,
+    stop,
+    text,
+    write,
+    write_button,
+)
 from helpers.server import CONTEXT, Server
 
 # Each would leave a mark on the page if it were executed.
@@ -24,6 +34,7 @@ CODE = (
 
 def test_code_is_shown_as_text(page: Any) -> None:
     page.get_by_role("button", name="Show as table").click()
+    change_settings(page, length=8)
     for code in CODE:
         write(page, code)
         expect(text(page)).to_have_text(re.compile("^" + re.escape(code)))
@@ -63,15 +74,16 @@ def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Serve
     page = browser.new_page()
     page.goto(server.url)
     expect_drawn(page)
+    change_settings(page, length=8)
     write(page, prompt)
     expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
     tokens = [token.text for token in loaded.tokens(loaded.read_prompt(prompt))]
     assert any(len(token) > 1 and token.strip() and " " in token for token in tokens)
-    spans = page.locator(".hs-writing .hs-token").all()[: len(tokens)]
-    assert [span.text_content() for span in spans] == tokens
-    for span, token in zip(spans, tokens, strict=True):
+    spans = page.locator(".hs-writing .hs-token")
+    assert spans.all_text_contents()[: len(tokens)] == tokens
+    for sign, token in zip(spans.evaluate_all(f"spans => spans.map({SIGNS})"), tokens, strict=False):
         if len(token) > 1:  # the sign of a token that is one space is its own
-            assert span.evaluate(SIGNS) == token.replace(" ", "·").replace("\n", "↵").replace("\t", "⇥")
+            assert sign == token.replace(" ", "·").replace("\n", "↵").replace("\t", "⇥")
 
 
 def test_a_bad_prompt_costs_nothing(page: Any) -> None:
