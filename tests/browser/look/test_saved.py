@@ -1,0 +1,127 @@
+"""HTML files: opened from disk and in a notebook's frame, offline, they show the numbers of the trace."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.models import tiny_model
+from helpers.page import open_head, point
+from helpers.server import CHARACTERS, Server
+from model import LoadedModel, Trace
+from model.tokenizer import CharTokenizer
+
+HOSTILE = "</script><b>'\"&\u2028${x} to be"
+
+
+@pytest.fixture(scope="module")
+def loaded() -> LoadedModel:
+    return tiny_model(tokenizer=CharTokenizer.train(CHARACTERS + "\u2028"), n_layer=3, context_length=64)
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """A page without a network, on which nothing may fail or be requested but the file."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, new_tab=True, offline=True)
+    heard: list[str] = []
+    # The script with which the tests prepare every page reads the storage that such a frame does not have.
+    page.on("pageerror", lambda error: heard.append(str(error)) if "localStorage" not in str(error) else None)
+    page.on("console", lambda said: heard.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("request", lambda request: heard.append(request.url) if "file:" not in request.url else None)
+    yield page
+    assert not heard
+
+
+def readout(part: Any) -> tuple[int, int, str]:
+    shown = part.locator(".hs-readout").text_content()
+    found = re.match(r"“.+?” (\d+), query looks at “.+?” (\d+), key([\d.e-]+?)(?:next comes|$)", shown, re.DOTALL)
+    assert found, shown
+    return int(found[1]), int(found[2]), found[3]
+
+
+def open_file(page: Any, trace: Trace, path: Path, *, exact: bool = False) -> None:
+    trace.to_html(path, exact=exact)
+    page.goto(path.as_uri())
+    expect(page.locator(".hs-number")).not_to_be_empty()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_file_shows_the_numbers_of_the_trace(visit: Any, loaded: LoadedModel, tmp_path: Path, exact: bool) -> None:
+    trace = loaded.trace(HOSTILE)
+    open_file(visit, trace, tmp_path / "text.html", exact=exact)
+    expect(visit.get_by_role("group", name="Text", exact=True)).to_have_text(HOSTILE)
+    digits = "float32 weights" if exact else "half precision, shown to three digits"
+    expect(visit.get_by_text(digits)).to_be_visible()
+    for name, (layer, head) in {"L2 H1": (2, 1), "L0 H0": (0, 0)}.items():
+        visit.get_by_role("button", name=re.compile(f"^{name},")).click()
+        panel = visit.get_by_role("region", name=f"Attention weights, {name}")
+        for query, key in ((len(trace.tokens) - 1, 3), (9, 2), (4, 4)):
+            point(panel, query, key)
+            at_query, at_key, shown = readout(panel)
+            weight = float(trace.attention[layer, head, query, key])
+            assert (at_query, at_key) == (query, key)
+            assert abs(float(shown) - weight) <= (0.00006 if exact and weight >= 0.001 else 0.006 * weight)
+            assert exact or len(shown.partition("e")[0].replace(".", "").lstrip("0")) == 3
+    assert open_head(visit) == (0, 0)
+
+
+def test_the_bars_follow_the_step_and_the_temperature(visit: Any, loaded: LoadedModel, tmp_path: Path) -> None:
+    trace = loaded.generate("To be", max_new_tokens=20, seed=1, record=True).trace()
+    open_file(visit, trace, tmp_path / "text.html")
+    step = visit.get_by_role("slider", name="Step")
+    expect(step).to_be_enabled()
+    step.fill("9")
+    bars = visit.get_by_role("region", name="Next token")
+    written = bars.locator(".hs-is-written td")
+    probability = float(trace.logits[8].softmax(-1)[trace.tokens[9].id])
+    expect(bars.locator("caption")).to_contain_text("Token 9, after")
+    assert abs(float(written.nth(1).text_content()) - probability) <= 0.00006
+    bars.get_by_label("temperature, as a number", exact=True).fill("0.5")
+    warm = float((trace.logits[8] / 0.5).softmax(-1)[trace.tokens[9].id])
+    assert abs(float(written.nth(0).text_content()) - warm) <= 0.00006
+
+
+def test_cells_of_a_notebook(visit: Any, loaded: LoadedModel, tmp_path: Path) -> None:
+    """Several frames that may only run scripts, as notebooks show them, in light and dark."""
+    traces = [loaded.trace("To be"), loaded.generate("or not", max_new_tokens=5, seed=1, record=True).trace()]
+    cells = "".join(trace._repr_html_() or "" for trace in traces)
+    (tmp_path / "notebook.html").write_text(
+        f"<!DOCTYPE html><meta charset=utf-8><body>{cells}</body>", encoding="utf-8"
+    )
+    visit.emulate_media(color_scheme="dark")
+    visit.goto((tmp_path / "notebook.html").as_uri())
+    for i, trace in enumerate(traces):
+        frame = visit.frame_locator("iframe").nth(i)
+        text = "".join(token.text for token in trace.tokens)
+        expect(frame.get_by_role("group", name="Text", exact=True)).to_have_text(text)
+        expect(frame.get_by_text("6 heads, each with its own idea of where to look.")).to_be_visible()
+        expect(frame.locator("body")).to_have_class("dark")
+    visit.emulate_media(color_scheme="light")
+    expect(frame.locator("body")).not_to_have_class("dark")
+
+
+def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path: Path) -> None:
+    """With the open head, the answer that is open, and the choices; none of it needs the server."""
+    page.get_by_role("button", name=re.compile("^L2 H1,")).click()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name=re.compile("^Which heads does this text need")).click()
+    answer = page.get_by_role("region", name="Ask", exact=True)
+    expect(answer.locator(".hs-plain b")).not_to_be_empty()
+    said = answer.locator(".hs-plain").text_content()
+    page.get_by_role("button", name="Save this picture").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name="HTML", exact=True).click()
+    assert waiting.value.suggested_filename == "tiny_L2H1.html"
+    waiting.value.save_as(tmp_path / "saved.html")
+    server.wait_until_idle()
+    visit.goto((tmp_path / "saved.html").as_uri())
+    expect(visit.locator(".hs-number")).not_to_be_empty()
+    expect(visit.get_by_role("region", name="Attention weights, L2 H1")).to_be_visible()
+    saved = visit.get_by_role("region", name="Ask", exact=True)
+    expect(saved.locator(".hs-plain")).to_have_text(said)
+    expect(saved.get_by_role("button", name="All questions")).to_be_hidden()
+    texts = [each.get_by_role("group", name="Text", exact=True).text_content() for each in (page, visit)]
+    assert texts[0] == texts[1]
