@@ -66,7 +66,7 @@ export function topHeads(store) {
       const text = clear ? capitalised(patternName(pattern)) : `Closest to ${patternName(pattern)}`;
       const explanation =
         `${name} ${patternDoes(pattern)}: ${score} of its attention on average in this text, where uniform ` +
-        `attention would give ${even}.${clear ? "" : ` A role is clear from ${CLEAR}.`}`;
+        `attention would give ${even}.${clear ? "" : ` A clear role scores at least ${CLEAR}.`}`;
       return chip(head, `${text} ${name} ${score}`, explanation);
     });
     const byWeights = copying.map(({ head, role }) => {
