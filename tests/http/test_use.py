@@ -41,13 +41,19 @@ def run(language: str, code: str, folder: Path, **environ: str) -> str:
 
 def check(text: str, folder: Path, **environ: str) -> None:
     runnable = [(language, code) for language, code in blocks(text) if language != "json" and "pip install" not in code]
-    curled, openai, weights, _, gradio, health = [run(language, code, folder, **environ) for language, code in runnable]
+    curled, openai, weights, _, asked, _, gradio, health = [
+        run(language, code, folder, **environ) for language, code in runnable
+    ]
     assert '"ok"' in health
     written = json.loads(curled)["choices"][0]["text"]
     assert len(written) == 50 and openai == written
     assert len(json.loads(weights)["attention"][0][0]) == 6
     (tensor,) = load_file(folder / "attention.safetensors").values()
     assert tensor.shape == (3, 4, 6, 6)
+    one, end = json.JSONDecoder().raw_decode(asked)
+    assert len(one["delta"]) == 3 and json.loads(asked[end:])["n"] == 2
+    found = load_file(folder / "activations.safetensors")
+    assert set(found) == {"blocks.0.hook_resid_post", "blocks.0.attn.hook_z"}
     assert "['R', 'O', 'M', 'E', 'O', ':']" in gradio
     # A text that is written at once arrives in one piece, after the client's own first message.
     whole = re.sub(r"^Loaded as API: .*\n", "", gradio.split("\n---\n")[-2])

@@ -48,6 +48,20 @@ curl {curl_key}{address}/v1/attention -d '{attention}'
 curl {curl_key}{address}/v1/attention -d '{safetensors}' -o attention.safetensors
 ```
 
+### Questions of Ask with curl
+Every question that *Ask* answers is a route, for one text or, with `/prompts`, for many.
+[The document]({address}/v1/openapi.json) lists them all.
+```bash
+curl {curl_key}{address}/v1/lens/knockout -d '{knockout}'
+curl {curl_key}{address}/v1/lens/knockout/prompts -d '{many}'
+```
+
+### Activations as a file
+Named as TransformerLens names its hooks, for the safetensors library.
+```bash
+curl {curl_key}{address}/v1/activations -d '{activations}' -o activations.safetensors
+```
+
 ### Write with gradio_client
 ```bash
 pip install gradio_client
@@ -97,6 +111,7 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     opening = services.openings.written.get(name or "")
     prompt = {"prompt": opening.settings["prompt"] if opening else "ROMEO:"}
     named = ({"model": name} if name else {}) | prompt
+    many: dict[str, object] = {"prompts": [prompt["prompt"], "ROMEO:"]} | ({"model": name} if name else {})
     server: dict[str, object] = {"url": f"{address}/gradio_api/mcp/"}
     if with_key:
         server["headers"] = {"Authorization": "Bearer ..."}
@@ -108,6 +123,9 @@ def examples(services: Services, address: str, with_key: bool) -> str:
         completion=quoted(named | {"max_tokens": 50, "seed": 1}),
         attention=quoted(named | {"layers": [0], "heads": [0]}),
         safetensors=quoted(named | {"format": "safetensors"}),
+        knockout=quoted(named | {"method": "mean"}),
+        many=quoted(many),
+        activations=quoted(named | {"sites": ["hook_resid_post", "attn.hook_z"], "layers": [0]}),
         mcp=json.dumps({"mcpServers": {"headscope": server}}, indent=2),
         api_key='os.environ["HEADSCOPE_API_KEY"]' if with_key else '"none"',
         client_key=', headers={"Authorization": "Bearer " + os.environ["HEADSCOPE_API_KEY"]}' if with_key else "",
