@@ -9,6 +9,15 @@ import { DEFAULTS } from "../lib/options.mjs";
 /** @import { Pair } from "./compare/pair.mjs" */
 /** @import { Store } from "./state/store.mjs" */
 
+/** What a link says about its texts, not about how they are viewed. */
+const TEXT_WORDS = ["model", "sha256", "ids", "prompt", "mask", "b_model", "b_sha256", "b_ids", "b_prompt", "b_mask"];
+
+/** @param {string} search the query of a link */
+function textsIn(search) {
+  const query = new URLSearchParams(search);
+  return TEXT_WORDS.map((word) => query.get(word)).join();
+}
+
 export class Address {
   /** The address of the text that is shown. */
   shown = "";
@@ -41,13 +50,15 @@ export class Address {
     if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
     const isPartial = (/** @type {Store} */ { pointer, ids: known, playback }) =>
       isBusy(pointer.state) || (known.length < pointer.tokens && !playback.hasHalted);
-    if (texts.stores.some(isPartial)) return;
+    if (texts.stores.some(isPartial) || (texts.isComparing && texts.pair.isGrowing)) return;
     const link = this.#link;
     if (link === shown) return;
     this.shown = link;
-    // A comparison has an entry from its beginning on, and its own address once it is complete.
+    // A comparison has an entry from its beginning on, and its own address once it is complete. Another view of the
+    // same two texts is no entry of its own.
     const isBegun = isCompared && history.state?.opened?.comparing && !location.search.includes("b_sha256");
-    if (isBegun) history.replaceState(history.state, "", `${link}${location.hash}`);
+    if (isBegun || (isCompared && textsIn(link) === textsIn(location.search)))
+      history.replaceState(history.state, "", `${link}${location.hash}`);
     else history.pushState(this.entry(), "", `${link}${location.hash}`);
   }
 

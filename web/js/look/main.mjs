@@ -125,8 +125,9 @@ class Page {
         this.writeScaled(mask, n),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
-      changed: () => {
-        this.address.keep();
+      changed: (/** @type {string | undefined} */ address) => {
+        if (address === undefined) this.address.keep();
+        else this.address.shown = address;
         this.opened.keep();
       },
     };
@@ -151,13 +152,20 @@ class Page {
       (changed) =>
         ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) && this.opened.keep(),
     );
-    window.addEventListener("popstate", () => (this.address.isAnother ? this.reopen() : this.opened.arrive()));
+    window.addEventListener("popstate", () => this.#arrive());
     window.addEventListener(modelsChanged, (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
   get store() {
     return this.texts.first;
+  }
+
+  /** The browser has gone to another entry of its history. */
+  #arrive() {
+    if (this.texts.left?.address === location.search) this.texts.close();
+    if (this.address.isAnother) this.reopen();
+    else this.opened.arrive();
   }
 
   /** The introduction is about the text. */
@@ -296,6 +304,7 @@ class Page {
    */
   async writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
+    const left = this.texts.leave(this.address.shown);
     const { model, settings, head_mask: own } = this.store.pointer;
     const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
@@ -303,6 +312,7 @@ class Page {
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
     let second = Promise.resolve(true);
     const first = await this.send({ ...fields, head_mask: own }, {}, (run) => {
+      left(run);
       second = this.send({ ...fields, head_mask }, { beside: run });
     });
     return first && second;

@@ -28,12 +28,13 @@ export class CompareView {
    * @param {Pair} pair
    * @param {object} actions
    * @param {(side: SideName) => void} actions.keep show one text alone
+   * @param {() => void} actions.close return to what was shown before
    * @param {(reading: Reading) => void} actions.readAgain read A's text again as B
    * @param {(mask: number[][] | null) => void} actions.scaleHeads read B's text with heads scaled
    * @param {TextActions["writeScaled"]} actions.writeScaled write both texts from the prompt, B with heads scaled
    * @param {HTMLElement[]} buttons next to those that end the comparison
    */
-  constructor(pair, { keep, readAgain, scaleHeads, writeScaled }, buttons) {
+  constructor(pair, { keep, close: leave, readAgain, scaleHeads, writeScaled }, buttons) {
     this.pair = pair;
     this.ranking = new Ranking(pair);
     this.reader = new SecondReader(pair, readAgain);
@@ -43,19 +44,20 @@ export class CompareView {
     const clock = pairScrubber(pair);
     clock.append(table.element);
     const bar = make("div", { class: "hs-compare-bar" });
-    const end = (/** @type {string} */ words, /** @type {SideName} */ side) =>
-      make("button", { type: "button", class: "hs-small", onclick: () => keep(side) }, words);
-    const close = end("Close compare", "a");
+    const end = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
+      make("button", { type: "button", class: "hs-small", onclick }, words);
+    const close = end("Close compare", leave);
     close.prepend(icon("close"), " ");
-    close.title = "Back to the text on the left";
+    close.title = "Back to the text as it was before";
     this.finding = make("span", {});
-    const back = end("Back to the answer", "a");
+    const back = end("Back to the answer", leave);
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
+    const [keepLeft, keepRight] = [end("Keep left", () => keep("a")), end("Keep right", () => keep("b"))];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
-    bar.append(heading, settings, tools, end("Keep left", "a"), end("Keep right", "b"), close);
+    bar.append(heading, settings, tools, keepLeft, keepRight, close);
     const next = new PairNext(pair);
     this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);
     this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);

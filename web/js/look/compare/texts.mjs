@@ -6,6 +6,7 @@ import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { Store } from "../state/store.mjs";
 import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
@@ -13,18 +14,22 @@ import { Pair, SIDES } from "./pair.mjs";
 /** @import { Control, LinkState, PictureId, Reading, SentPointer, TextActions } from "../../types.js" */
 /** @import { Address } from "../address.mjs" */
 /** @import { Settings } from "../settings.mjs" */
-/** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
+/** @import { Selected } from "../state/store.mjs" */
 
 export class Texts {
   /** @type {Set<string>} runs that were closed, and may still report their end */
   #closed = new Set();
   #isComparing = false;
+  /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
+  #left = null;
+  #saved;
 
   /**
    * @param {View} view
-   * @param {TextActions & { changed: () => void }} actions `changed` is called when a comparison begins or ends
+   * @param {TextActions & { changed: (address?: string) => void }} actions `changed` is called when a comparison begins
+   *   or ends, with the address of the text that was left for it
    * @param {Control[]} controls
    * @param {Settings} settings
    */
@@ -45,10 +50,12 @@ export class Texts {
       remember: (finding) => this.compare.remember(finding),
     });
     this.pair = new Pair(view);
+    this.#saved = new Store(view);
     this.compare = new CompareView(
       this.pair,
       {
         keep: (side) => this.keep(side),
+        close: () => this.close(),
         readAgain: (reading) => actions.readAgain(reading),
         scaleHeads: (mask) => actions.scaleHeads(mask),
         writeScaled: actions.writeScaled,
@@ -136,6 +143,45 @@ export class Texts {
     this.actions.changed();
   }
 
+  /**
+   * The text that is shown gives way to two that are written anew: closing their comparison returns to it.
+   * @param {string} address of the text that is left
+   * @returns {(run: string) => void} to be called with the run of the first of the two
+   */
+  leave(address) {
+    if (this.#isComparing) return () => {};
+    const { store } = this.workspace;
+    const left = { address, selected: store.selected };
+    this.#saved.adopt(store);
+    return (run) => (this.#left = { ...left, run });
+  }
+
+  /** What closing the comparison returns to; null for text A. */
+  get left() {
+    return this.#isComparing && this.#left?.run === this.pair.stores.a.pointer.run ? this.#left : null;
+  }
+
+  /** End the comparison, and return to what was shown before it. */
+  close() {
+    const { left } = this;
+    if (!left) {
+      this.keep("a");
+      return;
+    }
+    const { a, b } = this.pair.stores;
+    for (const store of [a, b]) this.#close(store, true);
+    this.#isComparing = false;
+    this.#left = null;
+    this.compare.remember("");
+    const { store } = this.workspace;
+    store.adopt(this.#saved);
+    this.#saved.begin();
+    this.pair.clear();
+    this.element.replaceChildren(this.workspace.element);
+    store.restore(left.selected.locked, left.selected.step);
+    this.actions.changed(left.address);
+  }
+
   /** Show one of two texts alone. @param {SideName} side */
   keep(side) {
     if (!this.#isComparing) return;
@@ -155,10 +201,10 @@ export class Texts {
     this.actions.changed();
   }
 
-  /** @param {Store} store */
-  #close(store) {
+  /** @param {Store} store @param {boolean} [isEither] whether the other side is closed too */
+  #close(store, isEither = false) {
     const { run, state } = store.pointer;
-    if (!run || SIDES.every((side) => this.pair.stores[side].pointer.run === run)) return;
+    if (!run || (!isEither && SIDES.every((side) => this.pair.stores[side].pointer.run === run))) return;
     if (isBusy(state)) {
       this.#closed.add(run);
       this.actions.halt(run);
