@@ -217,6 +217,10 @@ export interface TextActions {
    * to whether the server accepted both.
    */
   writeScaled: (mask: number[][] | null, n_given?: number) => Promise<boolean>;
+  /** Write a text without showing it; `follow` gets its pointers. Rejects where the server refuses it. */
+  writeAside(fields: object, follow: (pointer: SentPointer) => void): Promise<void>;
+  /** Compare two texts that were written aside; closing the comparison returns to the current one. */
+  compareBoth(stores: import("./look/state/store.mjs").Store[]): void;
   /** Read the text on the right again, with heads scaled. */
   scaleHeads(mask: number[][] | null): void;
   /** The models that are served. */

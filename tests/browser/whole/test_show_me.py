@@ -10,12 +10,15 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.page import expect_drawn, text
+from helpers.page import expect_drawn, number_field, opened_settings, text, write
 from helpers.server import Server, start
 
 ROOT = Path(__file__).parents[3]
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 MOST_WORDS = 15
+PROMPT = (
+    'There was a girl named Lily and a boy named Ben. Ben had a big kite. The wind took the kite up. "Look at my kite'
+)
 STEPS = ("look", "arc", "tile", "off", "part")
 # Without details; and the animations that the page has started since it was opened.
 FIRST_VISIT = """localStorage["headscope-details"] = ""; localStorage["headscope-speed"] = "60";
@@ -94,7 +97,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     page.keyboard.press("Space")
     said = expect_step(page, "part")
     assert re.search("wrote kite; without these, (?!kite)", said)
-    first, second = (page.locator(f".hs-side-{side} .hs-text").text_content() for side in "ab")
+    first, second = page.locator(".hs-two .hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
     assert len(second) < len(before) + 100  # it stops soon after the texts have parted
     page.keyboard.press("ArrowLeft")
@@ -134,7 +137,7 @@ def test_by_taps_on_a_phone_the_words_cover_nothing_they_speak_of(browser: Any, 
         "arc": ".hs-written :is(.hs-query, .hs-key) .hs-word",
         "tile": ".hs-grid [aria-pressed=true]",
         "off": ".hs-grid .hs-muted",
-        "part": ".hs-pair-text .hs-text",
+        "part": ".hs-two .hs-text",
     }
     for name in STEPS:
         expect_step(page, name)
@@ -201,6 +204,22 @@ def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, 
     if not any(role["scores"]["copying"] >= 0.9 for layer in copying for role in layer):
         assert not any("cop" in each for each in said)
     assert "letter" in said[0]
+
+
+def test_in_a_text_of_ones_own_it_begins_where_a_head_matters(browser: Any, story: Server) -> None:
+    page = opened(browser, story)
+    page.get_by_role("switch", name="Details").click()
+    with opened_settings(page) as settings:
+        number_field(settings, "length").fill("4")
+    page.get_by_role("switch", name="Details").click()
+    write(page, PROMPT)
+    expect(page.locator(".hs-written .hs-status")).to_have_text(re.compile("written"))
+    page.get_by_role("button", name="Show me").click()
+    assert "looks back from" in expect_step(page, "look")
+    for _ in range(3):
+        page.keyboard.press("Space")
+    before, after = (float(part) for part in re.findall(r"([\d.]+)%", expect_step(page, "off")))
+    assert before - after >= 20
 
 
 @pytest.mark.parametrize("width", [1024, 768])

@@ -1,4 +1,4 @@
-"""The first screen: how much is on it, the arcs in its text, and its two questions."""
+"""The first screen: how much is on it, and the arcs in its text."""
 
 import re
 from collections.abc import Iterator
@@ -102,24 +102,6 @@ def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: An
         )
         expect(page.locator(".hs-text .hs-arcs path[d]").first).to_have_attribute("data-query", str(token))
     assert page.evaluate("reads") == 0
-
-
-def test_without_such_heads_another_word_is_written(browser: Any, stories: Server) -> None:
-    page = opened(browser, stories)
-    page.get_by_role("button", name="Switch such heads off").click()
-    compare = page.get_by_role("region", name="Compare", exact=True)
-    expect(compare).to_be_visible()
-    written = compare.locator(".hs-pair-text .hs-text")
-    expect(written.first).to_contain_text('"Look at my kite')
-    expect(written.last).to_contain_text(re.compile(r'"Look at my (?!kite)\w+'))
-    expect(compare).to_contain_text("Without 6 heads")
-
-
-def test_why_this_word_is_asked_about_the_word_of_the_arc(browser: Any, stories: Server) -> None:
-    page = opened(browser, stories)
-    page.get_by_role("button", name="Why this word?").click()
-    ask = page.get_by_role("region", name="Ask", exact=True)
-    expect(ask.locator(".hs-plain")).to_contain_text("“·kite” is")
 
 
 @pytest.mark.parametrize("width", [390, 768])

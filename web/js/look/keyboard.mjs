@@ -36,7 +36,7 @@ export function moveByKey(store, event, { back, forward }, announcement) {
 const OPEN_BUTTONS = ":is(.hs-topbar, .hs-written, .hs-pair-text) button";
 // Inside these, the list or the field handles the keys; while a button's list is open, that list does.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
-const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
+export const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 
 /** Whether the focused element leaves the arrow keys unused. @param {EventTarget | null} target */
 function isFree(target) {

@@ -123,6 +123,10 @@ class Page {
       scaleHeads: (/** @type {number[][] | null} */ mask) => void this.readings.scaleHeads(mask),
       writeScaled: (/** @type {number[][] | null} */ mask, /** @type {number | undefined} */ n) =>
         this.writeScaled(mask, n),
+      writeAside: (/** @type {object} */ fields, /** @type {(pointer: SentPointer) => void} */ follow) =>
+        this.writer.write(fields, {}, undefined, follow),
+      compareBoth: (/** @type {import("./state/store.mjs").Store[]} */ stores) =>
+        this.texts.compareBoth(stores, this.address.shown),
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
       changed: (/** @type {string | undefined} */ address) => {
@@ -137,7 +141,7 @@ class Page {
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
-    this.tour = new Tour(this.texts, this.address, this);
+    this.tour = new Tour(this.texts);
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [this.bar.element, this.bar.refusal, this.tour.element, this.texts.element, this.tour.veil];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
@@ -148,6 +152,7 @@ class Page {
       pageOf,
     });
     this.address.entry = () => this.opened.entry;
+    this.texts.workspace.answer.on("asked", () => this.opened.keep());
     view.on(
       (changed) =>
         ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) && this.opened.keep(),
@@ -272,6 +277,7 @@ class Page {
 
   write() {
     this.abandon(); // a branch may still be writing
+    this.texts.workspace.mixer.reset();
     this.send({});
   }
 
@@ -328,6 +334,7 @@ class Page {
   /** @param {string} name */
   async chooseModel(name) {
     this.abandon();
+    this.texts.workspace.mixer.reset();
     this.bar.refuse("");
     this.tellModel();
     try {
@@ -383,15 +390,18 @@ class Page {
     const { view } = this.store;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
-    return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing };
+    const { asked: answer } = this.texts.workspace.answer;
+    return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing };
   }
 
   /** Show what an entry of the history holds. @param {import("./opened.mjs").Opened} opened */
-  #show({ page: shown, ask, askWith, sheet, comparing }) {
+  #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
     this.showPage(shown);
     if (!comparing) this.texts.keep("a");
     const { view } = this.store;
     view.set({ ask, askWith });
+    const plain = this.texts.workspace.answer;
+    if (answer !== plain.asked && answer !== "instead") void plain.open(answer);
     view.lift(sheet && matchMedia(PHONE).matches);
   }
 }

@@ -8,6 +8,7 @@
  * @property {PageName} page
  * @property {string} ask the question of Ask; "" for none
  * @property {string} askWith the choices made for it, which have no entries of their own
+ * @property {"" | "without" | "why" | "instead"} answer the question that is answered in plain words
  * @property {boolean} sheet whether the open head is a sheet over the text
  * @property {boolean} comparing whether two texts are compared
  */
@@ -18,11 +19,11 @@ const MAX_ENTRIES = 30; // entries of a chain
 const PATIENCE = 1000; // milliseconds within which the browser goes back
 
 /** @param {Opened} opened */
-const keyOf = ({ page, ask, sheet, comparing }) => [page, ask, sheet, comparing].join();
+const keyOf = ({ page, ask, answer, sheet, comparing }) => [page, ask, answer, sheet, comparing].join();
 
 /** How much is open. @param {Opened} opened */
-const countOf = ({ ask, sheet, comparing }) =>
-  Number(ask !== "") + Number(!["", "list"].includes(ask)) + Number(sheet) + Number(comparing);
+const countOf = ({ ask, answer, sheet, comparing }) =>
+  [ask !== "", !["", "list"].includes(ask), answer !== "", sheet, comparing].filter(Boolean).length;
 
 export class OpenedHistory {
   #isGoingBack = false;
@@ -52,7 +53,8 @@ export class OpenedHistory {
   get #current() {
     const page = this.pageOf(location.hash);
     const comparing = new URLSearchParams(location.search).has("b_sha256");
-    return { opened: { page, ask: "", askWith: "", sheet: false, comparing }, chain: [], ...history.state };
+    const opened = { page, ask: "", askWith: "", answer: "", sheet: false, comparing };
+    return { opened, chain: [], ...history.state };
   }
 
   /** @param {Entry} entry @param {boolean} isNew */
@@ -94,7 +96,7 @@ export class OpenedHistory {
   /** An address was opened. What a link opened on top of its text can be closed by Back. */
   begin() {
     const now = this.read();
-    const plain = { ...now, ask: "", askWith: "", sheet: false };
+    const plain = /** @type {Opened} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
     this.#hasBegun = true;
     if (isFirst) {

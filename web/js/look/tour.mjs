@@ -7,21 +7,19 @@ import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
-import { share } from "../lib/numbers.mjs";
-import { mostProbable, softmax } from "../lib/sampling.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
+import { effectOf, fallWords } from "./answers/effect.mjs";
+import { turningPoint } from "./answers/turning_point.mjs";
 import { traceArcs } from "./panels/arcs.mjs";
 import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
 import { copies, roleOf } from "./roles/head_roles.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
 import { PREPARED } from "./state/prepared.mjs";
-import { vocabulary } from "./state/run_fetcher.mjs";
 import { keep, kept } from "./state/storage.mjs";
-import { Store } from "./state/store.mjs";
 
-/** @import { Cell, PictureId, Token } from "../types.js" */
-/** @import { Address } from "./address.mjs" */
+/** @import { PictureId, Token } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */
+/** @import { Store } from "./state/store.mjs" */
 
 /** In the page's `data-tour`, by which the style sheet dims what the step is not about. */
 const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "part"]);
@@ -34,7 +32,6 @@ const MOVING = 900; // milliseconds in which the arc draws itself, and a row fli
 const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
 const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
 const MAX_MOVING = 160; // cells of a row, the strongest
-const AFTER = { word: 10, letter: 30 }; // tokens that are written after the texts have parted
 const TEXT = ".hs-written .hs-text";
 const OPEN_TILE = ".hs-heads .hs-grid [aria-pressed=true]";
 
@@ -43,9 +40,6 @@ export class Tour {
   #turn = 0; // what was asked for in an earlier turn comes too late
   /** @type {ReturnType<typeof withoutAlike> | null} */
   #without = null;
-  /** @type {{ locked: Cell[], step: number | null } | null} what was selected before the text was written twice */
-  #selected = null;
-  #isTwice = false; // whether both texts are on the page
   #hasParted = false;
   #isWatching = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -54,21 +48,16 @@ export class Tour {
   #focused = null;
   #rolesKnown = () => {};
   #run = "";
+  #sought = ""; // the run in which the place to begin at was looked for
+  #isSeeking = false;
   /** @type {Element[]} what the current step has added to the page */
   #added = [];
 
   /**
    * @param {Texts} texts
-   * @param {Address} address
-   * @param {object} page
-   * @param {() => void} page.abandon leave the texts that are being written
-   * @param {() => void} page.stop end them with what is shown
    */
-  constructor(texts, address, page) {
+  constructor(texts) {
     this.texts = texts;
-    this.address = address;
-    this.page = page;
-    this.saved = new Store(texts.pair.view); // the text while it is written twice
     this.words = make("p", { role: "status" });
     this.count = make("small", {});
     this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
@@ -94,7 +83,8 @@ export class Tour {
     texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
     this.store.on("state tokens weights thumbnails", () => this.#follow());
     this.store.on("roles", () => this.store.roles && this.#rolesKnown());
-    texts.pair.on("tokens", () => this.#compare());
+    const { answer } = texts.workspace;
+    answer.on("asked", () => this.#at === PART && !answer.asked && this.end()); // closed by Back
     window.addEventListener("keydown", (event) => this.#press(event), { capture: true });
     for (const kind of ["scroll", "resize"]) window.addEventListener(kind, () => this.#place(), { passive: true });
   }
@@ -111,7 +101,8 @@ export class Tour {
   open() {
     if (this.isOpen) this.end();
     this.#focused = document.activeElement;
-    this.texts.keep("a");
+    this.texts.close();
+    this.texts.workspace.answer.close();
     this.store.view.set({ ask: "", askWith: "", heads: "whole" });
     this.store.point(null);
     this.#at = -1;
@@ -125,8 +116,8 @@ export class Tour {
   /** Leave everything as it was before. */
   end() {
     if (!this.isOpen) return;
-    this.#leave();
     this.#at = -1;
+    this.#leave();
     this.#setWatch(false);
     delete this.#host.dataset.tour;
     const hadFocus = this.element.contains(document.activeElement);
@@ -198,9 +189,8 @@ export class Tour {
     if (!this.isOpen) return;
     const { run } = this.store.pointer;
     if (this.#run === PREPARED) this.#run = run; // the server has named it
-    const isClosed = this.#selected && this.#isTwice && !this.texts.isComparing; // by Back
     if (this.#at < 0) this.#prepare();
-    else if (isClosed || (this.#at < PART && run !== this.#run)) this.end();
+    else if (run !== this.#run) this.end();
   }
 
   /** Begin at a place where the open head, or the clearest one, looks back at something. */
@@ -213,19 +203,42 @@ export class Tour {
       this.#say(missing);
       return;
     }
+    const { run, state } = store.pointer;
+    if (this.#sought !== run && state !== "opening" && store.step === null && !store.locked.length) {
+      this.#sought = run;
+      void this.#seek(run);
+    }
+    if (this.#isSeeking) return;
     if (!looksBack(store)) {
       const head = clearestHead(store);
-      if (this.#run !== store.pointer.run && head.join() !== store.open.join()) {
-        this.#run = store.pointer.run; // chosen once for this text
+      if (this.#run !== run && head.join() !== store.open.join()) {
+        this.#run = run; // chosen once for this text
         store.view.choose(head);
         return;
       }
       const place = strongestCell(store.weights, null, store.firstStep - 1, store.count);
       if (place) store.select(Math.min(place.query + 1, store.length - 1));
     }
-    this.#run = store.pointer.run;
+    this.#run = run;
     this.button.disabled = this.watch.disabled = false;
+    const { activeElement } = document;
+    if (activeElement === document.body || activeElement === this.#focused) this.button.focus({ preventScroll: true });
     this.#goTo(0);
+  }
+
+  /** In a text of the visitor's own, begin where the heads that look back matter. @param {string} run */
+  async #seek(run) {
+    const { store } = this;
+    this.#isSeeking = true;
+    this.#say("One moment …");
+    const place = await turningPoint(store, this.texts.workspace.mixer).catch(() => null);
+    this.#isSeeking = false;
+    if (!this.isOpen || this.#at >= 0) return;
+    if (place && run === store.pointer.run) {
+      store.view.choose(place.head);
+      store.select(place.step);
+    }
+    this.#prepare();
   }
 
   /** @param {number} at */
@@ -234,8 +247,8 @@ export class Tour {
       this.end();
       return;
     }
-    this.#leave();
     this.#at = at;
+    this.#leave();
     this.#host.dataset.tour = STEPS[at];
     this.count.textContent = `${at + 1} of ${STEPS.length}`;
     this.back.disabled = at === 0;
@@ -262,17 +275,9 @@ export class Tour {
     this.#turn++;
     for (const element of this.#added) element.remove();
     this.#added = [];
-    const { store } = this;
-    this.texts.workspace.mixer.try(undefined);
-    if (!this.#selected) return;
-    const { locked, step } = this.#selected;
-    this.#selected = null;
-    this.page.abandon();
-    this.texts.keep("a");
-    store.adopt(this.saved);
-    this.saved.begin();
-    store.restore(locked, step);
-    this.address.isOpening = false;
+    const { answer, mixer } = this.texts.workspace;
+    mixer.try(undefined);
+    answer.close();
   }
 
   /** @param {...(string | Node)} words */
@@ -296,7 +301,6 @@ export class Tour {
   /** @param {number} turn */
   async #switchOff(turn) {
     const { store, texts } = this;
-    const { fetcher } = store;
     const query = store.focus?.query ?? 0;
     this.#say("What if these heads were switched off?");
     const found = await (this.#without ??= this.#findAlike());
@@ -306,61 +310,37 @@ export class Tour {
     const what = copies(roleOf(store, store.open)) ? "copy" : "look there";
     const heads = one ? "this head" : `${found.heads.length} heads that ${what}`;
     mixer.try(found.mask);
-    const [before, after, vocab] = await Promise.all([
-      fetcher.logits(query),
-      mixer.logitsOf(found.mask, query),
-      vocabulary(store.pointer.sha256),
-    ]);
-    if (turn !== this.#turn) return;
-    const id = store.tokens[query + 1]?.id ?? mostProbable(before, 1)[0];
-    const [from, to] = [before, after].map((logits) => softmax(logits)[id]);
-    const word = make("b", {}, plainly(vocab[id] ?? ""));
-    const [was, is] = [from, to].map((part) => make("b", {}, share(part)));
-    if (was.textContent === is.textContent) this.#say(`Without ${heads}, `, word, " stays at ", is, ".");
-    else this.#say(`Without ${heads}, `, word, to < from ? " falls from " : " rises from ", was, " to ", is, ".");
+    const effect = await effectOf(store, mixer, found.mask, query);
+    if (turn === this.#turn) this.#say(`Without ${heads}, `, ...fallWords(effect), ".");
   }
 
-  /** Write the text twice, starting at the token that looks back. @param {number} turn */
+  /** Write the text twice, starting at the token that looks back, and say where the two part. @param {number} turn */
   async #writeBoth(turn) {
-    const { store, texts } = this;
-    this.#hasParted = this.#isTwice = false;
+    const { answer } = this.texts.workspace;
+    this.#hasParted = false;
     const found = await (this.#without ??= this.#findAlike());
     if (turn !== this.#turn || !found) return;
     const them = found.heads.length === 1 ? "this head" : "these heads";
     this.#say(`Now the same start is written twice: with ${them}, and without.`);
-    this.#selected = { locked: store.locked, step: store.step };
-    this.saved.adopt(store);
-    this.address.isOpening = true; // these texts are not to come back to
-    const isAccepted = await texts.workspace.mixer.writeBoth(found.mask, found.query + 1);
-    if (turn === this.#turn && !isAccepted)
-      this.end(); // the bar says why
-    else if (turn === this.#turn) this.#compare();
-  }
-
-  /** While the text is written twice: stop soon after the two part, and say where. */
-  #compare() {
-    const { pair, isComparing } = this.texts;
-    if (!this.#selected || this.#hasParted || !isComparing) return;
-    this.#isTwice = true;
-    this.#place();
-    const { a, b } = pair.stores;
-    const shortest = Math.min(a.length, b.length);
-    let at = 0;
-    while (at < shortest && a.tokens[at].id === b.tokens[at].id) at++;
-    const isOver = pair.isComplete && !pair.isGrowing;
-    if (!isOver && shortest < at + AFTER[unitOf(a)]) return;
+    const written = answer.without(Promise.resolve(found));
+    this.#bring(answer.element, answer.element);
+    const hasParted = await written;
+    if (turn !== this.#turn) return;
+    if (!hasParted) {
+      this.end();
+      return;
+    }
     this.#hasParted = true;
-    this.page.stop();
-    if (at === Math.max(a.length, b.length)) {
+    const { partsAt: at, areSame, stores } = answer.two;
+    if (areSame) {
       this.#say("Both are the same: here, these heads made no difference.");
       return;
     }
     // After a word that both have written, the continuations differ, if only by a punctuation mark.
-    const pairs = [wordAt, wordFrom, signAt].map((name) => [a, b].map(({ tokens }) => name(tokens, at)));
+    const pairs = [wordAt, wordFrom, signAt].map((name) => stores.map(({ tokens }) => name(tokens, at)));
     const different = pairs.find(([one, other]) => one !== other) ?? pairs[0];
     const [withThem, without] = different.map((word) => make("b", {}, word));
     this.#say("With all heads it wrote ", withThem, "; without these, ", without, ".");
-    for (const token of document.querySelectorAll(`.hs-pair-text [data-i="${at}"]`)) toMiddle(token);
   }
 
   /** Let the row of a token fly into its tile, and mark it there. @param {number} query */
@@ -404,11 +384,11 @@ export class Tour {
   /** Where the words stand on wider screens: over the sentence of the text or, with two texts, below them. */
   #place() {
     if (!this.isOpen || matchMedia(PHONE).matches) return;
-    const grid = document.querySelector(".hs-compare-grid")?.getBoundingClientRect();
+    const two = this.#at === PART ? document.querySelector(".hs-two")?.getBoundingClientRect() : undefined;
     const sentence = document.querySelector(".hs-finding > p")?.getBoundingClientRect();
     const { left = 20, width = 600 } =
-      grid ?? document.querySelector(TEXT)?.parentElement?.getBoundingClientRect() ?? {};
-    const top = grid ? grid.bottom + MARGIN : (sentence?.top ?? 70);
+      two ?? document.querySelector(TEXT)?.parentElement?.getBoundingClientRect() ?? {};
+    const top = two ? two.bottom + MARGIN : (sentence?.top ?? 70);
     const lowest = innerHeight - this.element.offsetHeight - MARGIN;
     this.element.style.setProperty("--left", `${left}px`);
     this.element.style.setProperty("--top", `${Math.max(Math.min(top, lowest), MARGIN)}px`);
@@ -445,14 +425,6 @@ function missingIn(store) {
   if (store.isGrowing) return "It begins when the text is written.";
   if (store.length < 2) return "It needs a text of a few words: write one first.";
   return store.rows && isComplete(store) ? "" : "One moment …";
-}
-
-/** Scroll the text of a token so that the token is in its middle. @param {Element} token */
-function toMiddle(token) {
-  const text = token.closest(".hs-text");
-  if (!text) return;
-  const [box, room] = [token.getBoundingClientRect(), text.getBoundingClientRect()];
-  if (box.top < room.top || box.bottom > room.bottom) text.scrollTop += box.top - room.top - room.height / 2;
 }
 
 /** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */

@@ -4,6 +4,7 @@ import { make, setFlag } from "../lib/dom.mjs";
 import { counted } from "../lib/numbers.mjs";
 import { unitOf } from "../lib/words.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
+import { PlainAnswer } from "./answers/plain_answer.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./ask/mixer.mjs";
@@ -36,6 +37,8 @@ const NO_ACTIONS = {
   readAgain() {},
   readText: () => Promise.resolve(""),
   writeScaled: () => Promise.resolve(false),
+  writeAside: () => Promise.resolve(),
+  compareBoth() {},
   scaleHeads() {},
   models: () => [],
   startMuting() {},
@@ -65,8 +68,9 @@ export class Workspace {
         actions.remember(why);
       },
     });
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, mixer), nextPanel);
+    this.answer = new PlainAnswer(store, mixer, actions);
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer, this.answer);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, this.answer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;
     // Without a model there is the answer that was open, or none.

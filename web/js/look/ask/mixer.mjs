@@ -104,6 +104,11 @@ export class Mixer extends Emitter {
     view.set({ ask: DESK, askWith: writeChoices({ ...choices, mask: chosen }, DEFAULTS) });
   }
 
+  /** Before another text is shown: what was muted in this one is not muted in that. */
+  reset() {
+    if (this.isOn) this.set(this.store.pointer.head_mask);
+  }
+
   /** @param {PictureId} place @param {number} scale */
   scale(place, scale) {
     this.set(withScale(this.mask, this.store.pointer, [place], scale));

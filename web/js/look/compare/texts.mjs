@@ -156,6 +156,26 @@ export class Texts {
     return (run) => (this.#left = { ...left, run });
   }
 
+  /**
+   * Compare two texts that other stores hold.
+   * @param {Store[]} stores
+   * @param {string} address of the text that is shown, which comes back
+   */
+  compareBoth(stores, address) {
+    const { heads, stores: pair, view } = this.pair;
+    const begun = this.leave(address);
+    heads.viewB.openQuietly(view.open);
+    SIDES.forEach((side, i) => pair[side].adopt(stores[i]));
+    this.#isComparing = true;
+    begun(pair.a.pointer.run);
+    heads.link();
+    this.workspace.store.begin();
+    this.element.replaceChildren(this.compare.element);
+    this.compare.heads.startMuting(false);
+    this.compare.ranking.wasLooked = false;
+    this.actions.changed(address); // the comparison gets its own address once the texts are aligned
+  }
+
   /** What closing the comparison returns to; null for text A. */
   get left() {
     return this.#isComparing && this.#left?.run === this.pair.stores.a.pointer.run ? this.#left : null;
@@ -189,6 +209,7 @@ export class Texts {
     const kept = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
     const { locked, step } = kept;
+    this.#left = null;
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");

@@ -5,10 +5,11 @@ import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, plainly, unitOf } from "../../lib/words.mjs";
 import { withScale } from "../ask/head_masks.mjs";
+import { effectOf } from "../answers/effect.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 
 /** @import { Focus, PictureId } from "../../types.js" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
@@ -16,19 +17,30 @@ export const LOOKS = 0.3; // any other head that gives a word this much looks at
 const PATIENCE = 3000; // milliseconds that the question waits for what the heads do
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
 
+const RESTING = 400; // milliseconds that a selection stays before its heads are weighed
+const LEAST = 0.01; // of the probability: a smaller change makes no difference
+const OFF = "Writes the text twice: with all heads, and without those that look at the same word";
+
 export class Finding {
-  /** @param {Store} store @param {Mixer} mixer */
-  constructor(store, mixer) {
+  #place = ""; // of the selection that was weighed last
+  #isIdle = false; // whether switching the heads off changes hardly anything there
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+
+  /** @param {Store} store @param {PlainAnswer} answer */
+  constructor(store, answer) {
     this.store = store;
-    this.mixer = mixer;
+    this.answer = answer;
     this.words = make("p", { role: "status" });
-    this.off = make("button", { type: "button", class: "hs-small", onclick: () => this.switchOff() });
-    this.off.append("Switch such heads off");
-    this.off.title = "Writes the text twice: with all heads, and without those that look at the same word";
-    this.why = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() });
+    this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
+    this.off.append("What if these heads were off?");
+    this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
-    store.on("state tokens focus weights open", () => this.draw());
+    store.on("state tokens focus weights open", () => {
+      this.#weigh();
+      this.draw();
+    });
     this.draw();
   }
 
@@ -41,22 +53,39 @@ export class Finding {
     if (text !== this.words.textContent) this.words.replaceChildren(...parts);
     const why = `Why this ${unitOf(store)}?`;
     if (this.why.textContent !== why) this.why.textContent = why;
-    this.off.disabled = this.why.disabled = !isKnown || store.isGrowing;
+    this.why.disabled = !isKnown || store.isGrowing;
+    this.off.disabled = this.why.disabled || !isLook(store) || this.#isIdle;
+    this.off.title = this.#isIdle ? "Here they make no difference to the next word" : OFF;
   }
 
-  /** Why the model wrote, or would write, the token after the one that looks. */
-  ask() {
-    this.store.view.set({ ask: "why", askWith: "" });
+  /** What makes no difference is not offered; that is known once the selection has rested for a while. */
+  #weigh() {
+    const { store, mixer } = this.answer;
+    if (store.view.isLookOnly || store.view.options.details || store.isGrowing || store.hover || !isLook(store)) return;
+    const place = [store.pointer.sha256, store.ids, store.currentRow, store.open].join();
+    if (place === this.#place) return;
+    this.#place = place;
+    this.#isIdle = false;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(async () => {
+      const found = await withoutAlike(store);
+      if (!found || place !== this.#place || found.query !== store.currentRow) return;
+      const effect = await effectOf(store, mixer, found.mask, found.query).catch(() => null);
+      if (!effect || place !== this.#place) return;
+      this.#isIdle = Math.abs(effect.to - effect.from) < LEAST;
+      this.draw();
+    }, RESTING);
   }
+}
 
-  /** Write the text twice: as it is, and without the heads that look at the same word. */
-  async switchOff() {
-    const { store, mixer } = this;
-    const found = await withoutAlike(store);
-    if (!found) return;
-    mixer.set(found.mask);
-    void mixer.writeBoth(found.mask, found.query + 1);
-  }
+/**
+ * Whether the open picture is a head that looks at another token, and that is not switched off.
+ * @param {Store} store
+ */
+function isLook({ open: [layer, head], pointer, focus, weights }) {
+  if (layer >= pointer.n_layer || head >= pointer.n_head || pointer.head_mask?.[layer]?.[head] === 0) return false;
+  const { query, key } = focus ?? {};
+  return query !== undefined && key != null && key !== query && weights.at(query, key) >= THIN;
 }
 
 /**
@@ -81,24 +110,25 @@ export async function withoutAlike(store) {
 }
 
 /**
- * The heads that do what the open one does at a token: if it copies, all copying heads that look at the same word;
+ * The heads that do what one head does at a token: if it copies, all copying heads that look at the same word;
  * otherwise, all that give this word much of their attention.
  * @param {Store} store
  * @param {Float32Array} weights of the query in every picture
  * @param {Focus} focus
+ * @param {PictureId} [like] the one head
  */
-export function headsAlike(store, weights, { query, key }) {
-  const { tokens, open, data } = store;
+export function headsAlike(store, weights, { query, key }, like = store.open) {
+  const { tokens, data } = store;
   const word = plainly(tokens[key ?? 0].text);
   const keys = tokens.slice(0, query + 1).flatMap(({ text }, i) => (plainly(text) === word ? [i] : []));
-  const isCopying = copies(roleOf(store, open));
+  const isCopying = copies(roleOf(store, like));
   /** @param {PictureId} head */
   const isAlike = (head) => {
     const start = data.index(head) * (query + 1);
     const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
     return isCopying ? weight >= ALIKE && copies(roleOf(store, head)) : weight >= LOOKS;
   };
-  return data.heads.filter((head) => head.join() === open.join() || isAlike(head));
+  return data.heads.filter((head) => head.join() === like.join() || isAlike(head));
 }
 
 /** "Layer 5, head 1", or the name of another picture. @param {Store} store */

@@ -9,6 +9,7 @@ import { plainly, unitOf, visible } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
+/** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
@@ -41,14 +42,19 @@ const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
  * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
  * @param {(data: object) => void} branch
  * @param {Mixer} mixer
+ * @param {PlainAnswer} answer shows another text in plain words, without details
  */
-export function nextTokenPanel(store, settings, branch, mixer) {
+export function nextTokenPanel(store, settings, branch, mixer, answer) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
    * @param {number} at
    */
   const branchAt = (token, at) => {
+    if (!store.view.options.details) {
+      void answer.instead(token, at);
+      return;
+    }
     const { run, model, sha256, n_prompt } = store.pointer;
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead: store.tokens[at]?.id ?? null });
@@ -243,9 +249,11 @@ export class NextToken {
       const fits = this.#position + 2 <= this.store.pointer.context_length;
       button.textContent = text;
       const isName = isWritten || this.store.view.isLookOnly;
+      const does = details ? `Write another text with “${text}” here` : `What if it were “${text}”?`;
+      const label = details ? `Branch here with “${text}”` : does;
       button.disabled = isName || !fits;
-      button.setAttribute("aria-label", isName ? `“${text}”` : `Branch here with “${text}”`);
-      button.title = isName ? "" : fits ? `Write another text with “${text}” here` : "The context is full";
+      button.setAttribute("aria-label", isName ? `“${text}”` : label);
+      button.title = isName ? "" : fits ? does : "The context is full";
       mark.hidden = !isWritten;
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);

@@ -139,7 +139,7 @@ export function describeToken(token, position) {
   return { text: `“${visible(token.text)}” token ${position}`, numbers };
 }
 
-function readSpeed() {
+export function readSpeed() {
   const speed = kept(KEPT);
   return Object.hasOwn(SPEEDS, speed) ? speed : "20";
 }

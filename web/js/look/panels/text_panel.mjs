@@ -15,16 +15,16 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { CompareActions } from "../compare/compare_menu.mjs" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
  * @param {CompareActions} actions
- * @param {Mixer} mixer
+ * @param {PlainAnswer} answer
  */
-export function textPanel(store, next, actions, mixer) {
+export function textPanel(store, next, actions, answer) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
@@ -64,8 +64,8 @@ export function textPanel(store, next, actions, mixer) {
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
-  const finding = new Finding(store, mixer).element;
-  const parts = [top, box, text.announcement, table.element, finding, scrubber, others, controls];
+  const finding = new Finding(store, answer).element;
+  const parts = [top, box, text.announcement, table.element, finding, answer.element, scrubber, others, controls];
   for (const part of [table.element, others, legends.attention, legends.surprise]) part.classList.add("hs-detail");
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);

@@ -1,0 +1,161 @@
+"""The two questions of the first screen, answered in plain words in their place, and the way to the full instrument."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from helpers.page import expect_drawn, text
+from helpers.serve_once import ROOT
+from helpers.server import Server, start
+
+JARGON = re.compile(r"·|logit|token|nats|L\d H\d|\d\.\d{3}")
+
+
+@pytest.fixture(scope="module")
+def story() -> Iterator[Server]:
+    """The shipped model of stories, with the roles of its heads known."""
+    server = start(ROOT / "checkpoints" / "stories-bpe")
+    httpx.get(f"{server.url}/v1/lens/roles", params={"model": "stories-bpe"}, timeout=60).raise_for_status()
+    yield server
+    server.close()
+
+
+def opened(browser: Any, server: Server, details: str = "") -> Any:
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+    page.add_init_script(f'localStorage["headscope-details"] = "{details}"; localStorage["headscope-speed"] = "60"')
+    page.goto(server.url)
+    expect_drawn(page)
+    expect(page.locator(".hs-finding p")).to_contain_text("98%")
+    return page
+
+
+def answer(page: Any) -> Any:
+    return page.get_by_role("region", name="Answer", exact=True)
+
+
+def ask(page: Any, name: str) -> Any:
+    page.get_by_role("button", name=name).click()
+    return answer(page)
+
+
+def shares(said: str) -> list[float]:
+    return [float(part) / 100 for part in re.findall(r"([\d.]+)%", said)]
+
+
+def kite(server: Server, before: str, heads: list[tuple[int, int]]) -> list[float]:
+    """The probability of the last word of the opening, with all heads and without some."""
+    loaded = server.served.models["stories-bpe"]
+    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
+    for layer, head in heads:
+        mask[layer, head] = 0
+    ids = loaded.tokenizer.encode(before)
+    return [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
+
+
+def test_without_such_heads_the_text_is_written_twice_in_its_place(browser: Any, story: Server) -> None:
+    page = opened(browser, story)
+    before, sentence, address = text(page).text_content(), page.locator(".hs-finding p").text_content(), page.url
+    entries = page.evaluate("history.length")
+    shown = ask(page, "What if these heads were off?")
+    expect(shown.locator("[data-state=done]")).to_be_visible()
+    assert not JARGON.search(shown.inner_text())
+    muted = page.locator(".hs-heads .hs-grid .hs-muted")
+    heads = [
+        tuple(map(int, place.split(","))) for place in muted.evaluate_all("(all) => all.map((e) => e.dataset.place)")
+    ]
+    said = shown.get_by_role("status").text_content()
+    assert f"Without these {len(heads)} heads that copy, “kite” falls" in said
+    with_all, without = kite(story, before, heads)
+    assert shares(said) == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
+    first, second = shown.locator(".hs-text").all_text_contents()
+    assert first.startswith(before) and not second.startswith(before)
+    assert len(second) < len(before) + 100  # it stops soon after the texts have parted
+    parted = shown.locator(".hs-parts").all_text_contents()
+    assert parted[0] == " kite" != parted[1]
+    for part in shown.locator(".hs-parts").all():
+        expect(part).to_be_in_viewport()
+    # Back closes the answer; playing it has added no entry.
+    assert page.evaluate("history.length") == entries + 1
+    page.evaluate("history.back()")
+    expect(shown).to_be_hidden()
+    expect(muted).to_have_count(0)
+    expect(page.locator(".hs-finding p")).to_have_text(sentence)
+    assert page.url == address
+    # The full comparison, and back to the text that was left.
+    shown = ask(page, "What if these heads were off?")
+    shown.get_by_role("button", name="Compare them in full").click()
+    compare = page.get_by_role("region", name="Compare", exact=True)
+    expect(compare).to_contain_text("Without 6 heads")
+    page.wait_for_url("**b_sha256=**")
+    page.get_by_role("button", name="Close compare").click()
+    expect(compare).to_have_count(0)
+    expect(text(page)).to_have_text(before)
+    expect(page.locator(".hs-finding p")).to_have_text(sentence)
+    page.wait_for_function("(address) => location.href === address", arg=address)
+
+
+def test_why_this_word_names_the_heads_that_speak_for_it(browser: Any, story: Server) -> None:
+    page = opened(browser, story)
+    before = text(page).text_content()
+    shown = ask(page, "Why this word?")
+    rows = shown.get_by_role("listitem")
+    expect(rows.first).to_contain_text("looks at “kite”")
+    said = shown.get_by_role("status").text_content()
+    assert not JARGON.search(shown.inner_text())
+    heads = [tuple(map(int, re.findall(r"\d+", row)[:2])) for row in rows.all_text_contents()]
+    with_all, without = kite(story, before, heads)
+    assert shares(said)[:2] == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
+    assert f"{len(heads)} heads look back at an earlier “kite”" in said and "“big”" in said
+    # Each opens its head; another word of the text is explained in the same place.
+    rows.first.get_by_role("button").click()
+    layer, head = heads[0]
+    expect(page.locator(".hs-open")).to_have_attribute("aria-label", re.compile(f"L{layer} H{head}"))
+    text(page).locator("[data-i='20']").click()
+    expect(shown.get_by_role("status")).not_to_contain_text("kite")
+    page.keyboard.press("Escape")
+    expect(shown).to_be_hidden()
+    shown = ask(page, "Why this word?")
+    shown.get_by_role("button", name="All the numbers").click()
+    expect(shown).to_be_hidden()
+    expect(page.get_by_role("region", name="Ask", exact=True)).to_contain_text("logit")
+
+
+def test_another_word_instead_is_written_next_to_the_text(browser: Any, story: Server) -> None:
+    page = opened(browser, story)
+    page.get_by_role("button", name="What if it were “big”?").click()
+    shown = answer(page)
+    expect(shown.locator("[data-state=done]")).to_be_visible()
+    assert shown.locator(".hs-parts").all_text_contents() == [" kite", " big"]
+    assert not JARGON.search(shown.inner_text())
+    shown.get_by_role("button", name="Close").click()
+    expect(shown).to_be_hidden()
+    expect(page.get_by_role("button", name="What if it were “big”?")).to_be_focused()
+
+
+def test_with_details_the_comparison_opens_and_one_back_leaves_it(browser: Any, story: Server) -> None:
+    page = opened(browser, story, details="on")
+    before, sentence, address = text(page).text_content(), page.locator(".hs-finding p").text_content(), page.url
+    entries = page.evaluate("history.length")
+    page.get_by_role("button", name="What if these heads were off?").click()
+    compare = page.get_by_role("region", name="Compare", exact=True)
+    expect(compare).to_contain_text("Without 6 heads")
+    page.wait_for_url("**b_sha256=**")  # its texts have been played
+    expect(compare).to_have_attribute("data-state", "done")
+    assert page.evaluate("history.length") == entries + 1
+    page.evaluate("history.back()")
+    expect(compare).to_have_count(0)
+    expect(text(page)).to_have_text(before)
+    expect(page.locator(".hs-finding p")).to_have_text(sentence)
+    assert page.url == address
+    # Forward opens the comparison again, from which Back leads to the text again.
+    page.evaluate("history.forward()")
+    expect(compare).to_contain_text("Without 6 heads")
+    page.wait_for_function("document.querySelectorAll('.hs-pair-text .hs-token').length > 60")
+    page.evaluate("history.back()")
+    expect(compare).to_have_count(0)
+    expect(text(page)).to_have_text(before)

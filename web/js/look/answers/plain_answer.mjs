@@ -1,0 +1,335 @@
+// Answers in place, for somebody who has never heard of attention, to the questions of the first screen: what would the
+// model write without such heads, why does it choose this word, and what if it had chosen another one? Each offers the
+// way to the full instrument, which opens at once with details.
+
+import { make } from "../../lib/dom.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { counted, share } from "../../lib/numbers.mjs";
+import { mostProbable, softmax } from "../../lib/sampling.mjs";
+import { plainly, unitOf } from "../../lib/words.mjs";
+import { OPEN_LIST } from "../keyboard.mjs";
+import { askedPrediction, textBody } from "../ask/subject.mjs";
+import { withScale } from "../ask/head_masks.mjs";
+import { withoutAlike } from "../panels/finding.mjs";
+import { copies, roleOf } from "../roles/head_roles.mjs";
+import { askServer } from "../state/ask_server.mjs";
+import { vocabulary } from "../state/run_fetcher.mjs";
+import { effectOf, fallWords } from "./effect.mjs";
+import { TwoTexts } from "./two_texts.mjs";
+
+/** @import { AttributionAnswer } from "../../lens.js" */
+/** @import { PictureId, TextActions } from "../../types.js" */
+/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+/** @typedef {"" | "without" | "why" | "instead"} Question */
+
+const PART = 1 / 3; // of the largest contribution: heads with less of it are not named
+const MOST = 6; // heads that are named
+const LOOKS = 0.3; // of its attention: a head that gives a word this much looks at it
+
+/** Topics: asked (also when an answer is closed). */
+export class PlainAnswer extends Emitter {
+  /** @type {Question} */
+  #asked = "";
+  #about = ""; // the place of the text that it is about
+  #turn = 0; // what was asked for in an earlier turn comes too late
+  /** @type {Element | null} */
+  #focused = null;
+
+  /**
+   * @param {Store} store
+   * @param {Mixer} mixer
+   * @param {Pick<TextActions, "writeAside" | "halt" | "compareBoth">} actions
+   */
+  constructor(store, mixer, actions) {
+    super();
+    this.store = store;
+    this.mixer = mixer;
+    this.actions = actions;
+    this.two = new TwoTexts(store.view, actions);
+    this.words = make("p", { role: "status" });
+    this.body = make("div", {});
+    const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
+      make("button", { type: "button", class: "hs-small", onclick }, words);
+    this.full = button("Compare them in full", () => this.#compare());
+    this.full.title = "Both texts with every head, and where they differ";
+    this.arithmetic = button("Show me the arithmetic", () => this.#askAbout("arithmetic"));
+    this.everything = button("All the numbers", () => this.#askAbout("why"));
+    this.everything.title = "What each part of the model adds";
+    this.end = button("", () => this.close());
+    this.end.append(icon("close"), " Close");
+    const top = make("div", { class: "hs-answer-top" }, this.words, this.end);
+    const buttons = make("div", { class: "hs-controls" }, this.full, this.arithmetic, this.everything);
+    this.element = make("section", { class: "hs-plain-answer", "aria-label": "Answer", hidden: true });
+    this.element.append(top, this.body, buttons);
+    store.on("state tokens step", () => this.#follow());
+    store.view.on(() => store.view.options.details && this.close());
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Escape" || !this.#asked || document.querySelector(OPEN_LIST)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.close();
+    };
+    window.addEventListener("keydown", press, { capture: true }); // before the text takes it
+  }
+
+  /** The question that is answered; "" for none. */
+  get asked() {
+    return this.#asked;
+  }
+
+  /** @param {Exclude<Question, "instead">} question @returns {Promise<void>} */
+  async open(question) {
+    const { store, mixer } = this;
+    if (!question) this.close();
+    else if (!store.view.options.details) await (question === "why" ? this.#why() : this.without());
+    else if (question === "why") store.view.set({ ask: "why", askWith: "" });
+    else {
+      const found = await withoutAlike(store);
+      if (found) void mixer.writeBoth(found.mask, found.query + 1);
+    }
+  }
+
+  close() {
+    if (!this.#asked) return;
+    const hadFocus = this.element.contains(document.activeElement);
+    this.#turn++;
+    this.#asked = "";
+    this.element.hidden = true;
+    this.element.parentElement?.removeAttribute("data-answer");
+    this.two.end();
+    queueMicrotask(() => this.mixer.try(undefined)); // all panels know the text by then, if it is another one
+    this.emit("asked");
+    if (hadFocus && this.#focused?.checkVisibility()) {
+      /** @type {HTMLElement} */ (this.#focused).focus({ preventScroll: true });
+    }
+  }
+
+  /** Another text or another place in it. */
+  #follow() {
+    if (!this.#asked || this.#about === this.#place) return;
+    if (this.#asked === "why" && !this.store.isGrowing) void this.#why();
+    else this.close();
+  }
+
+  /** Without what names the run: the server gives one to a prepared opening. */
+  get #place() {
+    const { ids, isGrowing, pointer, currentRow } = this.store;
+    return [pointer.sha256, ids, isGrowing, currentRow].join();
+  }
+
+  /** @param {Question} asked @param {HTMLElement} body @returns {number} the turn */
+  #begin(asked, body) {
+    const { activeElement } = document;
+    if (!this.#asked) this.#focused = activeElement;
+    this.two.end();
+    this.mixer.try(undefined);
+    this.#asked = asked;
+    this.#about = this.#place;
+    this.element.hidden = false;
+    this.element.parentElement?.setAttribute("data-answer", asked);
+    this.body.replaceChildren(body);
+    this.full.hidden = asked === "why";
+    this.full.disabled = true;
+    this.arithmetic.hidden = this.everything.hidden = asked !== "why";
+    this.emit("asked");
+    if (!activeElement?.checkVisibility() || activeElement === document.body) this.end.focus({ preventScroll: true });
+    return ++this.#turn;
+  }
+
+  /** @param {...(string | HTMLElement)} words */
+  #say(...words) {
+    this.words.replaceChildren(...words);
+  }
+
+  /** What the two texts have in common. @param {number} position of their last token */
+  #given(position) {
+    const { tokens } = this.store;
+    return tokens
+      .slice(0, position + 1)
+      .map(({ text }) => text)
+      .join("");
+  }
+
+  /** Answer, unless something else is asked meanwhile. @param {number} turn @param {() => Promise<void>} answer */
+  async #try(turn, answer) {
+    try {
+      await answer();
+    } catch (error) {
+      if (turn === this.#turn) this.#say(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /**
+   * Write the text twice: as it is, and without the heads that look at the same word.
+   * @param {ReturnType<typeof withoutAlike>} [alike]
+   * @returns {Promise<boolean>} whether it was not ended before the two had parted
+   */
+  async without(alike = withoutAlike(this.store)) {
+    const { store, mixer, two } = this;
+    const turn = this.#begin("without", two.element);
+    let isDone = false;
+    this.#say("What if these heads were switched off?");
+    await this.#try(turn, async () => {
+      const found = await alike;
+      if (turn !== this.#turn || !found) return;
+      const heads = nameHeads(store, found.heads);
+      mixer.try(found.mask);
+      const given = this.#given(found.query);
+      const { head_mask } = store.pointer;
+      const written = two.write(store, [
+        { given, head_mask, title: "With all heads" },
+        { given, head_mask: found.mask, title: `Without ${heads}` },
+      ]);
+      const words = fallWords(await effectOf(store, mixer, found.mask, found.query));
+      if (turn === this.#turn) this.#say(`Without ${heads}, `, ...words, ".");
+      if (!(await written) || turn !== this.#turn) return;
+      isDone = true;
+      this.full.disabled = false;
+      if (two.areSame) this.#say(`Without ${heads}, `, ...words, ": here they make no difference to the text.");
+    });
+    return isDone;
+  }
+
+  /**
+   * The text with another token at a place.
+   * @param {number} token
+   * @param {number} at
+   */
+  async instead(token, at) {
+    const { store, two } = this;
+    const turn = this.#begin("instead", two.element);
+    await this.#try(turn, async () => {
+      const { fetcher, pointer } = store;
+      const [logits, texts] = await Promise.all([fetcher.logits(at - 1), vocabulary(pointer.sha256)]);
+      if (turn !== this.#turn) return;
+      const probabilities = softmax(logits);
+      const ids = [store.tokens[at]?.id ?? mostProbable(logits, 1)[0], token];
+      const names = ids.map((id) => `“${plainly(texts[id])}”`);
+      const [was, is] = ids.map((id) => make("b", {}, share(probabilities[id])));
+      this.#say(`If the next ${unitOf(store)} were ${names[1]} (`, is, `) instead of ${names[0]} (`, was, "):");
+      const given = this.#given(at - 1);
+      const [a, b] = ids.map((id, i) => ({
+        given: given + texts[id],
+        head_mask: pointer.head_mask,
+        title: `With ${names[i]}`,
+      }));
+      if ((await two.write(store, [a, b])) && turn === this.#turn) this.full.disabled = false;
+    });
+  }
+
+  /** Which heads speak for the next word, what they look at, and how probable the word is without them. */
+  async #why() {
+    const { store, mixer } = this;
+    const list = make("ul", { class: "hs-for" });
+    const turn = this.#begin("why", list);
+    this.#say("One moment …");
+    const { position, token } = askedPrediction(store);
+    const { fetcher, pointer } = store;
+    await this.#try(turn, async () => {
+      const body = { ...textBody(store), position, token, against: /** @type {const} */ ("likeliest") };
+      const [answer, weights] = await Promise.all([askServer({ route: "attribution", body }), fetcher.query(position)]);
+      if (turn !== this.#turn) return;
+      const { heads, token: asked, against, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
+      const most = strongestFor(heads);
+      const mask = withScale(
+        pointer.head_mask,
+        pointer,
+        most.map(({ place }) => place),
+        0,
+      );
+      const words = fallWords(await effectOf(store, mixer, mask, position, asked.id));
+      if (turn !== this.#turn) return;
+      const word = plainly(asked.text);
+      const looks = most.map(({ place, value }) => ({ place, value, ...this.#target(weights, place, position) }));
+      const unit = unitOf(store);
+      const lead = forWords(looks, word);
+      const rival = against && alternatives.find(({ id }) => id === against.id);
+      const next = rival
+        ? [
+            rival.probability > probability ? " More probable is " : " Next best is ",
+            `“${plainly(rival.text)}” (${share(rival.probability)}).`,
+          ]
+        : [];
+      const those = looks.length === 1 ? "it" : "these";
+      this.#say(`${lead} `, ...(looks.length ? [`Without ${those}, `, ...words, "."] : []), ...next);
+      const largest = Math.max(...looks.map(({ value }) => value));
+      list.replaceChildren(
+        ...looks.map(({ place, value, key, word: target, weight }) => {
+          const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
+          bar.style.setProperty("--part", String(value / largest));
+          const where = key === position ? `the ${unit} itself` : `“${target}” with ${share(weight)}`;
+          const looksAt = weight < LOOKS ? "looks at many places" : `looks at ${where}`;
+          const head = make("button", { type: "button", onclick: () => store.view.choose(place) });
+          head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt), bar);
+          head.title = "Open this head";
+          return make("li", {}, head);
+        }),
+      );
+    });
+  }
+
+  /**
+   * The word that a head looks at most, and how much of its attention that has.
+   * @param {Float32Array} weights of the query in every picture
+   * @param {PictureId} head
+   * @param {number} query
+   */
+  #target(weights, head, query) {
+    const { store } = this;
+    const start = store.data.index(head) * (query + 1);
+    const row = weights.subarray(start, start + query + 1);
+    const key = row.indexOf(Math.max(...row));
+    const word = plainly(store.tokens[key].text);
+    const weight = row.reduce((sum, part, i) => (plainly(store.tokens[i].text) === word ? sum + part : sum), 0);
+    return { key, word, weight };
+  }
+
+  /** With everything that the page can compare. */
+  #compare() {
+    this.mixer.try(undefined);
+    this.actions.compareBoth(this.two.stores);
+    this.close();
+  }
+
+  /** @param {string} question of Ask */
+  #askAbout(question) {
+    this.close();
+    this.store.view.set({ ask: question, askWith: "" });
+  }
+}
+
+/** "these 6 heads that copy", "this head". @param {Store} store @param {PictureId[]} heads */
+function nameHeads(store, heads) {
+  if (heads.length === 1) return "this head";
+  return `these ${heads.length} heads that ${copies(roleOf(store, store.open)) ? "copy" : "look there"}`;
+}
+
+/**
+ * The heads that do most for a token, the largest first.
+ * @param {number[][]} values [layer][head] what each adds
+ */
+export function strongestFor(values) {
+  const all = values.flatMap((row, layer) =>
+    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
+  );
+  const sorted = all.filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
+  return sorted.filter(({ value }) => value >= PART * sorted[0].value).slice(0, MOST);
+}
+
+/**
+ * Which heads speak for a word, in plain words.
+ * @param {{ word: string, weight: number }[]} heads with the word that each looks at most
+ * @param {string} word
+ */
+export function forWords(heads, word) {
+  if (!heads.length) return `No head speaks for “${word}”.`;
+  const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
+  const [look, speak] = heads.length === 1 ? ["looks", "speaks"] : ["look", "speak"];
+  const all = counted(heads.length, "head");
+  if (back === heads.length) return `${all} ${look} back at an earlier “${word}” and ${speak} for it.`;
+  const some = back ? `; ${back} of them ${back === 1 ? "looks" : "look"} back at an earlier one` : "";
+  return `${all} ${heads.length === 1 ? "does" : "do"} most for “${word}”${some}.`;
+}

@@ -1,0 +1,68 @@
+// Where in a text heads that look back matter most: the place to begin an introduction at.
+
+import { withScale } from "../ask/head_masks.mjs";
+import { headsAlike } from "../panels/finding.mjs";
+import { copies, roleOf } from "../roles/head_roles.mjs";
+import { effectOf } from "./effect.mjs";
+import { plainly } from "../../lib/words.mjs";
+
+/** @import { PictureId, Token } from "../../types.js" */
+/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+const TRIED = 8; // words
+const PROBABLE = 0.3; // a word that the model hardly expected is not due to a head
+const LOOKS = 0.3; // of its attention: a head that gives a word this much looks at it
+const FALL = 0.2; // of the probability of the word when the heads that look at it are switched off
+
+/** @typedef {{ head: PictureId, step: number, fall: number }} TurningPoint */
+
+/**
+ * Words that stood in the text before, as positions: the rarest first, then the latest.
+ * @param {readonly Token[]} tokens
+ */
+export function repeatedWords(tokens) {
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  const found = tokens.flatMap(({ text, logprob }, at) => {
+    const word = plainly(text);
+    const times = seen.get(word) ?? 0;
+    seen.set(word, times + 1);
+    const isProbable = logprob === null || Math.exp(logprob) >= PROBABLE;
+    return times && isProbable && /^\p{L}{3,}$/u.test(word) ? [{ at, times }] : [];
+  });
+  return found.sort((a, b) => a.times - b.times || b.at - a.at).map(({ at }) => at);
+}
+
+/**
+ * The place at which switching off the heads that look back at the next word makes it least probable; null if no head
+ * matters much.
+ * @param {Store} store of a complete text
+ * @param {Mixer} mixer
+ * @returns {Promise<TurningPoint | null>}
+ */
+export async function turningPoint(store, mixer) {
+  const { tokens, fetcher, pointer } = store;
+  /** @type {TurningPoint | null} */
+  let best = null;
+  for (const step of repeatedWords(tokens).slice(0, TRIED)) {
+    const query = step - 1;
+    const weights = await fetcher.query(query);
+    const word = plainly(tokens[step].text);
+    const keys = tokens.slice(0, step).flatMap(({ text }, key) => (plainly(text) === word ? [key] : []));
+    const looks = store.data.heads
+      .map((head) => {
+        const start = store.data.index(head) * (query + 1);
+        return { head, weight: keys.reduce((sum, key) => sum + weights[start + key], 0) };
+      })
+      .filter(({ weight }) => weight >= LOOKS)
+      .sort((a, b) => b.weight - a.weight);
+    if (!looks.length) continue;
+    const { head } = looks.find((one) => copies(roleOf(store, one.head))) ?? looks[0];
+    const heads = headsAlike(store, weights, { query, key: keys[0] }, head);
+    const mask = withScale(pointer.head_mask, pointer, heads, 0);
+    const { from, to } = await effectOf(store, mixer, mask, query);
+    if (from - to >= Math.max(FALL, best?.fall ?? 0)) best = { head, step, fall: from - to };
+  }
+  return best;
+}

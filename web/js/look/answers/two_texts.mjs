@@ -1,0 +1,120 @@
+// The same start written twice, side by side, until the two texts part.
+
+import { make } from "../../lib/dom.mjs";
+import { unitOf } from "../../lib/words.mjs";
+import { readSpeed } from "../panels/scrubber.mjs";
+import { TextView } from "../panels/text_view.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { Store } from "../state/store.mjs";
+
+/** @import { TextActions } from "../../types.js" */
+/** @import { View } from "../state/view.mjs" */
+
+const SIDES = /** @type {const} */ ([0, 1]);
+const MOST = { word: 40, letter: 160 }; // tokens of a text that never parts from the other
+const AFTER = { word: 10, letter: 30 }; // tokens after the texts have parted
+const LINE = 1; // of a long text, in which the words stand that differ
+
+/** @typedef {{ given: string, head_mask: number[][] | null, title: string }} Start of a text */
+
+export class TwoTexts {
+  /** @type {AbortController | null} */
+  #writing = null;
+  #hasParted = false;
+  #unit = /** @type {"word" | "letter"} */ ("word");
+
+  /**
+   * @param {View} view
+   * @param {Pick<TextActions, "writeAside" | "halt">} actions
+   */
+  constructor(view, actions) {
+    this.actions = actions;
+    this.stores = SIDES.map(() => new Store(view));
+    this.views = this.stores.map((store, side) => new TextView(store, { label: side ? "Second text" : "First text" }));
+    this.titles = SIDES.map(() => make("h3", {}));
+    const columns = SIDES.map((side) => make("section", {}, this.titles[side], this.views[side].element));
+    this.element = make("div", { class: "hs-two" }, ...columns);
+    for (const store of this.stores) store.on("state tokens", () => this.#follow());
+  }
+
+  /**
+   * The first token at which the texts differ; the length of the shorter one if they do not differ up to there.
+   */
+  get partsAt() {
+    const [a, b] = this.stores.map(({ tokens }) => tokens);
+    const at = a.findIndex(({ id }, i) => id !== b[i]?.id);
+    return at < 0 ? a.length : at;
+  }
+
+  get areSame() {
+    return this.stores.every(({ length }) => length === this.partsAt);
+  }
+
+  /**
+   * Write both, with the most probable token each time, until they have parted. Throws what the server refuses.
+   * @param {Store} like the text they begin as
+   * @param {[Start, Start]} starts
+   * @returns {Promise<boolean>} whether it was not ended before
+   */
+  async write(like, starts) {
+    this.end();
+    const { signal } = (this.#writing = new AbortController());
+    const { model } = like.pointer;
+    this.#unit = unitOf(like);
+    this.#hasParted = false;
+    this.element.dataset.state = "writing";
+    const fields = { model, temperature: 0, max_new_tokens: MOST[this.#unit], seed: 0, context_shift: false };
+    const parted = new Promise((resolve) => (this.parted = () => resolve(null)));
+    const ended = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const written = starts.map(({ given, head_mask, title }, side) => {
+      const store = this.stores[side];
+      this.titles[side].textContent = title;
+      store.begin(like.pointer);
+      store.playback.setSpeed(Number(readSpeed()));
+      return this.actions.writeAside({ ...fields, prompt: given, head_mask }, (pointer) => {
+        if (!signal.aborted) store.follow(pointer);
+      });
+    });
+    await Promise.race([Promise.all(written).then(() => parted), ended]);
+    return !signal.aborted;
+  }
+
+  parted = () => {};
+
+  /** Stop writing, and show nothing. */
+  end() {
+    this.#writing?.abort();
+    this.#writing = null;
+    for (const store of this.stores) {
+      this.#halt(store);
+      store.begin();
+    }
+  }
+
+  /** @param {Store} store */
+  #halt(store) {
+    if (isBusy(store.pointer.state)) this.actions.halt(store.pointer.run);
+    store.halt();
+  }
+
+  /** Stop soon after the two have parted, and show where. */
+  #follow() {
+    const { stores, partsAt, views } = this;
+    if (!this.#writing || this.#hasParted || !stores.every(({ pointer }) => pointer.run)) return;
+    for (const [side, view] of views.entries()) {
+      for (let i = 0; i < stores[side].length; i++) {
+        view.span(i)?.classList.toggle("hs-shared", i < partsAt);
+        view.span(i)?.classList.toggle("hs-parts", i === partsAt && !this.areSame);
+      }
+    }
+    const isOver = stores.every(({ isGrowing }) => !isGrowing);
+    const shortest = Math.min(...stores.map(({ length }) => length));
+    if (!isOver && shortest < partsAt + AFTER[this.#unit]) return;
+    this.#hasParted = true;
+    for (const store of stores) this.#halt(store);
+    const lines = views.map((view) => view.scrollTo(partsAt, LINE));
+    if (lines[0] !== lines[1]) for (const view of views) view.scrollTo(partsAt, Math.max(...lines));
+    this.element.dataset.state = "done";
+    this.parted();
+  }
+}
