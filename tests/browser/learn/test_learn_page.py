@@ -285,7 +285,7 @@ def test_training_can_be_stopped_and_left(page: Any, monkeypatch: pytest.MonkeyP
     page.get_by_label("Text to learn from").fill("to be or not to be " * 200)
     page.get_by_label("steps", exact=True).fill("5")
     page.get_by_role("button", name="Train it").click()
-    expect(page.get_by_text(re.compile("^Step "))).to_be_visible()
+    expect(page.get_by_text(re.compile("^Step "))).to_be_visible(timeout=60_000)  # the first training imports much
     page.get_by_role("button", name="Stop", exact=True).last.click()
     expect(page.get_by_text(re.compile("^Stopped"))).to_be_visible()
     gate.set()
