@@ -1,6 +1,6 @@
 """Text generation: read the prompt once, then write one token at a time with the cache."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -180,7 +180,7 @@ def without(logits: Tensor, ids: Sequence[int]) -> Tensor:
 
 
 @torch.inference_mode()  # a decorator, because a with-block around a yield would leak into the caller
-def generate(gpt: GPT, text: Continuation) -> Iterator[Step]:
+def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
     """Write ``text`` to its end and yield each token as it is written. The whole text must fit into the context."""
     config, weight, request = gpt.config, gpt.wte.weight, text.request
     # The last token written is never read, so it needs no room in the cache.

@@ -289,6 +289,10 @@ class WrittenText(Iterator[Step]):
             self.ids.append(step.token_id)
         return step
 
+    def close(self) -> None:
+        """Stop writing, and free the memory that the model needs for it."""
+        self.steps.close()
+
     def __repr__(self) -> str:
         n_written = len(self.ids) - len(self.request.prompt)
         return (

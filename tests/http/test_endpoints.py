@@ -133,7 +133,9 @@ def test_endpoints_work_over_curl(server: Server) -> None:
 def test_only_documented_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
     lenses = {"/roles", "/knockout", "/removal", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
-    lenses |= {"/patch", "/composition", "/paths", "/role_paths", "/difference", "/passages"}
+    lenses |= {"/patch", "/composition", "/paths", "/role_paths", "/difference", "/passages", "/text_roles"}
+    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "difference", "text_roles")
+    lenses |= {f"/{name}_prompts" for name in of_many}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

@@ -41,6 +41,13 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "difference": asked | {"other": "ab d"},
         "passages": {"model": "tiny", "text": "some text " * 5},
     }
+    row = {"prompt": "ab c", "corrupted": "ab d", "answer": "a", "wrong": "b"}
+    of_many = ("knockout", "removal", "attribution", "head", "patch", "difference", "text-roles")
+    prompts: dict[str, dict[str, Any]] = {name: {"model": "tiny", "prompts": [row, "ab c"]} for name in of_many}
+    prompts["removal"]["heads"] = [[0, 1], [2, 3]]
+    prompts["head"] |= {"layer": 1, "head": 2}
+    for name in ("patch", "difference"):
+        prompts[name]["prompts"] = [row]
     lesson = {"sentence": "Your journey", "x": [[0.1, 0.2, 0.3]] * 2}
     lessons: dict[str, dict[str, Any]] = {
         "tokens": lesson | {"training_text": "abc abd", "merges": 3},
@@ -56,7 +63,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "attention": ["ab", "tiny", 0, 0],
         "tokenize": ["ab", "tiny"],
         "models": [],
-        "knockout": ["ab", "tiny", "zero", False, None, None],
+        "knockout": ["ab", "tiny", "zero", False, None, None, None],
     }
     return {
         "/v1/completions": writing | {"prompt": "ab", "stream": False, "logit_bias": {"1": 2.0}},
@@ -66,6 +73,10 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/v1/tokenize": {"model": "tiny", "prompt": "ab"},
         "/v1/detokenize": {"model": "tiny", "tokens": [1, 2]},
         **{f"/v1/lens/{name}": body for name, body in lens.items()},
+        "/v1/lens/text-roles": {"model": "tiny", "prompt": "ab c"},
+        **{f"/v1/lens/{name}/prompts": body for name, body in prompts.items()},
+        "/v1/activations": asked | {"sites": ["z", "resid_post"], "layers": [0], "positions": [1]},
+        "/look/file": text,
         "/look/write": FIELDS | {"max_new_tokens": 2},
         "/look/read": text | {"model": "tiny"},
         "/look/snapshot": {"model": "tiny", "step": 5, "ids": [1, 2, 3], "n_prompt": 1},
