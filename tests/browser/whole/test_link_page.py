@@ -99,7 +99,7 @@ def test_a_link_leads_back(page: Any, browser: Any, launch: Callable[..., Server
     server = launch(checkpoints / "other", checkpoints / "tiny")  # another process would know no more than this one
     other = open_new(browser, elsewhere(link, server))
     expect(text(other)).to_have_text(written)
-    expect(other.get_by_text(f"{len(written)} tokens, opened from the address")).to_be_visible()
+    expect(other.get_by_text(f"{len(written)} tokens, opened from a link")).to_be_visible()
     expect(other.get_by_label("Prompt")).to_have_value("What <b>light</b>")
     expect_model(other, "tiny", "3 layers × 4 heads")
     expect(other.get_by_role("region", name="Attention weights, L1 mean")).to_be_visible()
@@ -189,10 +189,10 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     ids = [(7 * i) % 90 for i in range(1024)]
     page = open_link(browser, server, "long", ids, 1000)
     expect(text(page)).to_have_text(loaded.tokenizer.decode(ids))
-    expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
+    expect(page.get_by_text("1,024 tokens, opened from a link")).to_be_visible()
     # As long as one for GPT-2 would be; the requests it causes must not be refused either.
     page.goto(f"{page.url}&padding={'x' * 4000}")
-    expect(page.get_by_text("1,024 tokens, opened from the address")).to_be_visible()
+    expect(page.get_by_text("1,024 tokens, opened from a link")).to_be_visible()
     assert queries(copy_link(page))["ids"] == [encode_ids(ids)]
     assert not page.errors
 

@@ -104,6 +104,58 @@ def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: An
     assert page.evaluate("reads") == 0
 
 
+def test_everything_follows_the_pointer(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    said = page.locator(".hs-finding p")
+    page.get_by_role("button", name="L2 H7,").hover()
+    expect(said).to_contain_text("Layer 2, head 7 looks back at at with 99%")
+    page.mouse.move(5, 5)
+    expect(said).to_contain_text("Layer 5, head 1 looks back at kite with 98%")
+    after = page.get_by_role("region", name="Next token").get_by_role("heading")
+    expect(after).to_have_text("Next word after “my”")
+    word = page.locator(".hs-writing [data-i='16']")
+    for act in (word.hover, word.click):
+        act()
+        expect(page.locator(".hs-writing .hs-query")).to_have_attribute("data-i", "16")
+        expect(after).to_have_text(f"Next word after “{(word.text_content() or '').strip()}”")
+    # A cell that is not the strongest of its row is not said to be.
+    board = page.locator(".hs-board").bounding_box()
+    page.mouse.move(board["x"] + 0.3 * board["width"], board["y"] + 0.9 * board["height"])
+    expect(said).to_contain_text(" gives ")
+
+
+def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.evaluate("""() => {
+      window.frames = [0];
+      const put = CanvasRenderingContext2D.prototype.putImageData;
+      CanvasRenderingContext2D.prototype.putImageData = function (...how) {
+        if (this.canvas.closest(".hs-grid") && window.isWriting) {
+          if (!frames.at(-1)) requestAnimationFrame(() => frames.push(0));
+          frames[frames.length - 1]++;
+        }
+        return put.apply(this, how);
+      };
+    }""")
+    page.get_by_label("Prompt").fill('Sara has a green frog. Tom has a blue hat. Sara says, "I like my green')
+    page.get_by_role("button", name="Write", exact=True).click()
+    expect(page.locator(".hs-page[data-state=writing]")).to_be_visible()
+    page.evaluate("window.isWriting = true")
+    page.wait_for_function("document.querySelectorAll('.hs-writing .hs-token').length > 60")
+    page.evaluate("window.isWriting = false")
+    page.get_by_role("button", name="Stop").click()
+    assert 0 < max(page.evaluate("frames")) <= 16
+    expect(page.locator(".hs-finding p")).to_contain_text(" looks back at ")
+    expect(page.get_by_role("button", name="What if these heads were off?")).to_be_enabled()
+    # Who gets its address sees the same, and may be shown what it means.
+    other = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+    other.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
+    page.wait_for_url("**ids=**")
+    other.goto(page.url)
+    expect(other.locator(".hs-finding p")).to_have_text(page.locator(".hs-finding p").text_content())
+    expect(other.get_by_role("button", name="Show me")).to_be_enabled()
+
+
 @pytest.mark.parametrize("width", [390, 768])
 def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: int) -> None:
     page = opened(browser, stories, width, 844 if width == 390 else 1024, has_touch=True, is_mobile=True)

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -95,6 +97,27 @@ def test_it_stands_at_once(browser: Any, unloaded: Server) -> None:
         page.wait_for_function("window.stood")
         times.append(page.evaluate("stood") / 1000)
     assert min(times) <= SECONDS, times  # the others waited for a busy machine
+
+
+def test_a_model_without_a_first_screen_moves_nothing_when_it_comes(browser: Any, tmp_path: Path) -> None:
+    ours = ("opening.json", "first_screen.json")
+    folder = shutil.copytree(
+        ROOT / "checkpoints" / "stories-bpe", tmp_path / "mine", ignore=shutil.ignore_patterns(*ours)
+    )
+    server = start(folder, loaded=False)
+    try:
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+        page.add_init_script("localStorage['headscope-details'] = localStorage['headscope-view'] = ''")
+        page.add_init_script(WATCH)
+        page.goto(server.url)
+        server.services.served.load()
+        page.wait_for_function("window.stood && !document.getElementById('hs-early')")
+        two_frames(page)
+        moved = page.evaluate("moved")
+        assert sum(value for value, *_ in moved) < 0.002, moved
+        page.close()
+    finally:
+        server.close()
 
 
 def test_other_addresses_open_on_what_they_name(browser: Any, unloaded: Server) -> None:

@@ -10,10 +10,20 @@ export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
 /** @type {Record<string, string>} */
-const TOKEN_NAMES = { " ": "a space", "\n": "a line break", "\t": "a tab", "": "nothing" };
+const TOKEN_NAMES = {
+  " ": "a space",
+  "\n": "a line break",
+  "\t": "a tab",
+  "": "nothing",
+  "<|endoftext|>": "the end",
+};
 
 /** A token as one would say it: without the space before it. @param {string} text */
 export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(text));
+
+/** A token in a sentence: in quotes if it is no word. @param {string} text */
+export const spoken = (text) =>
+  text in TOKEN_NAMES || /[\p{L}\p{N}]/u.test(text) ? plainly(text) : `“${plainly(text)}”`;
 
 /** What to call a token of a text for somebody new to the word. @param {{ tokens: Pick<Token, "text">[] }} text */
 export const unitOf = ({ tokens }) =>

@@ -108,10 +108,16 @@ export class Bar {
     this.models.fill(models, name);
     const served = Object.entries(EXAMPLES).filter(([model]) => models.some((one) => one.name === model));
     const buttons = served.map(([model, title]) =>
-      make("button", { type: "button", onclick: () => this.models.pick(model) }, title),
+      make("button", { type: "button", onclick: () => this.#try(model) }, title),
     );
     this.examples.replaceChildren(make("span", {}, "try"), ...buttons);
     this.examples.hidden = served.length < 2;
+  }
+
+  /** Open an example, with its prompt. @param {string} model */
+  #try(model) {
+    this.#typed = false;
+    this.models.open(model);
   }
 
   /** The fields that the server needs to write a text. */
@@ -232,11 +238,15 @@ export class ModelPicker {
     return /** @type {HTMLElement[]} */ ([...this.list.children]);
   }
 
-  /** Choose a model. @param {string} name */
-  pick(name) {
-    if (name === this.#name) return;
+  /** Open a model, the chosen one too: its opening comes back. @param {string} name */
+  open(name) {
     this.show(name);
     this.choose(name);
+  }
+
+  /** Choose a model. @param {string} name */
+  pick(name) {
+    if (name !== this.#name) this.open(name);
   }
 
   /** Choose a model from the list. @param {string} name */

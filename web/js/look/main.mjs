@@ -341,7 +341,10 @@ class Page {
       const response = await request(`look/opening/${encodeURIComponent(name)}`);
       const pointer = await response.json();
       if (this.bar.models.name !== name) return;
+      this.texts.keep("a");
       this.follow(pointer);
+      if (pointer.head) this.store.view.choose(pointer.head);
+      this.store.goto(null);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.address.shown = `?model=${encodeURIComponent(name)}`;
       history.pushState(this.opened.entry, "", `${this.address.shown}${location.hash}`);

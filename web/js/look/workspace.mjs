@@ -121,9 +121,10 @@ function headsLead(store) {
   const lead = make("p", { class: "hs-lead hs-simple" });
   const say = () => {
     const { n_layer, n_head } = store.pointer;
-    lead.textContent =
-      `${counted(n_layer * n_head, "head")}, each with its own idea of where to look. ` +
-      `One row for each ${unitOf(store)}.`;
+    const words =
+      `${counted(n_layer * n_head, "head")}, a line for each layer. A tile shows where one head looks: ` +
+      `each of its rows is a ${unitOf(store)} of the text.`;
+    if (lead.textContent !== words) lead.textContent = words;
   };
   store.on("state tokens", say);
   say();

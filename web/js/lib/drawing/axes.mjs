@@ -47,10 +47,11 @@ export function labelMargin(context, tokens, n, size = SIZE) {
  * @param {Token[]} tokens
  * @param {number} n
  * @param {number} width
+ * @param {boolean} [hasWords] whether there is room for a token, even if not for all
  * @returns {Layout}
  */
-export function layout(context, tokens, n, width) {
-  const fits = (width - POSITIONS) / n >= LABEL_CELL;
+export function layout(context, tokens, n, width, hasWords = false) {
+  const fits = hasWords || (width - POSITIONS) / n >= LABEL_CELL;
   const margin = fits ? labelMargin(context, tokens, n) : POSITIONS;
   return { margin, cell: (width - margin) / n, texts: (width - margin) / n >= LABEL_CELL };
 }

@@ -2,15 +2,21 @@
 
 import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full, weightText } from "../numbers.mjs";
-import { sentence, visible } from "../words.mjs";
+import { plainly, sentence, shorten, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
-import { monospace, offscreenContext, sharpContext } from "./canvas.mjs";
+import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.mjs";
 import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { paintTriangle } from "./images.mjs";
 
 /** @import { Cell, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
+
+/** @param {string} withDetails @param {string} without */
+const axisTitle = (withDetails, without) => [
+  make("span", { class: "hs-detail" }, withDetails),
+  make("span", { class: "hs-simple" }, without),
+];
 
 export class Matrix {
   /** @type {Layout | null} */
@@ -47,8 +53,8 @@ export class Matrix {
     this.element = make(
       "div",
       { class: "hs-matrix" },
-      make("p", { class: "hs-axis-key" }, "looks at that token (key) →"),
-      make("p", { class: "hs-axis-query" }, "this token (query) →"),
+      make("p", { class: "hs-axis-key" }, ...axisTitle("looks at that token (key) →", "looks back at →")),
+      make("p", { class: "hs-axis-query" }, ...axisTitle("this token (query) →", "looks from →")),
       this.board,
     );
     store.on("open weights tokens view", () => this.draw());
@@ -107,7 +113,7 @@ export class Matrix {
       this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
-      drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
+      if (this.#layout.texts || !this.isPlain) drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
       context.drawImage(axes.canvas, 0, 0, width, width);
     }
     this.mark();
@@ -121,7 +127,33 @@ export class Matrix {
    * @returns {Layout}
    */
   place(context, n, width) {
-    return layout(context, this.store.tokens, n, width);
+    return layout(context, this.store.tokens, n, width, this.isPlain);
+  }
+
+  /** Whether only the tokens of the cell in focus are named where there is no room for all. */
+  get isPlain() {
+    return this.store.view.options.details === false;
+  }
+
+  /**
+   * Name the tokens of a cell on the axes.
+   * @param {CanvasRenderingContext2D} marks
+   * @param {Layout} layout
+   * @param {Cell & { key: number }} cell
+   */
+  #nameCell(marks, { margin, cell }, { query, key }) {
+    const { tokens } = this.store;
+    const context = this.#axesFor(marks);
+    context.fillStyle = this.#colours.mark;
+    context.font = sansSerif(13, 700);
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    context.fillText(shorten(plainly(tokens[query].text), 9), margin - 7, margin + (query + 0.5) * cell, margin - 7);
+    const word = plainly(tokens[key].text);
+    const half = context.measureText(word).width / 2;
+    context.textAlign = "center";
+    context.fillText(word, clamp(margin + (key + 0.5) * cell, half, this.#width - half), margin - 14);
+    marks.drawImage(context.canvas, 0, 0, this.#width, this.#width);
   }
 
   /**
@@ -172,6 +204,7 @@ export class Matrix {
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
+    if (this.isPlain && !this.#layout.texts) this.#nameCell(context, this.#layout, { query, key });
   }
 
   /**

@@ -21,6 +21,8 @@ export class TokenPlaces {
   /** @type {Box[]} */
   #boxes = [];
   #width = 0;
+  #height = 0;
+  top = 0; // how far the text is scrolled
 
   /** @param {HTMLElement} element the text, which scrolls */
   constructor(element) {
@@ -29,6 +31,11 @@ export class TokenPlaces {
 
   get width() {
     return this.#width;
+  }
+
+  /** Whether some of a token is in view. @param {Box} box */
+  isInView({ top, bottom }) {
+    return bottom > this.top + 1 && top < this.top + this.#height - 1;
   }
 
   /** Forget the places of the tokens from one position on. @param {number} [first] */
@@ -47,6 +54,8 @@ export class TokenPlaces {
     const frame = element.getBoundingClientRect();
     if (!frame.width) return [];
     this.#width = element.clientWidth;
+    this.#height = element.clientHeight;
+    this.top = element.scrollTop;
     const [x, y] = [element.scrollLeft - frame.left, element.scrollTop - frame.top];
     for (let i = this.#boxes.length; i < words.length; i++) {
       let box = null;
@@ -93,7 +102,7 @@ export function arcPath(from, to, width, gap) {
   const [toX, below] = [(to.left + to.right) / 2, to.bottom + 1];
   const f = (/** @type {number} */ value) => value.toFixed(1);
   if (Math.abs(from.top - to.top) < (from.bottom - from.top) / 2) {
-    const height = Math.min(1.2 * gap, 8 + 0.2 * Math.abs(x - toX));
+    const height = Math.min(1.2 * gap, 8 + 0.2 * Math.abs(x - toX), Math.max(1.25 * (y - 4), 4)); // within the text
     return `M${f(x)} ${f(y)}C${f(x)} ${f(y - height)} ${f(toX)} ${f(y - height)} ${f(toX)} ${f(to.top - 1)}`;
   }
   if (y - below < 1.5 * gap) {
@@ -153,7 +162,8 @@ export class Arcs {
   draw(words) {
     const { store, places } = this;
     const boxes = places.measured(words);
-    const arcs = this.arcs.filter(({ query }) => query < boxes.length);
+    const isDrawn = (/** @type {number} */ at) => at < boxes.length && places.isInView(boxes[at]);
+    const arcs = this.arcs.filter(({ query, key }) => isDrawn(query) && isDrawn(key));
     while (this.#paths.length < arcs.length) {
       const path = document.createElementNS(SVG, "path");
       path.setAttribute("pathLength", "1");

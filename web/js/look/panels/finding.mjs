@@ -3,10 +3,11 @@
 import { make } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { pictureName, plainly, unitOf } from "../../lib/words.mjs";
+import { pictureName, plainly, spoken, unitOf } from "../../lib/words.mjs";
 import { withScale } from "../ask/head_masks.mjs";
 import { effectOf } from "../answers/effect.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
+import { isComplete } from "../roles/text_patterns.mjs";
 
 /** @import { Focus, PictureId } from "../../types.js" */
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
@@ -15,8 +16,8 @@ import { copies, roleOf } from "../roles/head_roles.mjs";
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
 export const LOOKS = 0.3; // any other head that gives a word this much looks at it
 const PATIENCE = 3000; // milliseconds that the question waits for what the heads do
+const NEAR = 24; // tokens back that are in view with the one that looks
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
-
 const RESTING = 400; // milliseconds that a selection stays before its heads are weighed
 const LEAST = 0.01; // of the probability: a smaller change makes no difference
 const OFF = "Writes the text twice: with all heads, and without those that look at the same word";
@@ -26,6 +27,8 @@ export class Finding {
   #isIdle = false; // whether switching the heads off changes hardly anything there
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #awaited = ""; // the run that is being written, or that an address led to
+  #landed = ""; // the run that was shown where the open head looks back
 
   /** @param {Store} store @param {PlainAnswer} answer */
   constructor(store, answer) {
@@ -41,6 +44,7 @@ export class Finding {
       this.#weigh();
       this.draw();
     });
+    store.on("state tokens weights", () => this.#land());
     this.draw();
   }
 
@@ -56,6 +60,19 @@ export class Finding {
     this.why.disabled = !isKnown || store.isGrowing;
     this.off.disabled = this.why.disabled || !isLook(store) || this.#isIdle;
     this.off.title = this.#isIdle ? "Here they make no difference to the next word" : OFF;
+  }
+
+  /** Without details, a text that was written or shared shows where the open head looks back most clearly. */
+  #land() {
+    const { store } = this;
+    const { run, state } = store.pointer;
+    if (run !== this.#landed && (store.isGrowing || state === "linked")) this.#awaited = run;
+    if (this.#awaited !== run || !isComplete(store)) return;
+    this.#landed = run;
+    this.#awaited = "";
+    if (store.view.options.details || store.step !== null || store.locked.length || isLook(store, LOOKS)) return;
+    const at = clearestLook(store);
+    if (at !== null) store.look(at);
   }
 
   /** What makes no difference is not offered; that is known once the selection has rested for a while. */
@@ -79,13 +96,32 @@ export class Finding {
 }
 
 /**
- * Whether the open picture is a head that looks at another token, and that is not switched off.
+ * The written word from which the open head looks back most clearly at one not far away, best of all at the one that
+ * comes next; null if there is none.
  * @param {Store} store
  */
-function isLook({ open: [layer, head], pointer, focus, weights }) {
+function clearestLook({ tokens, weights, firstStep, count }) {
+  const isWord = tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
+  let [best, most] = [/** @type {number | null} */ (null), LOOKS];
+  for (let query = firstStep - 1; query < count - 1; query++) {
+    for (let key = Math.max(query - NEAR, 1); isWord[query] && key < query; key++) {
+      const weight = isWord[key] ? weights.at(query, key) : 0;
+      const clarity = weight < LOOKS ? 0 : weight + (tokens[key].id === tokens[query + 1].id ? 1 : 0);
+      if (clarity > most) [best, most] = [query, clarity];
+    }
+  }
+  return best;
+}
+
+/**
+ * Whether the open picture is a head that looks at another token, and that is not switched off.
+ * @param {Store} store
+ * @param {number} [least] of its attention
+ */
+function isLook({ open: [layer, head], pointer, focus, weights }, least = THIN) {
   if (layer >= pointer.n_layer || head >= pointer.n_head || pointer.head_mask?.[layer]?.[head] === 0) return false;
   const { query, key } = focus ?? {};
-  return query !== undefined && key != null && key !== query && weights.at(query, key) >= THIN;
+  return query !== undefined && key != null && key !== query && weights.at(query, key) >= least;
 }
 
 /**
@@ -146,9 +182,11 @@ function spelledName({ open, pointer }) {
 export function describeFocus(store, query, key) {
   const unit = unitOf(store);
   const weight = store.weights.at(query, key);
-  const word = make("b", {}, plainly(store.tokens[key].text));
+  const word = make("b", {}, spoken(store.tokens[key].text));
   const part = make("b", {}, share(weight));
   const name = spelledName(store);
+  const isMost = key === store.weights.strongest(query, store.view.options.hideFirst ? 1 : 0);
+  if (!isMost) return [`${name} gives `, word, " ", part, " of its attention."];
   if (key === query) return [`${name} looks at the ${unit} itself with `, part, " of its attention."];
   if (weight < THIN) return [`${name} spreads its attention: at most `, part, ", on ", word, "."];
   return [`${name} looks back at `, word, " with ", part, " of its attention."];

@@ -18,6 +18,8 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const LAYER_NAMES = 24; // CSS pixels of their column
+const RESTING = 120; // milliseconds that the pointer stays on a tile before its head is shown
+const AT_ONCE = 16; // tiles that are drawn in one frame while a text grows
 const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
 
 /**
@@ -55,6 +57,15 @@ export class Grid {
   #layout = "";
   #isResized = true; // since the room for a tile was measured
   #room = 48; // CSS pixels
+  /** @type {(word: string) => boolean} whether a word fits into the line above a picture */
+  #fits = () => true;
+  /** @type {Set<Card>} shown ones that are out of date */
+  #due = new Set();
+  #isDrawing = false; // some of them in the next frame
+  /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
+  #peeked = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   /** @type {(place: PictureId | null) => void} */
   #hovered = () => {};
 
@@ -69,7 +80,7 @@ export class Grid {
       this.openAt(/** @type {Element} */ (event.target).closest("button")),
     );
     this.element.addEventListener("keydown", (event) => this.move(event));
-    this.element.addEventListener("pointerover", (event) => this.hover(event.target));
+    this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
     store.on("thumbnails view overlay roles", () => this.draw());
@@ -79,6 +90,7 @@ export class Grid {
       this.draw();
     });
     this.resized.observe(this.element);
+    document.fonts.addEventListener("loadingdone", () => (this.#isResized = true));
   }
 
   /** Read the layout, which is too slow to be done whenever a text grows. */
@@ -87,6 +99,7 @@ export class Grid {
     const width = (this.element.clientWidth - LAYER_NAMES) / this.tableColumns;
     this.element.classList.toggle("hs-narrow", width < NARROW);
     this.#room = this.#cards[0].canvas.clientWidth || 48;
+    this.#fits = fitting(this.#cards[0].tag);
   }
 
   /** @param {(place: PictureId | null) => void} callback gets the picture under the pointer */
@@ -94,10 +107,27 @@ export class Grid {
     this.#hovered = callback;
   }
 
-  /** @param {EventTarget | null} target */
-  hover(target) {
+  /** @param {EventTarget | null} target @param {boolean} [isMouse] */
+  hover(target, isMouse = false) {
     const button = target instanceof Element ? target.closest("button") : null;
-    this.#hovered(this.shown.find((card) => card.button === button)?.place ?? null);
+    const card = this.shown.find((shown) => shown.button === button);
+    this.#hovered(card?.place ?? null);
+    const { details, ask } = this.store.view.options;
+    clearTimeout(this.#timer);
+    if (details || ask || this.store.isGrowing) this.#peeked = null;
+    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.place), RESTING);
+    else if (!target) this.#peek(null);
+  }
+
+  /**
+   * Without details, everything shows the head under the pointer, until the pointer leaves the tiles.
+   * @param {PictureId | null} place
+   */
+  #peek(place) {
+    const { view } = this.store;
+    const chosen = this.#peeked ?? view.open;
+    this.#peeked = place && chosen;
+    view.choose(place ?? chosen);
   }
 
   /** Make the cards, once per model shape. */
@@ -144,24 +174,32 @@ export class Grid {
   measure() {
     const { store } = this;
     const { metric, least, most } = store.view.options;
-    const { name, index, unit } = METRICS[metric];
-    for (const card of this.#cards) card.value = store.data.metric(card.place, index);
-    const ends = barEnds(store.data, metric);
-    this.most = ends.most;
-    const fits = fitting(this.#cards[0].tag);
+    for (const card of this.#cards) card.value = store.data.metric(card.place, METRICS[metric].index);
+    this.most = barEnds(store.data, metric).most;
     for (const card of this.#cards) {
-      const value = measured(card.value, { unit });
-      card.number.textContent = short(card.value);
-      const { tag, word, text, where } = card.isHead ? labelOf(store, card.place) : NO_LABEL;
-      card.word = word;
-      card.tag.textContent = [word, tag].find(fits) ?? "";
-      card.button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
-      card.button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
-      const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
-      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
-      card.button.classList.toggle("hs-filtered", card.filtered);
     }
+  }
+
+  /**
+   * Write its value and role on a card.
+   * @param {Card} card
+   * @param {{ least: number, most: number }} ends of the bars
+   */
+  #label(card, ends) {
+    const { store } = this;
+    const { name, unit } = METRICS[store.view.options.metric];
+    const { button, tag: line, isHead, place } = card;
+    const value = measured(card.value, { unit });
+    card.number.textContent = short(card.value);
+    const { tag, word, text, where } = isHead ? labelOf(store, place) : NO_LABEL;
+    card.word = word;
+    line.textContent = [word, tag].find(this.#fits) ?? "";
+    button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
+    button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
+    const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
+    card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
+    button.classList.toggle("hs-filtered", card.filtered);
   }
 
   /** Arrange the cards: a table of layers, or one after the other if they are sorted. */
@@ -218,34 +256,56 @@ export class Grid {
     return [...parts, make("span", { class: "hs-label hs-all" }, "mean of all heads"), buttons[buttons.length - 1]];
   }
 
+  /** Draw all tiles; while the text grows, they take turns. */
   draw() {
     const { store } = this;
     if (!this.#cards.length) return;
     this.measure();
-    paintOverlay(this.element, this.#cards, store.shownOverlay);
     this.arrange();
-    paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
     if (this.#isResized) this.#measureRoom();
+    this.element.dataset.rows = String(store.step ?? store.readable);
+    for (const card of this.shown) this.#due.add(card);
+    if (store.isGrowing) this.#drawSoon();
+    else this.#drawDue(this.shown.length);
+  }
+
+  #drawSoon() {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    requestAnimationFrame(() => {
+      this.#isDrawing = false;
+      this.#drawDue(AT_ONCE);
+      if (this.#due.size) this.#drawSoon();
+    });
+  }
+
+  /** Draw the cards that have waited longest. @param {number} most */
+  #drawDue(most) {
+    const { store } = this;
     const room = this.#room * (window.devicePixelRatio || 1);
-    const rows = store.step ?? store.readable;
-    this.element.dataset.rows = String(rows);
-    const scale = new Scale(store.view.options);
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
-      scale,
+      new Scale(store.view.options),
       palette().looks.pixels,
       room,
-      rows,
+      store.step ?? store.readable,
       store.readable,
       store.isGrowing,
     );
     const side = Math.max(painter.side, 1);
-    for (const { place, canvas } of this.shown) {
+    const ends = barEnds(store.data, store.view.options.metric);
+    const cards = [...this.#due].slice(0, most);
+    for (const card of cards) {
+      const { place, canvas } = card;
+      this.#due.delete(card);
+      this.#label(card, ends);
       if (canvas.width !== side) canvas.width = canvas.height = side;
       const context = context2d(canvas);
       if (painter.side) context.putImageData(painter.paint(store.data.index(place)), 0, 0);
       else context.clearRect(0, 0, side, side);
     }
+    paintOverlay(this.element, cards, store.shownOverlay);
+    if (!this.#due.size) paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
   }
 
   open() {
@@ -268,6 +328,8 @@ export class Grid {
   openAt(button) {
     const card = this.#cards.find((candidate) => candidate.button === button);
     if (!card) return;
+    clearTimeout(this.#timer);
+    this.#peeked = null;
     this.store.view.choose(card.place);
     this.store.emit("opened");
   }

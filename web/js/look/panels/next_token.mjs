@@ -34,6 +34,7 @@ import { OneStop } from "../keyboard.mjs";
 
 const SHOWN = 20; // tokens, plus the written one
 const FEW = 5; // without details
+const RESTING = 100; // milliseconds that the pointer stays on a token before its logits are loaded
 const KEPT = 24; // places whose logits are kept
 const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 
@@ -67,10 +68,16 @@ export function nextTokenPanel(store, settings, branch, mixer, answer) {
   );
   const title = make("h2", {});
   const top = make("div", { class: "hs-top" }, title, hint);
-  const name = () => (title.textContent = store.view.options.details ? "Next token" : `Next ${unitOf(store)}`);
-  store.on("state tokens view", name);
-  name();
+  const name = () => {
+    const { details } = store.view.options;
+    const after = plainly(store.tokens[next.position]?.text ?? "");
+    const words = details ? "Next token" : `Next ${unitOf(store)}${after && ` after “${after}”`}`;
+    if (title.textContent !== words) title.textContent = words;
+  };
   const next = new NextToken(store, settings, branchAt, mixer);
+  next.onShown(name);
+  store.on("state view", name);
+  name();
   const how = make("p", { class: "hs-hint hs-drawn-how hs-detail" });
   const explain = () => (how.textContent = drawnHow(settings.values));
   settings.on(explain);
@@ -123,21 +130,28 @@ export class NextToken {
       kept: KEPT,
     });
     store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
-    store.on("state tokens step", () => this.want());
+    store.on("state tokens step focus", () => this.want());
     store.view.on((changed) => changed.includes("details") && this.draw());
     settings.on(() => this.draw());
     mixer.on("changed", () => this.draw());
   }
 
+  /** The token after which the probabilities are shown. */
+  get position() {
+    return this.#position;
+  }
+
   want() {
     const { store } = this;
     const { run, state } = store.pointer;
-    const position = store.predictor;
+    // Without details, that is the token under the pointer, from which the arcs are drawn.
+    const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
+    const position = pointed?.query ?? store.predictor;
     const isShown = run !== "" && position >= 0;
     this.element.hidden = !isShown;
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;
-    const pause = isBehind ? 0 : pauseFor(state === "writing");
+    const pause = isBehind ? 0 : pointed ? RESTING : pauseFor(state === "writing");
     this.loader.want(store.fetcher, isShown ? position : null, pause, isBehind ? store.soonRow : position);
   }
 

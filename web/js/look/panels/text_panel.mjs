@@ -82,7 +82,7 @@ function describe(store) {
   if (isOver && !store.isGrowing) return `stopped after ${counted(shown, "token")}`;
   const descriptions = {
     none: "",
-    linked: `${all}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from the address"}`,
+    linked: `${all}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from a link"}`,
     saved: all,
     snapshot: `${all}, read with this step’s weights`,
     read: `${all}, read again`,

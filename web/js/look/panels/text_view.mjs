@@ -64,7 +64,11 @@ export class TextView {
         if (event.pointerType === "touch") store.point(this.#cellNear(event));
       });
     }
-    this.element.addEventListener("scroll", () => (this.#follows = this.isAtEnd));
+    this.element.addEventListener("scroll", () => {
+      this.#follows = this.isAtEnd;
+      this.places.top = this.element.scrollTop;
+      this.arcs?.draw(this.#words);
+    });
     this.element.addEventListener("pointerleave", () => store.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
     // With Shift, the browser would select the text up to there.
@@ -327,13 +331,18 @@ export class TextView {
     return this.#spans[position];
   }
 
-  /** A click selects the step at which a token was written; with Shift it locks the token. @param {MouseEvent} event */
+  /**
+   * A click shows where a token looks or, with details, the step at which it was written; Shift locks it.
+   * @param {MouseEvent} event
+   */
   choose(event) {
     const isTouch = event instanceof PointerEvent && event.pointerType === "touch";
     const position = isTouch ? (this.#cellNear(event)?.query ?? null) : this.position(event.target);
     if (position === null) return;
-    if (event.shiftKey) this.store.lock({ query: position }, true);
-    else this.store.select(position);
+    const { store } = this;
+    if (event.shiftKey) store.lock({ query: position }, true);
+    else if (store.view.options.details) store.select(position);
+    else store.look(position);
   }
 }
 

@@ -57,6 +57,7 @@ export function topHeads(store) {
   };
 
   const showSuggested = () => {
+    if (!view.options.details) return;
     const suggestions = suggestionsOf(store);
     const copying = copyingHeads(store).slice(0, Math.max(ENOUGH - suggestions.length, 0));
     const inText = suggestions.map(({ head, pattern }) => {
@@ -79,6 +80,7 @@ export function topHeads(store) {
   };
 
   const showTop = () => {
+    if (!view.options.details) return;
     const { metric } = view.options;
     const { name, index, unit } = METRICS[metric];
     const heads = store.data.heads.map((head) => ({ head, value: store.data.metric(head, index) }));
@@ -96,7 +98,7 @@ export function topHeads(store) {
     top.hidden = !store.rows;
   };
 
-  store.on("state thumbnails open roles", steadily(suggested, showSuggested));
+  store.on("state thumbnails view open roles", steadily(suggested, showSuggested));
   store.on("state thumbnails view open", steadily(list, showTop));
   return make("div", { class: "hs-top-heads" }, suggested, top);
 }
@@ -190,5 +192,5 @@ export function plainDoes(store, place) {
   const pattern = patternOf(store, place);
   if (pattern) return `${capitalised(patternDoes(pattern))}.`;
   const role = clearRole(store, place);
-  return role ? `${capitalised(role.does)}.` : "Looks at many places, with no single pattern.";
+  return role ? `${capitalised(role.does)}.` : "Over the whole text: no single pattern.";
 }

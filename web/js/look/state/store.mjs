@@ -419,6 +419,12 @@ export class Store extends Emitter {
     }
   }
 
+  /** Show where a token looks, and what comes next after it. @param {number} position */
+  look(position) {
+    if (position + 1 >= this.firstStep && position + 1 < this.length) this.select(position + 1);
+    else if (this.leading?.query !== position) this.lock({ query: position });
+  }
+
   /**
    * Go to the prediction of a token: the step that wrote it or, in the prompt, the row before it.
    * @param {number} token
