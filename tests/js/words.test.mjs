@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
-import { pictureName, sentence, shorten, visible } from "../../web/js/lib/words.mjs";
+import { pictureName, sentence, shorten, spoken, visible } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 import { percent } from "../../web/js/train/words.mjs";
+
+test("what is no word is in quotes in a sentence", () => {
+  assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["kite", "“,”", "a space", "the end"]);
+});
 
 test("spaces and line breaks of a token can be seen", () => {
   assert.equal(visible(" a b\n\t\r"), "·a·b↵⇥␍");
