@@ -137,10 +137,10 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     written.locator(".hs-grid button[aria-label^='L2 H3']").click()
     expect(panel.locator("tr[data-place]")).to_have_count(8)
     found = composition(tiny.gpt)
-    scores, (mean, spread) = found.scores["k"][2][3], found.baseline["k"]
+    scores, deviations = found.scores["k"][2][3], found.deviations["k"][2][3]
     for place, shown in rows(panel).items():
         assert abs(number(shown.split()[0]) - float(scores[place])) < 0.00051
-    n_above = int((scores > mean + 3 * spread).sum())
+    n_above = int((deviations > 3).sum())
     expect(written.locator(".hs-grid .hs-arcs path")).to_have_count(min(n_above, 8))
     panel.get_by_role("button", name="cut in this text").click()
     panel.get_by_role("button", name="values").click()
