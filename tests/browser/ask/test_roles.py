@@ -21,7 +21,8 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     copying = [[0.5] * 4 for _ in range(3)]
     copying[2][1] = 0.96
     measured = {"scores": scores, "entropy": found.entropy.tolist(), "copying": copying}
-    measured |= {"uniform": 0.01, "uniform_entropy": 6.5}
+    errors = {role: [[0.01] * 4] * 3 for role in LOOKS}
+    measured |= {"errors": errors, "uniform": 0.01, "uniform_entropy": 6.5}
     monkeypatch.setattr("web.ask.head_roles.measure_roles", lambda *_: measured)
     server.services.ask.answers.entries.clear()
     assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
