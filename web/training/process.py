@@ -64,6 +64,7 @@ class TrainingProcess:
     def __init__(self, words: list[str], log_file: Path) -> None:
         self.words, self.log_file = words, log_file
         self.process: Process | None = None
+        self.killed = False
 
     async def reports(self) -> AsyncGenerator[dict[str, Any]]:
         """Start the process and yield its reports until it ends."""
@@ -80,15 +81,17 @@ class TrainingProcess:
                 limit=MAX_LINE,
                 start_new_session=True,  # Ctrl-C goes to the server only
             )
+        if self.killed:  # while it was being started
+            self.kill()
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, NICENESS)
         assert self.process.stdout is not None
         try:
             async for line in self.process.stdout:
                 yield json.loads(line)
-            await self.process.wait()
         finally:
             self.kill()
+            await self.process.wait()
 
     def stop(self) -> None:
         """End the training early and keep what it has learned."""
@@ -97,6 +100,7 @@ class TrainingProcess:
 
     def kill(self) -> None:
         """Kill the process. This is safe: it writes only to a folder that is then removed."""
+        self.killed = True
         if self.process and self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()

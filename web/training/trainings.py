@@ -130,6 +130,9 @@ class Training:
             self.process.kill()
         if not self.ended:
             self.enter("failed", why="This training has ended.")
+        self.remove_files()
+
+    def remove_files(self) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
 
 
@@ -262,6 +265,8 @@ class Trainings:
             log.exception("training failed")
             self.fail(training, "Training failed: see the server's log.")
         finally:
+            if training.state == "failed":  # its process may have written files until it ended
+                training.remove_files()
             self.at_work.discard(training)
             self.advance(ended=training)
 

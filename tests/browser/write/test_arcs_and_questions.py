@@ -130,7 +130,8 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
       window.frames = [0];
       const put = CanvasRenderingContext2D.prototype.putImageData;
       CanvasRenderingContext2D.prototype.putImageData = function (...how) {
-        if (this.canvas.closest(".hs-grid") && window.isWriting) {
+        const isWriting = document.querySelector(".hs-page[data-state=writing]") && !window.areAllDrawn;
+        if (isWriting && this.canvas.closest(".hs-grid")) {
           if (!frames.at(-1)) requestAnimationFrame(() => frames.push(0));
           frames[frames.length - 1]++;
         }
@@ -140,9 +141,8 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     page.get_by_label("Prompt").fill('Sara has a green frog. Tom has a blue hat. Sara says, "I like my green')
     page.get_by_role("button", name="Write", exact=True).click()
     expect(page.locator(".hs-page[data-state=writing]")).to_be_visible()
-    page.evaluate("window.isWriting = true")
     page.wait_for_function("document.querySelectorAll('.hs-writing .hs-token').length > 60")
-    page.evaluate("window.isWriting = false")
+    page.evaluate("window.areAllDrawn = true")  # at the end, all at once
     page.get_by_role("button", name="Stop").click()
     assert 0 < max(page.evaluate("frames")) <= 16
     expect(page.locator(".hs-finding p")).to_contain_text(" looks back at ")
