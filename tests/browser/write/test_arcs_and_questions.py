@@ -1,10 +1,12 @@
 """The first screen: how much is on it, and the arcs in its text."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from playwright.sync_api import expect
 
 from helpers.page import AT_ONCE, text, two_frames
@@ -122,6 +124,31 @@ def test_everything_follows_the_pointer(browser: Any, stories: Server) -> None:
     board = page.locator(".hs-board").bounding_box()
     page.mouse.move(board["x"] + 0.3 * board["width"], board["y"] + 0.9 * board["height"])
     expect(said).to_contain_text(" gives ")
+
+
+def test_several_heads_look_together(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    loaded = stories.served.models["stories-bpe"]
+    prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
+    weights = loaded.trace(prompt).attention[:, :, -1]
+    said = page.locator(".hs-finding p")
+    off = page.get_by_role("button", name="What if these heads were off?")
+
+    def mean(*heads: tuple[int, int]) -> str:
+        row = torch.stack([weights[head] for head in heads]).mean(0)
+        return f"{100 * float(row.max()):.0f}%"
+
+    off.hover()
+    copying = [(3, 2), (4, 5), (4, 6), (5, 0), (5, 1), (5, 3)]
+    expect(said).to_have_text(f"These 6 heads look back at kite with {mean(*copying)} of their attention on average.")
+    expect(page.locator(".hs-grid .hs-with")).to_have_count(5)
+    page.mouse.move(5, 5)
+    expect(said).to_contain_text("Layer 5, head 1 looks back at kite")
+    page.locator(".hs-grid [data-place='2,7']").click()
+    page.locator(".hs-grid [data-place='4,4']").click(modifiers=["Shift"])
+    expect(said).to_contain_text(f"These 2 heads look back at at with {mean((2, 7), (4, 4))} of their attention")
+    page.locator(".hs-grid [data-place='5,1']").click()
+    expect(said).to_contain_text("Layer 5, head 1 looks back at kite")
 
 
 def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browser: Any, stories: Server) -> None:

@@ -1,8 +1,6 @@
 // One text with all its panels over one store, and the ways to open Ask.
 
 import { make, setFlag } from "../lib/dom.mjs";
-import { counted } from "../lib/numbers.mjs";
-import { unitOf } from "../lib/words.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { PlainAnswer } from "./answers/plain_answer.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
@@ -13,6 +11,7 @@ import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
+import { tilesLead } from "./panels/leads.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
@@ -81,7 +80,7 @@ export class Workspace {
       (rows) => [saveStep(store, rows)],
     );
     this.panels.append(heads, ...(ask ? [ask.element] : []));
-    heads.prepend(headsLead(store));
+    heads.prepend(tilesLead(store));
     mixTiles(mixer, heads);
     const withModel = () => [copyLink(store, controls), headScale(mixer)];
     const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];
@@ -114,21 +113,6 @@ export class Workspace {
     this.element.dataset.state = store.pointer.state;
     this.panels.hidden = !store.pointer.run; // only messages to see
   }
-}
-
-/** What the tiles are, for somebody who sees them for the first time. @param {Store} store */
-function headsLead(store) {
-  const lead = make("p", { class: "hs-lead hs-simple" });
-  const say = () => {
-    const { n_layer, n_head } = store.pointer;
-    const words =
-      `${counted(n_layer * n_head, "head")}, a line for each layer. A tile shows where one head looks: ` +
-      `each of its rows is a ${unitOf(store)} of the text.`;
-    if (lead.textContent !== words) lead.textContent = words;
-  };
-  store.on("state tokens", say);
-  say();
-  return lead;
 }
 
 /**

@@ -54,9 +54,10 @@ export class CompareView {
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
-    const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
+    const settings = make("div", { class: "hs-controls hs-detail" }, ...colourControls(pair.view));
     const [keepLeft, keepRight] = [end("Keep left", () => keep("a")), end("Keep right", () => keep("b"))];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
+    for (const part of [table.toggle, keepLeft, keepRight]) part.classList.add("hs-detail");
     bar.append(heading, settings, tools, keepLeft, keepRight, close);
     const next = new PairNext(pair);
     this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);
@@ -88,6 +89,8 @@ export class CompareView {
     const show = (line) => SIDES.map((side) => this.texts[side].view.scrollTo(alignment.divergesAt(side) ?? 0, line));
     const [a, b] = show(1);
     if (a !== b) show(Math.max(a, b));
+    const parts = alignment.divergesAt("a");
+    if (parts !== null && !this.pair.view.options.details) this.pair.goto(alignment.stepOf("a", parts));
   }
 
   name() {

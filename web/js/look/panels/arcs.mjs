@@ -148,7 +148,7 @@ export class Arcs {
   get arcs() {
     const { store } = this;
     return store.queries.flatMap((query) => {
-      const row = store.weights.row(query);
+      const row = store.together.row(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
       const found = [];
       for (let key = store.view.options.hideFirst ? 1 : 0; key < query; key++) {

@@ -28,6 +28,7 @@ export class Finding {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #awaited = ""; // the run that is being written, or that an address led to
+  #isAsking = false; // whether the first question is pointed at
   #landed = ""; // the run that was shown where the open head looks back
 
   /** @param {Store} store @param {PlainAnswer} answer */
@@ -37,6 +38,8 @@ export class Finding {
     this.words = make("p", { role: "status" });
     this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
     this.off.append("What if these heads were off?");
+    for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());
+    for (const event of ["pointerleave", "blur"]) this.off.addEventListener(event, () => this.#hideAlike());
     this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
@@ -45,6 +48,7 @@ export class Finding {
       this.draw();
     });
     store.on("state tokens weights", () => this.#land());
+    store.on("together", () => this.draw());
     this.draw();
   }
 
@@ -73,6 +77,19 @@ export class Finding {
     if (store.view.options.details || store.step !== null || store.locked.length || isLook(store, LOOKS)) return;
     const at = clearestLook(store);
     if (at !== null) store.look(at);
+  }
+
+  /** Which heads "these" are, while the question is pointed at. */
+  async #showAlike() {
+    if (this.off.disabled) return;
+    this.#isAsking = true;
+    const found = await withoutAlike(this.store);
+    if (found && this.#isAsking) this.store.together.select(found.heads);
+  }
+
+  #hideAlike() {
+    this.#isAsking = false;
+    this.store.together.select([]);
   }
 
   /** What makes no difference is not offered; that is known once the selection has rested for a while. */
@@ -181,6 +198,14 @@ function spelledName({ open, pointer }) {
  */
 export function describeFocus(store, query, key) {
   const unit = unitOf(store);
+  const together = store.together.row(query);
+  if (together) {
+    const first = store.view.options.hideFirst ? 1 : 0;
+    const most = together.reduce((best, weight, at) => (at >= first && weight > together[best] ? at : best), first);
+    const those = `These ${store.together.heads.length} heads look back at `;
+    const said = [make("b", {}, spoken(store.tokens[most].text)), " with ", make("b", {}, share(together[most]))];
+    return [those, ...said, " of their attention on average."];
+  }
   const weight = store.weights.at(query, key);
   const word = make("b", {}, spoken(store.tokens[key].text));
   const part = make("b", {}, share(weight));

@@ -77,7 +77,7 @@ export class Grid {
     this.most = 0; // the largest value that a head has of the chosen metric
     this.element = make("div", { class: "hs-grid", role: "group" });
     this.element.addEventListener("click", (event) =>
-      this.openAt(/** @type {Element} */ (event.target).closest("button")),
+      this.openAt(/** @type {Element} */ (event.target).closest("button"), event.shiftKey),
     );
     this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
@@ -85,6 +85,7 @@ export class Grid {
     store.on("state", () => this.build());
     store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.open());
+    store.on("together", () => this.mark());
     this.resized = new ResizeObserver(() => {
       this.#isResized = true;
       this.draw();
@@ -316,20 +317,31 @@ export class Grid {
   /** Mark the open picture, which is also the one that Tab reaches. */
   mark() {
     const open = this.store.open.join();
+    const together = new Set(this.store.together.heads.map(String));
     for (const { place, button } of this.shown) {
       const isOpen = place.join() === open;
       setFlag(button, "aria-pressed", isOpen);
+      button.classList.toggle("hs-with", !isOpen && together.has(String(place)));
       button.tabIndex = isOpen ? 0 : -1;
     }
     if (this.shown.length && !this.shown.some(({ button }) => button.tabIndex === 0)) this.shown[0].button.tabIndex = 0;
   }
 
-  /** @param {HTMLButtonElement | null} button */
-  openAt(button) {
+  /**
+   * @param {HTMLButtonElement | null} button
+   * @param {boolean} adds whether it is selected in addition to the open one
+   */
+  openAt(button, adds) {
     const card = this.#cards.find((candidate) => candidate.button === button);
     if (!card) return;
     clearTimeout(this.#timer);
+    if (adds) {
+      this.#peek(null);
+      this.store.together.toggle(card.place);
+      return;
+    }
     this.#peeked = null;
+    this.store.together.select([]);
     this.store.view.choose(card.place);
     this.store.emit("opened");
   }

@@ -8,6 +8,7 @@ import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { compareMenu } from "../compare/compare_menu.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
+import { textLead } from "./leads.mjs";
 import { TextView } from "./text_view.mjs";
 import { visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
@@ -65,7 +66,18 @@ export function textPanel(store, next, actions, answer) {
   scrubber.append(status);
   const others = alternatives(store, next);
   const finding = new Finding(store, answer).element;
-  const parts = [top, box, text.announcement, table.element, finding, answer.element, scrubber, others, controls];
+  const parts = [
+    top,
+    ...(view.isLookOnly ? [] : [textLead(store)]),
+    box,
+    text.announcement,
+    table.element,
+    finding,
+    answer.element,
+    scrubber,
+    others,
+    controls,
+  ];
   for (const part of [table.element, others, legends.attention, legends.surprise]) part.classList.add("hs-detail");
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);

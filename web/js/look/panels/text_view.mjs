@@ -86,6 +86,7 @@ export class TextView {
     store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
+    store.on("together", () => this.drawArcs());
     store.on("looks-back", () => this.scrollToKey());
     const remeasure = () => {
       this.places.forget();

@@ -8,6 +8,7 @@ import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
 import { TextSource } from "./text_source.mjs";
+import { Together } from "./together.mjs";
 
 /** @import { Cell, LinkState, Overlay, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
@@ -17,7 +18,10 @@ const FEW = 8; // written tokens
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
 
-/** Topics: those above (open: another picture; weights: those of the open picture), view, overlay, roles, problem. */
+/**
+ * Topics: those above (open: another picture; weights: those of the open picture), together (which heads are, or where
+ * they look), view, overlay, roles, problem.
+ */
 export class Store extends Emitter {
   /** @type {Pointer} */
   #pointer = completePointer({ state: "loading" });
@@ -49,6 +53,7 @@ export class Store extends Emitter {
   constructor(view) {
     super();
     this.view = view;
+    this.together = new Together(this);
     view.on((changed) => {
       if (changed.includes("open")) {
         this.#source.open();

@@ -1,0 +1,45 @@
+// What somebody who sees the page for the first time is told: what the text is, and what the tiles are.
+
+import { make } from "../../lib/dom.mjs";
+import { counted } from "../../lib/numbers.mjs";
+import { unitOf } from "../../lib/words.mjs";
+
+/** @import { Store } from "../state/store.mjs" */
+
+/** @param {Store} store */
+export const textLead = (store) =>
+  lead(store, () => {
+    const unit = unitOf(store);
+    return [
+      `A GPT reads this text and writes the next ${unit}.`,
+      ` To do so, each of its heads looks back at earlier ${unit}s.`,
+    ];
+  });
+
+/** @param {Store} store */
+export const tilesLead = (store) =>
+  lead(store, () => {
+    const heads = counted(store.pointer.n_layer * store.pointer.n_head, "head");
+    return [
+      `${heads}: each tile shows where one of them looks.`,
+      ` A line of tiles is a layer; a row in a tile is a ${unitOf(store)} of the text.`,
+    ];
+  });
+
+/**
+ * @param {Store} store
+ * @param {() => [always: string, withRoom: string]} words
+ */
+function lead(store, words) {
+  const more = make("span", { class: "hs-wide" });
+  const element = make("p", { class: "hs-lead hs-simple" }, "", more);
+  const say = () => {
+    const [always, withRoom] = words();
+    if (element.textContent === always + withRoom) return;
+    element.replaceChildren(always, more);
+    more.textContent = withRoom;
+  };
+  store.on("state tokens", say);
+  say();
+  return element;
+}

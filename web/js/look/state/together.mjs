@@ -1,0 +1,79 @@
+// Heads that are selected in addition to the open one: where all of them look together, their weights averaged.
+
+import { LatestLoader } from "../../lib/latest.mjs";
+
+/** @import { PictureId } from "../../types.js" */
+/** @import { RunFetcher } from "./run_fetcher.mjs" */
+/** @import { Store } from "./store.mjs" */
+
+export class Together {
+  /** @type {PictureId[]} */
+  #others = [];
+  /** @type {{ fetcher: RunFetcher, query: number, weights: Float32Array } | null} weights of all pictures */
+  #known = null;
+  #model = "";
+  /** @type {LatestLoader<RunFetcher, Float32Array<ArrayBuffer>>} */
+  #loader = new LatestLoader({
+    load: async (fetcher, query) => [await fetcher.query(query)],
+    show: (weights, query) => {
+      const isNew = this.#known?.weights !== weights;
+      this.#known = { fetcher: this.store.fetcher, query, weights };
+      if (isNew) this.store.emit("together");
+    },
+    report: (error) => this.store.report(`Could not fetch the attention weights: ${error.message}`),
+  });
+
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    store.on("state", () => {
+      const { sha256 } = store.pointer;
+      if (this.#model !== sha256) this.select([]);
+      this.#model = sha256;
+    });
+    store.on("state focus", () => this.#fetch());
+  }
+
+  /** The open head and the others; only the open one if no others are selected. */
+  get heads() {
+    const open = this.store.open.join();
+    return [this.store.open, ...this.#others.filter((head) => head.join() !== open)];
+  }
+
+  /** @param {PictureId[]} heads in addition to the open one, or with it */
+  select(heads) {
+    if (!heads.length && !this.#others.length) return;
+    this.#others = heads;
+    this.#fetch();
+    this.store.emit("together");
+  }
+
+  /** @param {PictureId} head */
+  toggle(head) {
+    const others = this.#others.filter((other) => other.join() !== head.join());
+    this.select(others.length < this.#others.length ? others : [...others, head]);
+  }
+
+  #fetch() {
+    const { fetcher, focus, isGrowing } = this.store;
+    const query = this.#others.length && !isGrowing ? focus?.query : undefined;
+    this.#loader.want(fetcher, query ?? null, 0);
+  }
+
+  /**
+   * The mean of the heads' weights from a token; null if no others are selected or it is not known yet.
+   * @param {number} query
+   */
+  row(query) {
+    const { heads, store } = this;
+    const known = this.#known;
+    if (heads.length < 2 || known?.query !== query || known.fetcher !== store.fetcher) return null;
+    const length = query + 1;
+    const mean = new Float32Array(length);
+    for (const head of heads) {
+      const start = store.data.index(head) * length;
+      for (let key = 0; key < length; key++) mean[key] += known.weights[start + key] / heads.length;
+    }
+    return mean;
+  }
+}
