@@ -16,6 +16,7 @@ from .config import GPTConfig, check_int
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
+from .lens.questions import Prompt, Questions
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Tokenizer, token_text
 from .view.read import Token, mean_hidden_state, read
@@ -25,7 +26,6 @@ log = logging.getLogger(__name__)
 
 MAX_MASK_ROWS = 1_000  # more layers than any model has
 MAX_HEAD_SCALE = 100
-Prompt = str | Sequence[int]
 HeadMask = Tensor | Sequence[Sequence[float]]
 
 
@@ -48,7 +48,7 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
 
 
 @dataclass(eq=False)
-class LoadedModel:
+class LoadedModel(Questions):
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
     ``sha256`` is the digest of the stored weights, or "" for a model never saved. ``chat_template`` is the checkpoint's

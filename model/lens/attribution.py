@@ -1,11 +1,16 @@
 """Direct logit attribution: how much each head, each MLP, the embedding and the biases add to the logit of a token."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from ..config import check_int
+from .answer import Answer
 from .text_pass import TextPass
+
+Likeliest = Literal["likeliest"]  # the most probable token other than the one in question
 
 
 class QueryAttention(NamedTuple):
@@ -59,7 +64,8 @@ def logits_at(text: TextPass, position: int) -> Tensor:
     return text.gpt.logits(text.stream[-1][0, position])
 
 
-class Attribution(NamedTuple):
+@dataclass(frozen=True)
+class Attribution(Answer):
     """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``difference``)."""
 
     position: int
@@ -81,19 +87,47 @@ class Attribution(NamedTuple):
         """The absolute difference between the sum of the parts and the model's own logit."""
         return abs(self.total - self.logit)
 
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"sum": self.total, "difference": self.difference}
+
+
+def prediction(text: TextPass, position: int | None, token: int | None) -> tuple[int, int]:
+    """A position and the next token there, by default the last position and the most probable token.
+
+    Raises ``InputError`` for those that the text or the model does not have.
+    """
+    position = len(text.ids) - 1 if position is None else position
+    check_int("position", position, len(text.ids) - 1, least=0)
+    token = int(logits_at(text, position).argmax()) if token is None else token
+    check_int("token", token, text.config.vocab_size - 1, least=0)
+    return position, token
+
+
+def other_token(text: TextPass, position: int, token: int) -> int | None:
+    """The most probable next token other than ``token``; None if the model has no other."""
+    likeliest = logits_at(text, position).topk(min(2, text.config.vocab_size)).indices.tolist()
+    return next((each for each in likeliest if each != token), None)
+
 
 @torch.inference_mode()
-def attribution(text: TextPass, *, position: int, token: int, against: int | None = None) -> Attribution:
-    """The direct contributions to the logit of ``token`` as the next one after ``position``.
+def attribution(
+    text: TextPass, *, position: int | None = None, token: int | None = None, against: int | Likeliest | None = None
+) -> Attribution:
+    """The direct contributions to the logit of ``token`` as the next one after ``position`` (see ``prediction``).
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
     head, after the final layer norm with its scale at that position (Elhage et al. 2021). The value bias of a head
     belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
     bias of the final layer norm are ``biases``. Effects through later layers are not counted.
 
-    Only differences of logits matter to the probabilities. With another token ``against``, the parts are those of the
-    difference of the two logits (Wang et al. 2023), and anything that raises both equally cancels.
+    Only differences of logits matter to the probabilities. With another token ``against``, or "likeliest" for the most
+    probable other one, the parts are those of the difference of the two logits (Wang et al. 2023), and anything that
+    raises both equally cancels.
     """
+    position, token = prediction(text, position, token)
+    against = other_token(text, position, token) if against == "likeliest" else against
+    if against is not None:
+        check_int("against", against, text.config.vocab_size - 1, least=0)
     stream = [x[0, position] for x in text.stream]
     direction, constant = read_logit(text, position, token, against)
     heads, mlps, biases = [], [], constant

@@ -1,7 +1,7 @@
 """Composition: how strongly a head reads the output of an earlier head, judged by their weights alone."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -9,13 +9,14 @@ from torch import Tensor
 from ..config import check_int
 from ..errors import InputError
 from ..gpt import GPT, Block
+from .answer import Answer
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Answer):
     """How strongly each head reads each earlier one, in its queries, keys and values.
 
     ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
@@ -27,6 +28,9 @@ class Composition:
     scores: dict[Way, list[Tensor]]
     deviations: dict[Way, list[Tensor]]
     chance: float
+
+    def content(self) -> dict[str, Any]:
+        return {"deviations": self.deviations, "chance": self.chance} | {way: self.scores[way] for way in WAYS}
 
 
 class HeadFactors(NamedTuple):

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
 from .alignment import Piece, align
+from .answer import Answer
 from .progress import Progress, ignore
 from .text_pass import TextPass
 
@@ -25,7 +27,7 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
 
 
 @dataclass(frozen=True)
-class AttentionDifference:
+class AttentionDifference(Answer):
     """How differently each head attends in two passes.
 
     ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, apart from a first token that is
@@ -43,6 +45,9 @@ class AttentionDifference:
         """All heads as ``(layer, head)``, the most different first."""
         order = self.heads.flatten().argsort(dim=0, descending=True, stable=True).tolist()
         return [divmod(index, self.heads.shape[1]) for index in order]
+
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"largest": self.largest()}
 
 
 @torch.inference_mode()

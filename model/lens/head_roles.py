@@ -3,20 +3,22 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypedDict, cast
+from typing import Any, Literal, TypedDict, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..config import GPTConfig
+from ..errors import InputError
 from ..gpt import GPT, Block
-from ..loaded import LoadedModel
 from ..tokenizer import token_text
 from ..view.metrics import entropy_in_bits
 from ..view.read import take_weights
+from .answer import Answer
 from .progress import Progress, ignore
 from .statistics import standard_error
-from .text_pass import TextPass
+from .text_pass import TextPass, TokenizedModel
 
 Role = Literal["previous_token", "duplicate_token", "induction"]
 
@@ -41,6 +43,7 @@ MIN_QUERIES = 3  # for a role in one text: fewer may attend there by chance
 
 # A head is labelled as copying from this score on. Heads with random weights stay below 0.75, even in small models.
 CLEAR_COPYING = 0.9
+NO_ROLE, COPYING = "no clear role", "copying"
 CHANCE = 0.5  # the copying score of random weights
 
 MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
@@ -61,7 +64,7 @@ class RoundedScores(TypedDict):
 
 
 @dataclass(frozen=True)
-class RoleScores:
+class RoleScores(Answer):
     """How well each head fits each role, measured on random tokens that are repeated once.
 
     ``scores[role]`` ``(n_layer, n_head)`` is the mean attention weight from a token of the second half to the token
@@ -99,7 +102,34 @@ class RoleScores:
         }
 
 
-class TextRoles(NamedTuple):
+@dataclass(frozen=True)
+class HeadRoles(RoleScores):
+    """The same, and how reliably each head copies: ``copying`` ``(n_layer, n_head)`` (see ``copying_scores``)."""
+
+    copying: Tensor
+
+    @property
+    def labels(self) -> list[list[str]]:
+        """``[layer][head]``: the head's role, or, without a clear one, whether it clearly copies."""
+        n_layer, n_head = self.entropy.shape
+        return [
+            [
+                label(
+                    {role: float(each[layer, head]) for role, each in self.scores.items()},
+                    self.uniform,
+                    float(self.copying[layer, head]),
+                )
+                for head in range(n_head)
+            ]
+            for layer in range(n_layer)
+        ]
+
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"labels": self.labels}
+
+
+@dataclass(frozen=True)
+class TextRoles(Answer):
     """How well each head fits each role in one text."""
 
     scores: dict[Look, Tensor]  # (n_layer, n_head), the mean weight over the queries for which the role has a key
@@ -113,7 +143,13 @@ def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
     return role if scores[role] >= max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform) else None
 
 
-def ordinary_tokens(loaded: LoadedModel) -> Tensor:
+def label(scores: Mapping[Look, float], uniform: float, copying: float) -> str:
+    """A head's role in words, or, without a clear one, "copying" if it clearly copies."""
+    role = clear_role(scores, uniform)
+    return role.replace("_", " ") if role else COPYING if copying >= CLEAR_COPYING else NO_ROLE
+
+
+def ordinary_tokens(loaded: TokenizedModel) -> Tensor:
     """The ids of the tokens used to measure head roles, in order.
 
     These are the printable tokens; in a byte-level vocabulary, only merged ones, because many single bytes never occur
@@ -121,21 +157,37 @@ def ordinary_tokens(loaded: LoadedModel) -> Tensor:
     """
     special = set(loaded.tokenizer.special_tokens.values())
     ids = [
-        i for i in range(loaded.config.vocab_size) if i not in special and token_text(loaded.tokenizer, i).isprintable()
+        i
+        for i in range(loaded.gpt.config.vocab_size)
+        if i not in special and token_text(loaded.tokenizer, i).isprintable()
     ]
     if loaded.tokenizer.kind == "bpe":
         ids = [i for i in ids if len(loaded.tokenizer.token_bytes(i)) > 1] or ids
     return torch.tensor(ids)
 
 
-def repeated_tokens(loaded: LoadedModel, n_texts: int, length: int, seed: int) -> Tensor:
+def repeated_tokens(loaded: TokenizedModel, n_texts: int, length: int, seed: int) -> Tensor:
     """``n_texts`` texts of ``length`` random tokens, each followed by itself: ``(n_texts, 2 * length)``."""
     ids = ordinary_tokens(loaded)
     generator = torch.Generator().manual_seed(seed)
     return ids[torch.randint(len(ids), (n_texts, length), generator=generator)].repeat(1, 2)
 
 
-def sampled_tokens(loaded: LoadedModel, n_tokens: int = 512, seed: int = 0) -> Tensor:
+def check_repeats(config: GPTConfig) -> None:
+    """Raise ``InputError`` if the context is too short to repeat two tokens."""
+    if config.context_length < MIN_CONTEXT_LENGTH:
+        found = f"The context_length must be at least {MIN_CONTEXT_LENGTH}, found {config.context_length}."
+        raise InputError("model", found)
+
+
+def random_texts(loaded: TokenizedModel) -> list[list[int]]:
+    """The token ids of the texts on which roles are measured. Raises ``InputError`` as ``check_repeats`` does."""
+    check_repeats(loaded.gpt.config)
+    context_length = loaded.gpt.config.context_length
+    return repeated_tokens(loaded, N_TEXTS, min(LENGTH, context_length // 2), SEED).tolist()
+
+
+def sampled_tokens(loaded: TokenizedModel, n_tokens: int = 512, seed: int = 0) -> Tensor:
     """At most ``n_tokens`` different tokens, drawn at random: ``(N,)``."""
     ids = ordinary_tokens(loaded)
     generator = torch.Generator().manual_seed(seed)
@@ -144,19 +196,19 @@ def sampled_tokens(loaded: LoadedModel, n_tokens: int = 512, seed: int = 0) -> T
 
 @torch.inference_mode()
 def role_scores(
-    loaded: LoadedModel, n_texts: int = N_TEXTS, length: int = LENGTH, seed: int = SEED, progress: Progress = ignore
+    loaded: TokenizedModel, n_texts: int = N_TEXTS, length: int = LENGTH, seed: int = SEED, progress: Progress = ignore
 ) -> RoleScores:
     """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
 
     Raises ``ValueError`` if the context is too short to repeat two tokens.
     """
-    length = min(length, loaded.config.context_length // 2)
+    length = min(length, loaded.gpt.config.context_length // 2)
     if length < 2:
         raise ValueError(
             f"role scores need at least two tokens to repeat, in a context_length of at least {MIN_CONTEXT_LENGTH}: "
-            f"found {length} in {loaded.config.context_length}"
+            f"found {length} in {loaded.gpt.config.context_length}"
         )
-    n_layer, n_head = loaded.config.n_layer, loaded.config.n_head
+    n_layer, n_head = loaded.gpt.config.n_layer, loaded.gpt.config.n_head
     loaded.gpt.eval()
     queries = torch.arange(length, 2 * length)
     keys = {role: keys_of(role, queries, length) for role in LOOKS}
@@ -164,7 +216,7 @@ def role_scores(
     entropy = torch.zeros(n_layer, n_head)
     losses = torch.zeros(2 * length - 1)
     for i, text in enumerate(repeated_tokens(loaded, n_texts, length, seed)[:, None]):  # one at a time: less memory
-        forward = loaded.gpt(text.to(loaded.device), record=range(n_layer))
+        forward = loaded.gpt(text.to(loaded.gpt.wte.weight.device), record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role in LOOKS:
             scores[role][i] = attention[..., queries, keys[role]].mean(-1)
@@ -180,6 +232,12 @@ def role_scores(
         first_loss=float(losses[: length - 1].mean()),
         second_loss=float(losses[length:].mean()),  # the first token of the second half cannot be predicted
     )
+
+
+def head_roles(loaded: TokenizedModel, *, progress: Progress = ignore) -> HeadRoles:
+    """``role_scores`` and ``copying_scores``. Raises ``ValueError`` as ``role_scores`` does."""
+    found = role_scores(loaded, progress=progress)
+    return HeadRoles(**vars(found), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
 
 
 def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:

@@ -1,22 +1,26 @@
 """The arithmetic ledger: one cell of one head, from the query and key vectors to the logit of the next token."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from ..errors import InvalidValue
-from .attribution import attention_at, attribution, read_logit
+from .answer import Answer
+from .attribution import attention_at, attribution, prediction, read_logit
 from .text_pass import TextPass
 
 
-class Ledger(NamedTuple):
+@dataclass(frozen=True)
+class Ledger(Answer):
     """Every number on the way from one query and one key to one logit, float32 on the CPU.
 
     The vectors are ``(head_dim,)`` and the rows ``(S,)``, one number for each key that the query sees. Inputs are the
     model's own; everything that follows from them is computed here, one operation at a time.
     """
 
+    position: tuple[int, int]  # of the query and the key
+    token: int  # the next token
     query: Tensor
     key: Tensor
     products: Tensor  # query * key
@@ -44,15 +48,27 @@ class Ledger(NamedTuple):
 
 
 @torch.inference_mode()
-def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token: int) -> Ledger:
+def ledger(
+    text: TextPass,
+    *,
+    layer: int,
+    head: int,
+    query: int | None = None,
+    key: int | None = None,
+    token: int | None = None,
+) -> Ledger:
     """Compute, step by step, what the cell ``(query, key)`` of a head adds to the logit of ``token`` after the query.
 
     The steps are compared with the model's forward pass: the attention weights of the whole text, and the context
-    vectors of the fused attention. Raises ``ValueError`` for a key after the query.
+    vectors of the fused attention. By default the query is the last token, the key the one with the largest weight, and
+    ``token`` the most probable one. Raises ``InputError`` for a key after the query.
     """
+    text.check_head(layer, head)
+    query, token = prediction(text, query, token)
+    here = attention_at(text, layer, query)
+    key = int(here.weights[head].argmax()) if key is None else key
     if not 0 <= key <= query:
         raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")
-    here = attention_at(text, layer, query)
     q, keys, values = here.query[head], here.keys[head], here.values[head]
     attn = text.block(layer).attn
 
@@ -70,6 +86,8 @@ def ledger(text: TextPass, *, layer: int, head: int, query: int, key: int, token
     own_weights = text.attention(layer)[head, query, : query + 1]
     own_context = text.context(layer)[0, query, head]
     return Ledger(
+        (query, key),
+        token,
         query=q.cpu(),
         key=keys[key].cpu(),
         products=products[key].cpu(),

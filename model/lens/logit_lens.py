@@ -1,20 +1,24 @@
 """The logit lens: what each layer would predict if it were the last."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from .answer import Answer
 from .progress import Progress, ignore
 from .text_pass import LOGITS_AT_ONCE, TextPass
 
 
-class LogitLens(NamedTuple):
+@dataclass(frozen=True)
+class LogitLens(Answer):
     """The predictions of ``n_layer + 1`` readings at each of ``T`` positions, on the CPU.
 
     Reading 0 is of the embeddings, reading ``i`` of the residual stream after layer ``i - 1``; the last one is the
     model's own answer.
     """
+
+    OVER_TOKENS = ("kl", "answer")
 
     ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
     probabilities: Tensor  # (n_layer + 1, T, k)

@@ -1,14 +1,16 @@
 """Four measures of what one head takes from each key for one query, and how well they agree."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..gpt import Block
-from .attribution import QueryAttention, attention_at, logits_at, read_logit
+from .answer import Answer
+from .attribution import QueryAttention, attention_at, logits_at, prediction, read_logit
 from .progress import Progress, ignore
 from .text_pass import TextPass
 
@@ -16,11 +18,15 @@ MIN_KEYS = 3  # for a meaningful rank correlation
 EDGES_AT_A_TIME = 64  # each needs a row of logits, and of attention scores in every later layer
 EDGES_PART = 0.5  # of the total work, roughly
 SIGNED = ("attribution", "loss_change")
+MEASURES = ("weight", "norm", *SIGNED)
 
 
-class HeadMeasures(NamedTuple):
+@dataclass(frozen=True)
+class HeadMeasures(Answer):
     """What a head takes from each of ``S`` keys for one query, ``(S,)`` float32 on the CPU, and totals."""
 
+    position: int  # of the query
+    token: int  # the next token
     weight: Tensor  # the attention weight
     norm: Tensor  # ||weight * value @ W_O||
     attribution: Tensor  # that vector's contribution to the logit of the next token
@@ -35,12 +41,23 @@ class HeadMeasures(NamedTuple):
 
         Weights and norms have no sign, so a signed measure enters with its absolute value when compared with them.
         """
-        measures = {name: getattr(self, name) for name in ("weight", "norm", *SIGNED)}
+        measures = {name: getattr(self, name) for name in MEASURES}
         found: dict[tuple[str, str], float | None] = {}
         for one, other in combinations(measures, 2):
             pair = [measures[name] if {one, other} == set(SIGNED) else measures[name].abs() for name in (one, other)]
             found[one, other] = spearman(*pair)
         return found
+
+    def content(self) -> dict[str, Any]:
+        measures = {name: getattr(self, name) for name in MEASURES}
+        sums = {name: float(values.sum()) for name, values in measures.items()} | {"norm": self.output_norm}
+        return {
+            **{name: getattr(self, name) for name in ("position", "token", "logit", "probability")},
+            **measures,
+            "sums": sums,
+            "correlations": [{"measures": pair, "spearman": value} for pair, value in self.correlations().items()],
+            "without_head": {"loss_change": self.removed.token, "text_loss_change": self.removed.text},
+        }
 
 
 class HeadRemoved(NamedTuple):
@@ -52,9 +69,15 @@ class HeadRemoved(NamedTuple):
 
 @torch.inference_mode()
 def head_measures(
-    text: TextPass, *, layer: int, head: int, position: int, token: int, progress: Progress = ignore
+    text: TextPass,
+    *,
+    layer: int,
+    head: int,
+    position: int | None = None,
+    token: int | None = None,
+    progress: Progress = ignore,
 ) -> HeadMeasures:
-    """The four measures of a head for the query at ``position`` and the next token ``token``.
+    """The four measures of a head for the query at ``position`` and the next token (see ``attribution.prediction``).
 
     - ``weight``: the attention weight alpha, where the head looks.
     - ``norm``: the length of alpha v W_O, the vector that the key adds to the residual stream (Kobayashi et al. 2020).
@@ -62,7 +85,11 @@ def head_measures(
       head's.
     - ``loss_change``: the change of the token's loss when the edge is cut (``edge_losses``), through all later
       layers at this position.
+
+    Raises ``InputError`` for a head, position or token that does not exist.
     """
+    text.check_head(layer, head)
+    position, token = prediction(text, position, token)
     here = attention_at(text, layer, position)
     terms = here.terms(head)
     direction, _ = read_logit(text, position, token)
@@ -75,6 +102,8 @@ def head_measures(
     removed = without_head(text, layer, head, position, token)
     progress(1)
     return HeadMeasures(
+        position,
+        token,
         weight=here.weights[head].cpu(),
         norm=terms.norm(dim=-1).cpu(),
         attribution=(terms @ direction).cpu(),

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import Tokenizer, token_text
 from ..view.metrics import METRICS, metric_sums
+from .answer import Answer
 from .progress import Progress, ignore
 
 WINDOW = 256  # most tokens read at once, which bounds the memory for any context and text
@@ -88,6 +90,17 @@ def patterns(marks: TokenMarks, query: Tensor, key: Tensor) -> Tensor:
     return torch.stack([found[name] for name in PATTERNS], -1)
 
 
+def read_long_text(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The ids of a text of any length. Raises ``InputError`` for the field ``text``."""
+    try:
+        ids = tokenizer.encode(text)
+    except InputError as error:
+        raise InputError("text", str(error), error.code) from None
+    if len(ids) < 2:
+        raise InputError("text", "The text must have at least two tokens, so that one can attend to another.")
+    return ids
+
+
 def mark_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> TokenMarks:
     """The marks of every token of a text."""
     tokens = torch.tensor(ids)
@@ -114,7 +127,7 @@ def mark_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> TokenMarks:
 
 
 @dataclass(frozen=True)
-class Strongest:
+class Strongest(Answer):
     """The queries at which each head fires most strongly, ``(n_layer, n_head, N_PASSAGES)``, strongest first.
 
     ``value`` is how strongly the head fires, 0 if the text is too short for another passage. ``query``, ``key`` (the
@@ -130,7 +143,7 @@ class Strongest:
 
 
 @dataclass(frozen=True)
-class Firing:
+class Firing(Answer):
     """The result of ``firing``.
 
     ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
@@ -142,6 +155,14 @@ class Firing:
     strongest: dict[Measure, Strongest]
     everywhere: Tensor
     metrics: Tensor
+
+    @property
+    def map(self) -> "HeadMap":
+        """The heads by how they behave."""
+        return head_map(torch.cat([self.metrics, self.everywhere], -1))
+
+    def content(self) -> dict[str, Any]:
+        return super().content() | {"map": self.map}
 
 
 class Window(NamedTuple):
@@ -263,7 +284,7 @@ def pattern_counts(strongest: Strongest, marks: TokenMarks) -> Tensor:
 
 
 @dataclass(frozen=True)
-class HeadMap:
+class HeadMap(Answer):
     """The heads as ``points`` ``(n_layer, n_head, 2)`` along two axes.
 
     ``explained`` ``(2,)`` is the share of the variance along each axis. ``axes`` ``(2, features)`` holds the weight of

@@ -1,18 +1,29 @@
 """One forward pass over a text: its residual stream, and everything computed from it."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..config import GPTConfig
+from ..config import GPTConfig, check_int
 from ..errors import InvalidValue
 from ..gpt import GPT, Attend, Block
+from ..tokenizer import Tokenizer
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
 TOKENS_AT_ONCE = 4_096  # positions in one batch of variants
+
+
+class TokenizedModel(Protocol):
+    """A GPT and its tokenizer, which a ``LoadedModel`` has."""
+
+    @property
+    def gpt(self) -> GPT: ...
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
 
 # An intervention on a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
 Edit = Callable[[int, Tensor], Tensor]
@@ -108,6 +119,11 @@ class TextPass:
         pieces = zip(rows.split(at_once), targets.split(at_once), strict=True)
         found = [F.cross_entropy(self.gpt.logits(piece).float(), ids, reduction="none") for piece, ids in pieces]
         return torch.cat(found).view(len(final), len(tokens))
+
+    def check_head(self, layer: int, head: int) -> None:
+        """Raise ``InputError`` unless the model has this head."""
+        check_int("layer", layer, self.config.n_layer - 1, least=0)
+        check_int("head", head, self.config.n_head - 1, least=0)
 
     def mask_of(self, layer: int) -> Tensor | None:
         """The factors of the heads' context vectors in a layer, ``(n_head,)``; None if all are 1."""

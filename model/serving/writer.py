@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..generate import GenerationRequest, Step
-from ..loaded import HeadMask, LoadedModel, Prompt
+from ..lens.questions import Prompt
+from ..loaded import HeadMask, LoadedModel
 from ..sampling import SamplingSettings
 from .choose_reader import choose_reader
 from .engine import Engine

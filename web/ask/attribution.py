@@ -1,18 +1,14 @@
 """The question of what each part of a model adds to a logit."""
 
-from typing import Literal
-
 from pydantic import Field as Described
 
-from model.lens.attribution import attribution
+from model.lens.attribution import Likeliest, attribution
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
-from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable, named, position_of, token_of
+from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable, named
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
-
-LIKELIEST = "likeliest"  # a value of `against`: the most probable token other than `token`
 
 
 class AttributionAnswer(PredictionAnswer):
@@ -29,25 +25,11 @@ class AttributionAnswer(PredictionAnswer):
 
 
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
-    position, against = position_of(inquiry), inquiry.values["against"]
-    token = token_of(inquiry, position)
-    alternatives = most_probable(inquiry, position)
-    if against == LIKELIEST:
-        against = next((one["id"] for one in alternatives if one["id"] != token), None)
-    found = attribution(inquiry.text, position=position, token=token, against=against)
-    return {
-        "position": position,
+    found = attribution(inquiry.text, **inquiry.values)
+    return found.to_arrays() | {
         "token": named(inquiry, found.token),
-        "against": None if against is None else named(inquiry, against),
-        "alternatives": alternatives,
-        "logit": found.logit,
-        "probability": found.probability,
-        "heads": found.heads.numpy(),
-        "mlps": found.mlps.numpy(),
-        "embedding": found.embedding,
-        "biases": found.biases,
-        "sum": found.total,
-        "difference": found.difference,
+        "against": None if found.against is None else named(inquiry, found.against),
+        "alternatives": most_probable(inquiry, found.position),
     }
 
 
@@ -64,7 +46,7 @@ ATTRIBUTION = Question(
             "against",
             "Another token's id, or `likeliest` for the most probable other token: the parts are then those of the "
             "difference between the two logits.",
-            int | Literal["likeliest"],
+            int | Likeliest,
             default=None,
             below="vocab_size",
         ),

@@ -4,7 +4,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.composition import WAYS, composition
+from model.lens.composition import composition
 from model.lens.progress import Progress
 
 from ..settings import Limits
@@ -46,11 +46,7 @@ def check_composition(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = composition(inquiry.gpt, **inquiry.values)
-    scores, deviations = (
-        {way: [layer.tolist() for layer in each[way]] for way in WAYS} for each in (found.scores, found.deviations)
-    )
-    return inquiry.values | {"deviations": deviations, "chance": found.chance} | {way: scores[way] for way in WAYS}
+    return inquiry.values | composition(inquiry.gpt, **inquiry.values).to_dict()
 
 
 COMPOSITION = Question(

@@ -36,14 +36,7 @@ def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     other_model.read_prompt(ids)  # raises if its vocabulary or context is too small
     found = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
     tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
-    return {
-        "other_model": other_model.name,
-        "other_tokens": tokens,
-        "pairs": found.pairs,
-        "heads": found.heads.numpy(),
-        "most": found.most.numpy(),
-        "largest": found.largest(),
-    }
+    return {"other_model": other_model.name, "other_tokens": tokens, **found.to_arrays()}
 
 
 DIFFERENCE = Question(

@@ -20,11 +20,9 @@ from model.lens.head_roles import (
     CLEAR_TIMES_UNIFORM,
     LOOKS,
     MIN_CONTEXT_LENGTH,
-    clear_role,
-    copying_scores,
-    role_scores,
+    head_roles,
+    label,
     roles_in_text,
-    sampled_tokens,
 )
 from model.lens.progress import Cancelled, Progress, ignore
 
@@ -35,8 +33,6 @@ from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, 
 from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
-NO_ROLE = "no clear role"
-COPYING = "copying"
 IDLE_SECONDS = 0.2  # between two checks for texts being written
 
 Grid = list[list[float]]  # [layer][head]
@@ -52,16 +48,7 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
     kept = ask.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
         return kept
-    gpt = ask.gpt(loaded)
-    found = role_scores(replace(loaded, gpt=gpt), progress=progress)
-    measured: Measured = {
-        "scores": {role: found.scores[role].tolist() for role in LOOKS},
-        "errors": {role: found.errors[role].tolist() for role in LOOKS},
-        "entropy": found.entropy.tolist(),
-        "copying": copying_scores(gpt, sampled_tokens(loaded)).tolist(),
-        "uniform": found.uniform,
-        "uniform_entropy": found.uniform_entropy,
-    }
+    measured: Measured = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress).to_dict()
     if loaded.sha256:
         ask.disk.put(name, measured)
     return measured
@@ -121,10 +108,13 @@ def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
     def head(layer: int, index: int) -> dict[str, Any]:
         own = {role: scores[role][layer][index] for role in LOOKS}
         more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
-        role = clear_role(own, uniform)
-        label = role.replace("_", " ") if role else COPYING if more["copying"] >= CLEAR_COPYING else NO_ROLE
         errors = {role: measured["errors"][role][layer][index] for role in LOOKS}
-        return {"label": label, "scores": own | more, "errors": errors, "baseline": baseline}
+        return {
+            "label": label(own, uniform, more["copying"]),
+            "scores": own | more,
+            "errors": errors,
+            "baseline": baseline,
+        }
 
     n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
     return [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)]
@@ -199,8 +189,7 @@ class TextRolesAnswer(TextAnswer):
 
 def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
     found = roles_in_text(inquiry.text, progress=progress)
-    scores = {role: grid.tolist() for role, grid in found.scores.items()}
-    return {"scores": scores, "uniform": found.uniform, "queries": found.queries}
+    return found.to_dict()
 
 
 TEXT_ROLES = Question(

@@ -37,10 +37,9 @@ def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
 def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
     method, (reference, said) = inquiry.values["method"], reference_of(inquiry)
     found = knockout(inquiry.text, method=method, reference=reference, progress=progress)
-    answer: Answer = {"method": method, "reference": said, "loss": found.loss, "delta": found.delta.numpy()}
-    if inquiry.values["per_token"]:
-        answer |= {"token_loss": found.token_loss.numpy(), "token_delta": found.token_delta.numpy()}
-    return answer
+    numbers = found.to_arrays()
+    kept = numbers if inquiry.values["per_token"] else {name: numbers[name] for name in ("loss", "delta")}
+    return {"method": method, "reference": said, **kept}
 
 
 KNOCKOUT = Question(
@@ -81,15 +80,7 @@ def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
     reference, said = reference_of(inquiry)
     found = removal(inquiry.text, heads, method=method, reference=reference)
     progress(1)
-    return {
-        "method": method,
-        "reference": said,
-        "heads": heads,
-        "loss": found.loss,
-        "delta": found.delta,
-        "token_loss": found.token_loss.numpy(),
-        "token_delta": found.token_delta.numpy(),
-    }
+    return {"method": method, "reference": said, "heads": heads, **found.to_arrays()}
 
 
 REMOVAL = Question(

@@ -4,13 +4,12 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model.errors import InvalidValue
-from model.lens.attribution import attention_at
 from model.lens.ledger import ledger
 from model.lens.progress import Progress
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
-from .prediction import TOKEN, named, position_of, token_of
+from .prediction import TOKEN, named
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, Question, TextAnswer
 
 
@@ -58,20 +57,15 @@ class LedgerAnswer(TextAnswer):
 
 
 def check_ledger(inquiry: Inquiry, _limits: Limits) -> None:
-    query, key = position_of(inquiry, "query"), inquiry.values["key"]
-    if key is not None and key > query:
+    query, key = inquiry.values["query"], inquiry.values["key"]
+    if query is not None and key is not None and key > query:
         raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")
 
 
 def answer_ledger(inquiry: Inquiry, _progress: Progress) -> Answer:
-    layer, head, key = (inquiry.values[name] for name in ("layer", "head", "key"))
-    query = position_of(inquiry, "query")
-    if key is None:
-        key = int(attention_at(inquiry.text, layer, query).weights[head].argmax())
-    token = token_of(inquiry, query)
-    found = ledger(inquiry.text, layer=layer, head=head, query=query, key=key, token=token)._asdict()
-    numbers = {name: value.numpy() if hasattr(value, "numpy") else value for name, value in found.items()}
-    return {"layer": layer, "head": head, "position": [query, key], "token": named(inquiry, token), **numbers}
+    found = ledger(inquiry.text, **inquiry.values)
+    place = {name: inquiry.values[name] for name in ("layer", "head")}
+    return found.to_arrays() | place | {"token": named(inquiry, found.token)}
 
 
 LEDGER = Question(

@@ -5,11 +5,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model.lens.one_head import head_measures
+from model.lens.one_head import MEASURES, head_measures
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
-from .prediction import POSITION, TOKEN, PredictionAnswer, named, position_of, token_of
+from .prediction import POSITION, TOKEN, PredictionAnswer, named
 from .prompts import Numbers, of_many
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
 
@@ -53,36 +53,17 @@ class HeadAnswer(PredictionAnswer):
     without_head: WithoutHead
 
 
-KEY_MEASURES = ("weight", "norm", "attribution", "loss_change")
-
-
 def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
-    layer, head, position = inquiry.values["layer"], inquiry.values["head"], position_of(inquiry)
-    token = token_of(inquiry, position)
-    found = head_measures(inquiry.text, layer=layer, head=head, position=position, token=token, progress=progress)
-    measures = zip(*(getattr(found, name).tolist() for name in KEY_MEASURES), strict=True)
-    tokens = inquiry.loaded.tokens(inquiry.ids[: position + 1])
+    found = head_measures(inquiry.text, **inquiry.values, progress=progress)
+    answer = found.to_dict()
+    measures = zip(*(answer.pop(name) for name in MEASURES), strict=True)
+    tokens = inquiry.loaded.tokens(inquiry.ids[: found.position + 1])
     keys = [
-        {"position": i, **token._asdict(), **dict(zip(KEY_MEASURES, values, strict=True))}
+        {"position": i, **token._asdict(), **dict(zip(MEASURES, values, strict=True))}
         for i, (token, values) in enumerate(zip(tokens, measures, strict=True))
     ]
-    return {
-        "layer": layer,
-        "head": head,
-        "position": position,
-        "token": named(inquiry, token),
-        "logit": found.logit,
-        "probability": found.probability,
-        "keys": keys,
-        "sums": {
-            "weight": float(found.weight.sum()),
-            "norm": found.output_norm,
-            "attribution": float(found.attribution.sum()),
-            "loss_change": float(found.loss_change.sum()),
-        },
-        "correlations": [{"measures": pair, "spearman": value} for pair, value in found.correlations().items()],
-        "without_head": {"loss_change": found.removed.token, "text_loss_change": found.removed.text},
-    }
+    place = {name: inquiry.values[name] for name in ("layer", "head")}
+    return answer | place | {"token": named(inquiry, found.token), "keys": keys}
 
 
 ONE_HEAD = Question(

@@ -1,10 +1,8 @@
 """The question of where each head fires in a long text."""
 
-import torch
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model import InputError, LoadedModel
 from model.lens.passages import (
     FIRING_MEASURES,
     PATTERNS,
@@ -14,9 +12,9 @@ from model.lens.passages import (
     TokenMarks,
     bin_edges,
     firing,
-    head_map,
     mark_tokens,
     pattern_counts,
+    read_long_text,
 )
 from model.lens.progress import Progress, part
 from model.view.metrics import METRICS
@@ -82,15 +80,14 @@ class PassagesAnswer(ModelAnswer):
 
 def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded = inquiry.loaded
-    ids = encode(loaded, inquiry.values["text"])  # here, not in the event loop, since a long text takes a while
+    # Here, not in the event loop, since a long text takes a while.
+    ids = read_long_text(loaded.tokenizer, inquiry.values["text"])
     marks = mark_tokens(loaded.tokenizer, ids)
     found = firing(inquiry.gpt, marks, progress=part(progress, 0, 0.99))
     starts = sorted({int(start) for each in found.strongest.values() for start in each.window.flatten()})
     size = min(WINDOW, loaded.config.context_length)
     windows = [(start, ids[start : start + size]) for start in starts]
     used = sorted({token for _, tokens in windows for token in tokens})
-    features = torch.cat([found.metrics, found.everywhere], -1)
-    where = head_map(features)
     return {
         "n_tokens": len(ids),
         "patterns": PATTERNS,
@@ -100,23 +97,10 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
         "windows": [{"start": start, "tokens": tokens} for start, tokens in windows],
         "texts": {str(token.id): token.text for token in loaded.tokens(used)},
         "map": {
-            "points": where.points.numpy(),
-            "explained": where.explained.numpy(),
+            **found.map.to_arrays(),
             "features": (*METRICS, *PATTERNS),
-            "axes": where.axes.numpy(),
         },
     }
-
-
-def encode(loaded: LoadedModel, text: str) -> list[int]:
-    """The ids of a text of any length. Raises ``InputError`` for the field ``text``."""
-    try:
-        ids = loaded.tokenizer.encode(text)
-    except InputError as error:
-        raise InputError("text", str(error), error.code) from None
-    if len(ids) < 2:
-        raise InputError("text", "The text must have at least two tokens, so that one can attend to another.")
-    return ids
 
 
 def per_head(found: Firing, marks: TokenMarks, index_of: dict[int, int]) -> list[list[Answer]]:

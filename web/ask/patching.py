@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.interventions.patching import check_neurons, check_prompts, patch_site, patching
+from model.lens.interventions.patching import check_neurons, check_prompts, most_probable, patch_site, patching
 from model.lens.interventions.sites import SITE_NAMES, find_site, n_components
 from model.lens.progress import Progress, ignore
 from model.lens.text_pass import TextPass
@@ -108,15 +108,8 @@ def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
         grid=values["grid"] and not patches_site,
         progress=ignore if patches_site else progress,
     )
-    raw = {"heads": found.heads, "residual": found.residual}
-    return said | {
-        "clean": found.clean,
-        "corrupted": found.corrupted,
-        **{name: None if grid is None else found.restored(grid).numpy() for name, grid in raw.items()},
-        "joint": None if found.joint is None else found.restored(found.joint),
-        "site": answer_site(inquiry, prompts, given, progress) if patches_site else None,
-        "raw": {name: None if grid is None else grid.numpy() for name, grid in raw.items()} | {"joint": found.joint},
-    }
+    site = answer_site(inquiry, prompts, given, progress) if patches_site else None
+    return found.to_arrays() | said | {"site": site}
 
 
 def answer_site(
@@ -133,20 +126,10 @@ def answer_site(
         estimate=values["method"] != "exact",
         progress=progress,
     )
-    grids = {"exact": found.exact, "attribution": found.estimate}
-    return {
-        "name": site.name,
-        "hook": site.hook,
-        "axes": found.axes,
-        **{name: None if grid is None else found.restored(grid).tolist() for name, grid in grids.items()},
-        "correlation": found.correlation,
+    numbers = found.to_dict()
+    return {"name": site.name, "hook": site.hook} | {
+        name: numbers[name] for name in ("axes", "exact", "attribution", "correlation")
     }
-
-
-def most_probable(text: TextPass, other_than: int | None = None) -> int:
-    """The id of the most probable token after a text, other than ``other_than``."""
-    first, second = text.logits(len(text.ids) - 1, len(text.ids))[0].topk(2).indices.tolist()
-    return int(second if first == other_than else first)
 
 
 ANSWER = TokenField("answer", "The token that the clean prompt leads to; the most probable by default.", default=None)

@@ -1,17 +1,15 @@
 """The questions of how a head changes if it does not see the output of one earlier head."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel
 from pydantic import Field as Described
-from torch import Tensor
 
 from model import InputError
-from model.lens.head_roles import LENGTH, MIN_CONTEXT_LENGTH, N_TEXTS, SEED, repeated_tokens
+from model.lens.head_roles import check_repeats, random_texts
 from model.lens.interventions.patching import check_prompts
-from model.lens.interventions.paths import Route, cut_paths, patch_paths, role_cuts
+from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import contexts_of
 from model.lens.progress import Progress, part
 from model.lens.text_pass import TextPass
@@ -90,20 +88,13 @@ def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
         patched = answer_patched(inquiry, place, part(progress, 0, 0.5))
         progress = part(progress, 0.5, 1)
     found = cut_paths(inquiry.text, **place, method=method, reference=reference, progress=progress)
-    return place | {"method": method, "reference": said, "patched": patched} | as_lists(found.moved)
+    return place | {"method": method, "reference": said, "patched": patched} | found.to_dict()
 
 
 def answer_patched(inquiry: Inquiry, place: dict[str, Any], progress: Progress) -> Answer:
     prompts, given, said = prompts_of(inquiry)
     found = patch_paths(prompts[0], prompts[1], **place, **given, progress=progress)
-    effects = {
-        route: {way: found.restored(each) for way, each in ways.items()} for route, ways in found.effects.items()
-    }
-    return said | {"clean": found.clean, "corrupted": found.corrupted} | as_lists(effects)
-
-
-def as_lists(by_route: Mapping[Route, Mapping[Any, Tensor]]) -> Answer:
-    return {route: {name: each.tolist() for name, each in found.items()} for route, found in by_route.items()}
+    return found.to_dict() | said
 
 
 PATHS_METHOD = replace(METHOD, default="mean")
@@ -153,18 +144,12 @@ class RolePathsAnswer(ModelAnswer):
 
 
 def check_role_paths(inquiry: Inquiry, _limits: Limits) -> None:
-    context_length = inquiry.loaded.config.context_length
-    if context_length < MIN_CONTEXT_LENGTH:
-        found = f"The context_length must be at least {MIN_CONTEXT_LENGTH}, found {context_length}."
-        raise InputError("model", found)
+    check_repeats(inquiry.loaded.config)
 
 
 def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
-    loaded = inquiry.loaded
-    length = min(LENGTH, loaded.config.context_length // 2)
-    texts = [TextPass(inquiry.gpt, ids) for ids in repeated_tokens(loaded, N_TEXTS, length, SEED).tolist()]
-    found = role_cuts(texts, **inquiry.values, progress=progress)
-    return inquiry.values | {"plain": found.plain, "uniform": found.uniform} | as_lists(found.cut)
+    texts = [TextPass(inquiry.gpt, ids) for ids in random_texts(inquiry.loaded)]
+    return inquiry.values | role_cuts(texts, **inquiry.values, progress=progress).to_dict()
 
 
 ROLE_PATHS = Question(

@@ -31,16 +31,6 @@ class PredictionAnswer(TextAnswer):
     probability: float = Described(description="The token's probability, as the model computes it.")
 
 
-def position_of(inquiry: Inquiry, name: str = "position") -> int:
-    position = inquiry.values[name]
-    return len(inquiry.ids) - 1 if position is None else int(position)
-
-
-def token_of(inquiry: Inquiry, position: int) -> int:
-    token = inquiry.values["token"]
-    return int(logits_at(inquiry.text, position).argmax()) if token is None else int(token)
-
-
 def named(inquiry: Inquiry, token: int) -> dict[str, Any]:
     return inquiry.loaded.tokens([token])[0]._asdict()
 

@@ -118,18 +118,8 @@ class TokenField(Field):
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> int | None:
         value = given.get(self.name)
-        if not isinstance(value, str):
-            found: int | None = super().parse(given, subject)
-            return found
-        try:
-            ids = subject.loaded.read_prompt(subject.loaded.tokenizer.encode(value))
-        except InputError as error:
-            raise InputError(self.name, f"{self.name}: {error}", error.code) from None
-        if len(ids) != 1:
-            pieces = ", ".join(repr(token.text) for token in subject.loaded.tokens(ids[:8]))
-            message = f"{self.name} must be a single token, found {len(ids)}: {pieces}."
-            raise InputError(self.name, f"{message} The token of a word often includes the space before it.")
-        return ids[0]
+        found: int | None = super().parse(given, subject)
+        return subject.loaded.read_token(value, self.name) if isinstance(value, str) else found
 
 
 @dataclass(frozen=True)

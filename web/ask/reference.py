@@ -6,9 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 from torch import Tensor
 
-from model import InputError
-from model.errors import InvalidValue
-from model.lens.interventions.reference import NEEDS_REFERENCE, REFERENCE_NAME, Method, contexts_of, shipped_passages
+from model.lens.interventions.reference import REFERENCE_NAME, Method, check_texts, contexts_of, shipped_passages
 
 from ..serving.inputs import parse_ids
 from .inquiry import Answer, Inquiry
@@ -57,16 +55,7 @@ class ReferenceSet(BaseModel):
 
 def check_reference(inquiry: Inquiry) -> None:
     """Raise ``InputError`` unless the reference fits the method and the text."""
-    method, reference = inquiry.values["method"], inquiry.values["reference"]
-    if method not in NEEDS_REFERENCE and reference is not None:
-        allowed = " or ".join(repr(each) for each in NEEDS_REFERENCE)
-        raise InputError("reference", f"A reference needs the method {allowed}, found {method!r}.")
-    if method == "resample":
-        if reference is None or len(reference) != 1:
-            raise InvalidValue("reference", f"{len(reference or ())} texts", "a single text, for the method 'resample'")
-        if len(reference[0]) < len(inquiry.ids):
-            found, least = f"{len(reference[0])} tokens", f"a text of at least {len(inquiry.ids)} tokens, as the prompt"
-            raise InvalidValue("reference", found, least)
+    check_texts(inquiry.values["method"], inquiry.values["reference"], len(inquiry.ids))
 
 
 def reference_of(inquiry: Inquiry) -> tuple[Tensor | None, Answer | None]:

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
+from ..answer import Answer
 from ..progress import Progress, ignore
 from ..text_pass import TextPass, heads_by_layer
 from .reference import Method, check_method, replacement
 
 
 @dataclass(frozen=True)
-class Knockout:
+class Knockout(Answer):
     """Losses in nats. Column ``t`` of the per-token losses is about token ``t + 1``, given the tokens before it.
 
     - ``loss``: the mean loss of the text as it is; ``token_loss`` ``(T - 1,)`` is that of each token.
@@ -28,7 +29,7 @@ class Knockout:
 
 
 @dataclass(frozen=True)
-class Removal:
+class Removal(Answer):
     """Losses in nats, with several heads removed together.
 
     - ``loss``: the mean loss of the text as it is; ``delta``: the mean loss without these heads, minus ``loss``.

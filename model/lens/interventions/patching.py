@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
 
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
+from ..answer import Answer
 from ..progress import Progress, ignore, part
 from ..text_pass import TextPass, heads_by_layer
 from .sites import SITES, Site, activations, find_site, gradients, n_components, run_patched
@@ -35,6 +36,8 @@ class PatchRun(NamedTuple):
     measure: Measure
     clean: float
     corrupted: float
+    answer: int
+    wrong: int
 
     @property
     def plain(self) -> float:
@@ -49,14 +52,16 @@ class PatchRun(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Answer):
     """Logit differences in nats: the logit of the answer minus that of the wrong token, after the last position.
 
-    ``clean`` and ``corrupted`` are those of the two unpatched prompts.
+    ``clean`` and ``corrupted`` are those of the two unpatched prompts, ``answer`` and ``wrong`` the ids of the tokens.
     """
 
     clean: float
     corrupted: float
+    answer: int
+    wrong: int
 
     def restored(self, differences: Numbers) -> Numbers:
         """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
@@ -64,6 +69,9 @@ class Differences:
         When noise is removed, this is how much a patch restores; when it is added, how much a patch leaves.
         """
         return (differences - self.corrupted) / (self.clean - self.corrupted)
+
+    def about(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("clean", "corrupted", "answer", "wrong")}
 
 
 @dataclass(frozen=True)
@@ -74,9 +82,17 @@ class Patching(Differences):
     ``joint`` is the difference with several heads taken from the other prompt at once, or None if none were requested.
     """
 
+    OVER_TOKENS = ("residual",)
+
     heads: Tensor | None
     residual: Tensor | None
     joint: float | None = None
+
+    def content(self) -> dict[str, Any]:
+        grids = {"heads": self.heads, "residual": self.residual}
+        restored = {name: None if each is None else self.restored(each) for name, each in grids.items()}
+        joint = None if self.joint is None else self.restored(self.joint)
+        return self.about() | restored | {"joint": joint, "raw": {**grids, "joint": self.joint}}
 
 
 @dataclass(frozen=True)
@@ -99,14 +115,19 @@ class SitePatching(Differences):
         spread = float((a @ a) * (b @ b)) ** 0.5
         return float(a @ b) / spread if spread else None
 
+    def content(self) -> dict[str, Any]:
+        grids = {"exact": self.exact, "attribution": self.estimate}
+        restored = {name: None if grid is None else self.restored(grid) for name, grid in grids.items()}
+        return self.about() | {"axes": self.axes, **restored, "correlation": self.correlation}
+
 
 @torch.inference_mode()
 def patching(
     clean: TextPass,
     corrupted: TextPass,
     *,
-    answer: int,
-    wrong: int,
+    answer: int | None = None,
+    wrong: int | None = None,
     direction: Direction = "denoise",
     together: Sequence[tuple[int, int]] = (),
     grid: bool = True,
@@ -115,7 +136,8 @@ def patching(
     """Replace activations of one prompt with those of the other, one at a time, and the heads ``together`` at once.
 
     Activation patching as in Vig et al. 2020 and Meng et al. 2022 (causal tracing), measured by a logit difference as
-    in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``. Everything
+    in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``: by default
+    the most probable tokens. Everything
     after the patched activation is recomputed; everything before stays unchanged. Without ``grid``, only the heads
     ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit difference,
     if the two tokens are the same, or if a head does not exist.
@@ -130,7 +152,7 @@ def patching(
         before = patch_each(run, SITES["resid_pre"], progress=part(progress, share, 1))
         residual = torch.cat([before, patch_each(run, SITES["resid_post"], layers=[n_layer - 1])])
     progress(1)
-    return Patching(run.clean, run.corrupted, heads, residual, joint)
+    return Patching(run.clean, run.corrupted, run.answer, run.wrong, heads, residual, joint)
 
 
 @torch.inference_mode()
@@ -138,8 +160,8 @@ def patch_site(
     clean: TextPass,
     corrupted: TextPass,
     *,
-    answer: int,
-    wrong: int,
+    answer: int | None = None,
+    wrong: int | None = None,
     site: str,
     direction: Direction = "denoise",
     each_position: bool = True,
@@ -170,7 +192,8 @@ def patch_site(
     component = () if found.component is None else (found.component,)
     axes = ("neuron",) if neurons is not None else ("layer", *component)
     progress(1)
-    return SitePatching(run.clean, run.corrupted, (*axes, "position") if each_position else axes, measured, guess)
+    axes = (*axes, "position") if each_position else axes
+    return SitePatching(run.clean, run.corrupted, run.answer, run.wrong, axes, measured, guess)
 
 
 def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, int]] | None, exact: bool) -> None:
@@ -190,10 +213,17 @@ def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, in
 
 @torch.inference_mode()
 def patch_run(
-    clean: TextPass, corrupted: TextPass, *, answer: int, wrong: int, direction: Direction = "denoise"
+    clean: TextPass,
+    corrupted: TextPass,
+    *,
+    answer: int | None = None,
+    wrong: int | None = None,
+    direction: Direction = "denoise",
 ) -> PatchRun:
     """Check the arguments of ``patching``, and prepare the two runs."""
     check_prompts(clean.ids, corrupted.ids)
+    answer = most_probable(clean) if answer is None else answer
+    wrong = most_probable(corrupted, other_than=answer) if wrong is None else wrong
     if direction not in DIRECTIONS:
         raise InvalidValue("direction", direction, "'denoise' or 'noise'")
     if answer == wrong:
@@ -212,7 +242,7 @@ def patch_run(
             "differ in how much they favour answer over wrong.",
         )
     into, source = (corrupted, clean) if direction == "denoise" else (clean, corrupted)
-    return PatchRun(into, source, measure, at_clean, at_corrupted)
+    return PatchRun(into, source, measure, at_clean, at_corrupted, answer, wrong)
 
 
 @torch.inference_mode()
@@ -318,6 +348,12 @@ def patch_together(run: PatchRun, together: Sequence[tuple[int, int]]) -> float:
 
     first = min(chosen)
     return float(run.measure(into.run_from(first, into.stream[first], patch)))
+
+
+def most_probable(text: TextPass, other_than: int | None = None) -> int:
+    """The id of the most probable token after a text, other than ``other_than``."""
+    first, second = text.logits(len(text.ids) - 1, len(text.ids))[0].topk(2).indices.tolist()
+    return int(second if first == other_than else first)
 
 
 def check_prompts(clean: Sequence[int], corrupted: Sequence[int]) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
 from ...gpt import Block
+from ..answer import Answer
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role
 from ..progress import Progress, ignore, part
@@ -22,7 +23,7 @@ ROUTES: tuple[Route, ...] = get_args(Route)
 
 
 @dataclass(frozen=True)
-class Cuts:
+class Cuts(Answer):
     """The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
 
     ``moved[route][way]`` is between 0 and 1 for the ways "q" and "k": the attention weight that moves from some keys to
@@ -32,9 +33,12 @@ class Cuts:
 
     moved: dict[Route, dict[Way, Tensor]]
 
+    def content(self) -> dict[str, Any]:
+        return {route: self.moved[route] for route in ROUTES}
+
 
 @dataclass(frozen=True)
-class RoleCuts:
+class RoleCuts(Answer):
     """How well a head of layer ``L`` fits each role, unchanged and with one path at a time cut.
 
     ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` holds the scores without each earlier head.
@@ -44,6 +48,9 @@ class RoleCuts:
     plain: dict[Role, float]
     cut: dict[Route, dict[Role, Tensor]]
     uniform: float
+
+    def content(self) -> dict[str, Any]:
+        return {"plain": self.plain, "uniform": self.uniform} | self.cut
 
 
 @torch.inference_mode()
@@ -65,7 +72,7 @@ def cut_paths(
     between are recomputed too, so that what an MLP made of the earlier head's output changes as well. Raises
     ``InputError`` if there is no such head, or for a method or reference that does not fit.
     """
-    check_head(text, layer, head)
+    text.check_head(layer, head)
     check_method(text, method, reference)
     plain = parts_of(text, layer, head, text.stream[layer])
     weights = attention_weights(text, layer, plain["q"], plain["k"])
@@ -95,6 +102,12 @@ class PathPatching(Differences):
 
     effects: dict[Route, dict[Way, Tensor]]
 
+    def content(self) -> dict[str, Any]:
+        restored = {
+            route: {way: self.restored(each) for way, each in ways.items()} for route, ways in self.effects.items()
+        }
+        return self.about() | restored
+
 
 @torch.inference_mode()
 def patch_paths(
@@ -103,8 +116,8 @@ def patch_paths(
     *,
     layer: int,
     head: int,
-    answer: int,
-    wrong: int,
+    answer: int | None = None,
+    wrong: int | None = None,
     direction: Direction = "denoise",
     progress: Progress = ignore,
 ) -> PathPatching:
@@ -115,7 +128,7 @@ def patch_paths(
     after the later head is recomputed. Routes are those of ``cut_paths``, the prompts and the measure those of
     ``patching.patching``. Raises ``InputError`` as that does, and if there is no such head.
     """
-    check_head(clean, layer, head)
+    clean.check_head(layer, head)
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
     into = run.into
     own, context = parts_of(into, layer, head, into.stream[layer]), into.context(layer)
@@ -132,7 +145,7 @@ def patch_paths(
                 changed[:, :, head] = found if mask is None else found * mask[head]
                 effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
             progress((index + (earlier + 1) / layer) / len(ROUTES))
-    return PathPatching(run.clean, run.corrupted, effects)
+    return PathPatching(run.clean, run.corrupted, run.answer, run.wrong, effects)
 
 
 @torch.inference_mode()
@@ -156,7 +169,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
         return {role: attention[:, queries, queries - back(length)].mean(-1) for role, back in ROLES.items()}
 
     for text in texts:
-        check_head(text, layer, head)
+        text.check_head(layer, head)
     mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # they are equally long
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
@@ -171,13 +184,6 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
                     cut[route][role][earlier, heads] += score / len(texts)
         part(progress, n / len(texts), (n + 1) / len(texts))(1.0)
     return RoleCuts(plain, cut, uniform=float((1 / (queries + 1)).mean()))
-
-
-def check_head(text: TextPass, layer: int, head: int) -> None:
-    """Raise ``InputError`` unless the model has this head."""
-    for name, value, count in (("layer", layer, text.config.n_layer), ("head", head, text.config.n_head)):
-        if type(value) is not int or not 0 <= value < count:
-            raise InvalidValue(name, value, f"an integer from 0 to {count - 1}")
 
 
 def without_each(

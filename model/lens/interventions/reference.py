@@ -1,16 +1,15 @@
 """What replaces the context vectors of a head that is removed: zeros, a mean, or those of another text."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from ...errors import InputError, InvalidValue
 from ...gpt import GPT
-from ...loaded import LoadedModel
 from ..progress import Progress, ignore
-from ..text_pass import TextPass
+from ..text_pass import TextPass, TokenizedModel
 
 # "zero": zeros, as ``head_mask`` does; this also removes any constant part that later layers rely on. "mean": the
 # head's mean over a reference set (Wang et al. 2023). "text_mean": its mean over all positions of the text itself, the
@@ -50,18 +49,9 @@ PASSAGES = (
 )
 
 
-class Reference(NamedTuple):
-    """A reference set and the mean of every head over it."""
-
-    name: str
-    n_texts: int
-    n_tokens: int
-    contexts: Tensor  # (n_layer, 1, n_head, head_dim)
-
-
-def shipped_passages(loaded: LoadedModel) -> list[list[int]]:
+def shipped_passages(loaded: TokenizedModel) -> list[list[int]]:
     """The token ids of the shipped passages, apart from those with characters that the model does not know."""
-    most, found = min(MAX_REFERENCE_TOKENS, loaded.config.context_length), []
+    most, found = min(MAX_REFERENCE_TOKENS, loaded.gpt.config.context_length), []
     for passage in PASSAGES:
         try:
             found.append(loaded.tokenizer.encode_prompt(passage)[:most])
@@ -90,6 +80,21 @@ def mean_contexts(
 def contexts_of(text: TextPass, n: int | None = None) -> Tensor:
     """The context vectors of all heads at the first ``n`` positions of a text, ``(n_layer, n, n_head, head_dim)``."""
     return torch.cat([text.context(layer)[:, :n] for layer in range(text.config.n_layer)])
+
+
+def check_texts(method: str, texts: Sequence[Sequence[int]] | None, n_tokens: int) -> None:
+    """Raise ``InputError`` unless the token ids ``texts`` of a reference fit the method and a text of ``n_tokens``."""
+    if method not in NEEDS_REFERENCE and texts is not None:
+        allowed = " or ".join(repr(each) for each in NEEDS_REFERENCE)
+        raise InputError("reference", f"A reference needs the method {allowed}, found {method!r}.")
+    if method == "mean" and texts is not None and not texts:
+        raise InvalidValue("reference", "no texts", "at least one, for the method 'mean'")
+    if method == "resample":
+        if texts is None or len(texts) != 1:
+            raise InvalidValue("reference", f"{len(texts or ())} texts", "a single text, for the method 'resample'")
+        if len(texts[0]) < n_tokens:
+            found, least = f"{len(texts[0])} tokens", f"a text of at least {n_tokens} tokens, as the prompt"
+            raise InvalidValue("reference", found, least)
 
 
 def check_method(text: TextPass, method: str, reference: Tensor | None) -> None:

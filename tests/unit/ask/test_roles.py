@@ -9,7 +9,7 @@ import torch
 
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
-from model.lens.head_roles import LOOKS, role_scores
+from model.lens.head_roles import LOOKS, head_roles, role_scores
 from web.ask import head_roles as roles_module
 from web.ask.head_roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
 from web.ask.inquiry import Ask
@@ -37,9 +37,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def count(loaded: LoadedModel, *args: Any, **kwargs: Any) -> Any:
         measured.append(loaded.name)
-        return role_scores(loaded, *args, **kwargs)
+        return head_roles(loaded, *args, **kwargs)
 
-    monkeypatch.setattr(roles_module, "role_scores", count)
+    monkeypatch.setattr(roles_module, "head_roles", count)
     return measured
 
 

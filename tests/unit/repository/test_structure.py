@@ -38,8 +38,9 @@ WEB_LAYERS = [
 ]
 MODEL_LAYERS = [
     {"model.train"},
-    {"model.serving", "model.lens", "model.ladder"},
+    {"model.serving", "model.ladder"},
     {"model.loaded"},
+    {"model.lens"},
     {"model.generate", "model.view", "model.checkpoint"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},

@@ -1,0 +1,258 @@
+"""The questions of Ask as methods of a loaded model: the analyses of ``lens``, given texts instead of passes over them.
+
+The names are those of ``/v1/lens``. A text is a string, token ids, or a trace, which also brings its head mask.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple, Union
+
+from torch import Tensor
+
+from ..config import check_int
+from ..errors import InputError
+from ..gpt import GPT
+from ..tokenizer import Tokenizer
+from ..view.read import Token
+from ..view.trace import Trace
+from .attribution import Attribution, Likeliest, attribution
+from .composition import Composition, Way, composition
+from .difference import AttentionDifference, attention_difference
+from .float32 import in_float32
+from .head_roles import HeadRoles, TextRoles, head_roles, random_texts, roles_in_text
+from .interventions.knockout import Knockout, Removal, knockout, removal
+from .interventions.patching import Direction, Patching, SitePatching, patch_site, patching
+from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_paths, role_cuts
+from .interventions.reference import Method, check_texts, contexts_of, mean_contexts, shipped_passages
+from .ledger import Ledger, ledger
+from .logit_lens import LogitLens, logit_lens
+from .one_head import HeadMeasures, head_measures
+from .passages import Firing, firing, mark_tokens, read_long_text
+from .text_pass import TextPass
+
+Prompt = str | Sequence[int]
+Text = Prompt | Trace
+Heads = Sequence[tuple[int, int]]  # each a layer and a head
+
+
+class Float32Model(NamedTuple):
+    gpt: GPT
+    tokenizer: Tokenizer
+
+
+class Questions(ABC):
+    """Every method computes in float32 with the weights as they are, and returns an ``Answer``: a dataclass with
+    tensors, ``show()`` and ``to_dict()``. Token ids and positions count from 0; by default a question is about the last
+    position and the most probable next token there. Raises ``InputError`` for what the model or the text does not have.
+    """
+
+    gpt: GPT
+    tokenizer: Tokenizer
+
+    @abstractmethod
+    def read_prompt(self, prompt: Prompt) -> list[int]: ...
+
+    @abstractmethod
+    def tokens(self, ids: Sequence[int]) -> list[Token]: ...
+
+    @cached_property
+    def float32(self) -> Float32Model:
+        return Float32Model(in_float32(self.gpt), self.tokenizer)
+
+    def text_pass(self, text: Text) -> TextPass:
+        """A pass over a text in float32, which any function of ``lens`` takes."""
+        if isinstance(text, Trace):
+            return TextPass(self.float32.gpt, self.read_prompt([token.id for token in text.tokens]), text.head_mask)
+        return TextPass(self.float32.gpt, self.read_prompt(text))
+
+    def read_token(self, token: str | int | None, name: str = "token") -> int | None:
+        """The id of a token given as text. Raises ``InputError`` about ``name`` unless the text is a single token."""
+        if not isinstance(token, str):
+            return token
+        try:
+            ids = self.read_prompt(self.tokenizer.encode(token))
+        except InputError as error:
+            raise InputError(name, f"{name}: {error}", error.code) from None
+        if len(ids) != 1:
+            pieces = ", ".join(repr(each.text) for each in self.tokens(ids[:8]))
+            message = f"{name} must be a single token, found {len(ids)}: {pieces}."
+            raise InputError(name, f"{message} The token of a word often includes the space before it.")
+        return ids[0]
+
+    def replacement(self, text: TextPass, method: Method, reference: Sequence[Prompt] | None) -> Tensor | None:
+        """What ``method`` replaces removed heads with: taken from the texts of ``reference``, or the shipped ones."""
+        given = None if reference is None else [self.read_prompt(each) for each in reference]
+        check_texts(method, given, len(text.ids))
+        if method == "resample" and given:
+            return contexts_of(TextPass(text.gpt, given[0], text.head_mask), len(text.ids))
+        if method != "mean":
+            return None
+        return mean_contexts(text.gpt, given or shipped_passages(self.float32), text.head_mask)
+
+    # ---- About a text ------------------------------------------------------------------------------------------------
+
+    def knockout(self, text: Text, *, method: Method = "zero", reference: Sequence[Prompt] | None = None) -> Knockout:
+        """How much worse the text is predicted without each head; ``method`` says what replaces it."""
+        read = self.text_pass(text)
+        return knockout(read, method=method, reference=self.replacement(read, method, reference))
+
+    def removal(
+        self, text: Text, heads: Heads, *, method: Method = "zero", reference: Sequence[Prompt] | None = None
+    ) -> Removal:
+        """How much worse the text is predicted without several heads at once."""
+        read = self.text_pass(text)
+        return removal(read, heads, method=method, reference=self.replacement(read, method, reference))
+
+    def attribution(
+        self,
+        text: Text,
+        *,
+        position: int | None = None,
+        token: str | int | None = None,
+        against: int | Likeliest | None = None,
+    ) -> Attribution:
+        """What each head and MLP, the embedding and the biases add to the logit of a next token."""
+        return attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
+
+    def head(
+        self, text: Text, layer: int, head: int, *, position: int | None = None, token: str | int | None = None
+    ) -> HeadMeasures:
+        """What one head takes from each token for one prediction, in four measures."""
+        chosen = self.read_token(token)
+        return head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
+
+    def ledger(
+        self,
+        text: Text,
+        layer: int,
+        head: int,
+        *,
+        query: int | None = None,
+        key: int | None = None,
+        token: str | int | None = None,
+    ) -> Ledger:
+        """Every number between one query, one key and the logit of the next token."""
+        chosen = self.read_token(token)
+        return ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
+
+    def logit_lens(self, text: Text, *, top: int = 5) -> LogitLens:
+        """What each layer would have predicted at each position if it had been the last."""
+        check_int("top", top, self.gpt.config.vocab_size)
+        return logit_lens(self.text_pass(text), k=top)
+
+    def text_roles(self, text: Text) -> TextRoles:
+        """How well each head fits each role in this text, instead of random tokens."""
+        return roles_in_text(self.text_pass(text))
+
+    def paths(
+        self,
+        text: Text,
+        layer: int,
+        head: int,
+        *,
+        method: Method = "mean",
+        reference: Sequence[Prompt] | None = None,
+    ) -> Cuts:
+        """How a head changes if it does not see the output of one earlier head."""
+        read = self.text_pass(text)
+        replaced = self.replacement(read, method, reference)
+        return cut_paths(read, layer=layer, head=head, method=method, reference=replaced)
+
+    def passages(self, text: str) -> Firing:
+        """Where in a text of any length each head acts most strongly, and a map of heads that behave alike."""
+        return firing(self.float32.gpt, mark_tokens(self.tokenizer, read_long_text(self.tokenizer, text)))
+
+    # ---- About two texts ---------------------------------------------------------------------------------------------
+
+    def difference(self, text: Text, other: Text, other_model: Union["Questions", None] = None) -> AttentionDifference:
+        """How differently each head attends in two texts, or in two models."""
+        return attention_difference(self.text_pass(text), (other_model or self).text_pass(other))
+
+    def patch(
+        self,
+        text: Text,
+        corrupted: Text,
+        *,
+        answer: str | int | None = None,
+        wrong: str | int | None = None,
+        direction: Direction = "denoise",
+        heads: Heads = (),
+        grid: bool = True,
+    ) -> Patching:
+        """Which heads and positions carry the difference between two prompts; ``heads`` are also patched together."""
+        return patching(
+            self.text_pass(text),
+            self.text_pass(corrupted),
+            answer=self.read_token(answer, "answer"),
+            wrong=self.read_token(wrong, "wrong"),
+            direction=direction,
+            together=heads,
+            grid=grid,
+        )
+
+    def patch_site(
+        self,
+        text: Text,
+        corrupted: Text,
+        site: str,
+        *,
+        answer: str | int | None = None,
+        wrong: str | int | None = None,
+        direction: Direction = "denoise",
+        each_position: bool = True,
+        neurons: Sequence[tuple[int, int]] | None = None,
+        exact: bool = True,
+        estimate: bool = False,
+    ) -> SitePatching:
+        """Which activations of a site carry the difference; ``estimate`` approximates them by attribution patching."""
+        return patch_site(
+            self.text_pass(text),
+            self.text_pass(corrupted),
+            answer=self.read_token(answer, "answer"),
+            wrong=self.read_token(wrong, "wrong"),
+            site=site,
+            direction=direction,
+            each_position=each_position,
+            neurons=neurons,
+            exact=exact,
+            estimate=estimate,
+        )
+
+    def patch_paths(
+        self,
+        text: Text,
+        corrupted: Text,
+        layer: int,
+        head: int,
+        *,
+        answer: str | int | None = None,
+        wrong: str | int | None = None,
+        direction: Direction = "denoise",
+    ) -> PathPatching:
+        """The effect on the answer of each path from an earlier head into this one (path patching)."""
+        return patch_paths(
+            self.text_pass(text),
+            self.text_pass(corrupted),
+            layer=layer,
+            head=head,
+            answer=self.read_token(answer, "answer"),
+            wrong=self.read_token(wrong, "wrong"),
+            direction=direction,
+        )
+
+    # ---- About the model ---------------------------------------------------------------------------------------------
+
+    def roles(self) -> HeadRoles:
+        """What each head looks at on random tokens that are repeated once, and whether it copies."""
+        return head_roles(self.float32)
+
+    def role_paths(self, layer: int, head: int, *, way: Way = "k") -> RoleCuts:
+        """How well a head keeps its role if it does not see the output of one earlier head."""
+        return role_cuts(
+            [TextPass(self.float32.gpt, ids) for ids in random_texts(self.float32)], layer=layer, head=head, way=way
+        )
+
+    def composition(self, *, centred: bool = False, distance: int = 0) -> Composition:
+        """How strongly each head's weights read from the output of each earlier head."""
+        return composition(self.float32.gpt, centred=centred, distance=distance)
