@@ -142,6 +142,7 @@ def test_with_details_the_comparison_opens_and_one_back_leaves_it(browser: Any, 
     before, sentence, address = text(page).text_content(), page.locator(".hs-finding p").text_content(), page.url
     entries = page.evaluate("history.length")
     page.get_by_role("button", name="What if these heads were off?").click()
+    page.mouse.move(5, 5)
     compare = page.get_by_role("region", name="Compare", exact=True)
     expect(compare).to_contain_text("Without 6 heads")
     page.wait_for_url("**b_sha256=**")  # its texts have been played

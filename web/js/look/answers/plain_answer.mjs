@@ -37,6 +37,8 @@ export class PlainAnswer extends Emitter {
   #turn = 0; // what was asked for in an earlier turn comes too late
   /** @type {Element | null} */
   #focused = null;
+  /** @type {{ from: PictureId, to: PictureId } | null} the open head before an answer opened another one, and that */
+  #opened = null;
 
   /**
    * @param {Store} store
@@ -100,6 +102,9 @@ export class PlainAnswer extends Emitter {
     this.element.hidden = true;
     this.element.parentElement?.removeAttribute("data-answer");
     this.two.end();
+    this.store.together.select([]);
+    if (this.#opened?.to.join() === this.store.open.join()) this.store.view.choose(this.#opened.from);
+    this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // all panels know the text by then, if it is another one
     this.emit("asked");
     if (hadFocus && this.#focused?.checkVisibility()) {
@@ -255,6 +260,11 @@ export class PlainAnswer extends Emitter {
         : [];
       const those = looks.length === 1 ? "it" : "these";
       this.#say(`${lead} `, ...(looks.length ? [`Without ${those}, `, ...words, "."] : []), ...next);
+      if (most.length) {
+        this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].place };
+        store.view.choose(most[0].place);
+        store.together.select(most.map(({ place }) => place));
+      }
       const largest = Math.max(...looks.map(({ value }) => value));
       list.replaceChildren(
         ...looks.map(({ place, value, key, word: target, weight }) => {
@@ -262,13 +272,20 @@ export class PlainAnswer extends Emitter {
           bar.style.setProperty("--part", String(value / largest));
           const where = key === position ? `the ${unit} itself` : `“${target}” with ${share(weight)}`;
           const looksAt = weight < LOOKS ? "looks at many places" : `looks at ${where}`;
-          const head = make("button", { type: "button", onclick: () => store.view.choose(place) });
+          const head = make("button", { type: "button", onclick: () => this.#show(place) });
           head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt), bar);
           head.title = "Open this head";
           return make("li", {}, head);
         }),
       );
     });
+  }
+
+  /** One of the heads of the answer alone, which stays open. @param {PictureId} head */
+  #show(head) {
+    this.#opened = null;
+    this.store.together.select([]);
+    this.store.view.choose(head);
   }
 
   /**

@@ -39,7 +39,7 @@ export class Finding {
     this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
     this.off.append("What if these heads were off?");
     for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());
-    for (const event of ["pointerleave", "blur"]) this.off.addEventListener(event, () => this.#hideAlike());
+    for (const event of ["pointerleave", "blur", "click"]) this.off.addEventListener(event, () => this.#hideAlike());
     this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
@@ -81,7 +81,7 @@ export class Finding {
 
   /** Which heads "these" are, while the question is pointed at. */
   async #showAlike() {
-    if (this.off.disabled) return;
+    if (this.off.disabled || !this.off.matches(":hover, :focus-visible")) return;
     this.#isAsking = true;
     const found = await withoutAlike(this.store);
     if (found && this.#isAsking) this.store.together.select(found.heads);

@@ -3,7 +3,7 @@
 import { make, steadily } from "../../lib/dom.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { pictureName, unitOf } from "../../lib/words.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
@@ -190,7 +190,9 @@ export function plainDoes(store, place) {
   if (!store.rows) return "";
   if (layer >= n_layer || head >= n_head) return describePicture(store, place);
   const pattern = patternOf(store, place);
-  if (pattern) return `${capitalised(patternDoes(pattern))}.`;
-  const role = clearRole(store, place);
-  return role ? `${capitalised(role.does)}.` : "Over the whole text: no single pattern.";
+  const here = pattern && patternDoes(pattern);
+  const does = clearRole(store, place)?.does ?? here;
+  if (!does) return "Over the whole text: no single pattern.";
+  const mostly = here && here !== does ? `; mostly it ${here}` : "";
+  return `${capitalised(does)}${mostly}.`.replaceAll("token", unitOf(store));
 }
