@@ -19,6 +19,7 @@ from .answer import Answer
 from .progress import Progress, ignore
 from .statistics import standard_error
 from .text_pass import TextPass, TokenizedModel
+from .token_circuits import tokens_alone
 
 Role = Literal["previous_token", "duplicate_token", "induction"]
 
@@ -352,14 +353,11 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     if N < 2:
         return torch.full((n_layer, n_head), CHANCE)
     ids = ids.to(gpt.wte.weight.device)
-    first = cast(Block, gpt.h[0])
-    embedding = gpt.wte.weight[ids]  # (N, C)
-    seen = first(embedding, lambda _, x: torch.zeros_like(x))
     reading = gpt.fold_norm(gpt.lm_head.weight[ids])  # the division in the final norm does not change the order
     scores = []
     for block in (cast(Block, block) for block in gpt.h):
         matrices = block.attn.matrices()
-        x = block.attention_input(embedding if block is first else seen)
+        x = block.attention_input(tokens_alone(gpt, block.layer, ids))  # (N, C)
         # (n_head, N, N): from each attended token to each logit
         raised = (x @ matrices.W_V) @ (reading @ matrices.W_O.mT).mT
         own = raised.diagonal(dim1=1, dim2=2)[..., None]

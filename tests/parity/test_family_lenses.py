@@ -22,8 +22,10 @@ from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
+from model.lens.neurons import neuron_activity, neuron_writes
 from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
+from model.lens.token_circuits import token_circuit
 
 TOLERANCE = 1e-4
 EXACT = 1e-5
@@ -330,3 +332,86 @@ def test_copying_equals_hooks_on_transformers(both: Both) -> None:
         seen = x @ theirs.weight(0, "v", head).T @ theirs.output(0).weight[:, theirs.span(head)].T @ read.T
         below = (seen < seen.diagonal()[:, None]).float().sum(-1) / (len(ids) - 1)
         assert float(scores[0, head]) == pytest.approx(float(below.mean()), abs=1e-3)
+
+
+def alone(theirs: Theirs, layer: int) -> Tensor:
+    """Every token's embedding, plus the first MLP's output for it after the first layer, ``(V, C)``."""
+    x, first = theirs.embedding.weight, theirs.layer(0)
+    return x if layer == 0 else x + first.mlp(first.post_attention_layernorm(x))
+
+
+def written(theirs: Theirs, layer: int, head: int) -> Tensor:
+    """What a head writes for every token if it gives it all of its attention, apart from what is the same for all."""
+    norm, x = theirs.layer(layer).input_layernorm, alone(theirs, layer)
+    seen = norm(x) - norm(torch.zeros_like(x))
+    return seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+
+
+def gained(theirs: Theirs, norm: Any, x: Tensor) -> Tensor:
+    """A norm without its bias and its division."""
+    return (x - x.mean(-1, keepdim=True) if theirs.is_neox else x) * norm.weight
+
+
+@torch.inference_mode()
+def test_ov_circuits_equal_whole_matrices(both: Both) -> None:
+    theirs, text = both
+    theirs.gpt.double()
+    for layer, head, earlier in ((0, 1, None), (1, 3, None), (1, 2, (0, 3))):
+        ours = token_circuit(text.gpt, circuit="ov", layer=layer, head=head, earlier=earlier)
+        added = written(theirs, layer, head)
+        if earlier is not None:
+            seen = gained(theirs, theirs.layer(layer).input_layernorm, written(theirs, *earlier))
+            added = seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+        whole = gained(theirs, theirs.norm, added) @ theirs.head.weight.T
+        assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
+
+
+@torch.inference_mode()
+def test_qk_circuits_of_the_first_layer_equal_attention_of_two_tokens(both: Both) -> None:
+    """The weights of a query on its key, one position earlier, and on itself: their ratio is that of the scores."""
+    theirs, text = both
+    theirs.gpt.double()
+    n, head = text.config.vocab_size, 3
+    pairs = torch.cartesian_prod(torch.arange(n), torch.arange(n)).flip(1)  # [key, query]
+    attention = theirs.gpt(pairs, output_attentions=True).attentions[0][:, head, 1]
+    expected = (attention[:, 0] / attention[:, 1]).log().view(n, n)  # [query, key]
+    one, none = (token_circuit(text.gpt, circuit="qk", layer=0, head=head, distance=d) for d in (1, 0))
+    itself = (none.left * none.right).sum(-1, keepdim=True)
+    assert max_difference(one.left @ one.right.T - itself, expected) <= TOLERANCE
+
+
+@torch.inference_mode()
+def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
+    theirs, text = both
+    asked: dict[str, Any] = {"circuit": "qk", "layer": 1, "head": 2, "earlier": (0, 1)}
+    if text.config.qk_norm:
+        with pytest.raises(model.InputError, match="cannot be told apart"):
+            token_circuit(text.gpt, **asked, side="q")
+        return
+    theirs.gpt.double()
+    norm, distance = theirs.layer(1).input_layernorm, 3
+    direct, read = norm(alone(theirs, 1)), gained(theirs, norm, written(theirs, 0, 1))
+    of_key = 2 * theirs.n_kv_head // theirs.n_head
+    q, k = (theirs.part(1, way, direct)[:, of] for way, of in (("q", 2), ("k", of_key if not theirs.is_neox else 2)))
+    for side in "qk":
+        ours = token_circuit(text.gpt, **asked, side=side, distance=distance)
+        query, key = (read @ theirs.weight(1, way, 2).T if way == side else x for way, x in (("q", q), ("k", k)))
+        whole = rotated(theirs, query.T, distance).T @ key.T / theirs.size**0.5
+        assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
+
+
+@torch.inference_mode()
+def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
+    theirs, text = both
+    layer, neuron = 1, 7
+    mlp = theirs.layer(layer).mlp
+    last = mlp.dense_4h_to_h if theirs.is_neox else mlp.down_proj
+    expected = inputs_of(theirs, {"neurons": last}, text.ids)["neurons"][:, neuron]
+    found = neuron_activity(text.gpt, torch.tensor(text.ids), layer=layer, neuron=neuron)
+    assert max_difference(torch.tensor(found.highest[0].activations), expected[found.highest[0].start :]) <= EXACT
+    assert found.highest[0].activation == pytest.approx(float(expected.max()), abs=EXACT)
+    assert found.lowest[0].position == int(expected.argmin())
+    logits = gained(theirs, theirs.norm, last.weight[:, neuron]) @ theirs.head.weight.T
+    writes = neuron_writes(text.gpt, layer=layer, neuron=neuron, k=5)
+    assert max_difference(writes.top, logits.topk(5).values) <= EXACT
+    assert max_difference(writes.bottom, logits.topk(5, largest=False).values) <= EXACT

@@ -1,0 +1,117 @@
+"""MLP neurons: what excites one in a long text, and what it writes."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from ..gpt import GPT, Block
+from .passages import MIN_DISTANCE, windows
+from .progress import Progress, ignore
+from .text_pass import LOGITS_AT_ONCE
+
+BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron is excited
+
+
+class Context(NamedTuple):
+    """A place in a text: ``activations`` are those of the tokens from ``start`` on, with ``position`` among them."""
+
+    position: int
+    activation: float
+    start: int
+    activations: list[float]
+
+
+@dataclass(frozen=True)
+class NeuronActivity:
+    """The places of a text at which a neuron's activation is highest and lowest, and the mean over all tokens.
+
+    ``positive`` is the share of tokens with an activation above 0.
+    """
+
+    highest: list[Context]
+    lowest: list[Context]
+    mean: float
+    positive: float
+
+
+@torch.inference_mode()
+def neuron_activity(
+    gpt: GPT, ids: Tensor, *, layer: int, neuron: int, k: int = 20, progress: Progress = ignore
+) -> NeuronActivity:
+    """Read the tokens ``ids`` ``(N,)``, of any number, in the windows of ``passages``, and follow one neuron.
+
+    The activation is the value after the activation function, and after the product with the second half in a gated
+    MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of ``MIN_DISTANCE`` consecutive tokens
+    only one is a place. Memory use does not grow with the text, apart from a number for each token.
+    """
+    found = torch.empty(len(ids))
+    for window in windows(len(ids), gpt.config.context_length):
+        x = gpt.embed(ids[None, window.start : window.stop].to(gpt.wte.weight.device))
+        activation = neurons_of(gpt, layer, x)[0, window.first - window.start :, neuron]
+        found[window.first : window.stop] = activation.cpu()
+        progress(window.stop / len(ids))
+    return NeuronActivity(
+        highest=[context_at(found, position) for position in peaks(found, k)],
+        lowest=[context_at(found, position) for position in peaks(-found, k)],
+        mean=float(found.double().mean()),
+        positive=float((found > 0).float().mean()),
+    )
+
+
+def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:
+    """The neurons ``(B, T, inner_dim)`` of a layer, from the stream before the first layer."""
+    for block in (cast(Block, block) for block in gpt.h[:layer]):
+        x = block(x, attend)
+    block = cast(Block, gpt.h[layer])
+    return block.neurons(x if block.parallel else x + attend(block, block.attention_input(x)))
+
+
+def attend(block: Block, x: Tensor) -> Tensor:
+    output: Tensor = block.attn(x)[0]
+    return output
+
+
+def peaks(values: Tensor, k: int) -> list[int]:
+    """The positions of the ``k`` largest values, of which any two are at least ``MIN_DISTANCE`` apart."""
+    left, found = values.clone(), list[int]()
+    while len(found) < k and float(left.max()) > -torch.inf:
+        position = int(left.argmax())
+        found.append(position)
+        left[max(0, position - MIN_DISTANCE + 1) : position + MIN_DISTANCE] = -torch.inf
+    return found
+
+
+def context_at(values: Tensor, position: int) -> Context:
+    start = max(0, position - BEFORE)
+    return Context(position, float(values[position]), start, values[start : position + AFTER + 1].tolist())
+
+
+class Written(NamedTuple):
+    """Tokens and their logits per unit of a neuron's activation; each tensor is ``(k,)`` on the CPU."""
+
+    top_ids: Tensor
+    top: Tensor  # descending
+    bottom_ids: Tensor
+    bottom: Tensor  # ascending
+    norm: float  # of the output direction
+
+
+@torch.inference_mode()
+def neuron_writes(gpt: GPT, *, layer: int, neuron: int, k: int = 20) -> Written:
+    """The tokens whose logits a neuron raises and lowers most: its output direction times the output head.
+
+    The direction is a row of the MLP's second matrix. It goes through the gain of the final norm, but not its division,
+    which depends on the rest of the stream: the numbers are logits up to one positive factor. Effects through later
+    layers are not counted. ``gpt`` is in float32.
+    """
+    block = cast(Block, gpt.h[layer])
+    unit = gpt.wte.weight.new_zeros(2, gpt.config.inner_dim)
+    unit[0, neuron] = 1
+    one, none = block.mlp.output(unit)  # the bias cancels in the difference
+    rows = gpt.lm_head.weight.split(max(1, LOGITS_AT_ONCE // gpt.config.n_embd))
+    logits = torch.cat([gpt.fold_norm(some) @ (one - none) for some in rows]).cpu()
+    k = min(k, len(logits))
+    top, bottom = logits.topk(k), logits.topk(k, largest=False)
+    return Written(top.indices, top.values, bottom.indices, bottom.values, float((one - none).norm()))

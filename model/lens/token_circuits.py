@@ -1,0 +1,209 @@
+"""Circuits over tokens: what the weights of a head, or of two composed heads, do to the vocabulary."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from ..config import check_int
+from ..errors import InputError, InvalidValue
+from ..gpt import GPT, Block
+from .progress import Progress, ignore, part
+from .text_pass import LOGITS_AT_ONCE
+
+Circuit = Literal["ov", "qk"]
+Side = Literal["q", "k"]
+
+
+class TokenPairs(NamedTuple):
+    """Pairs of tokens in descending order of ``value``; each tensor is ``(k,)`` on the CPU."""
+
+    source: Tensor
+    target: Tensor
+    value: Tensor
+
+
+@dataclass(frozen=True)
+class TokenCircuit:
+    """A matrix over pairs of tokens, ``left @ right.T``, that is never formed; both are ``(vocab_size, head_dim)``.
+
+    In an OV circuit, entry ``[source, target]`` is what the head adds to the logit of ``target`` if it gives ``source``
+    all of its attention. In a QK circuit, it is the attention score between the query of ``source`` and the key of
+    ``target``.
+    """
+
+    left: Tensor
+    right: Tensor
+
+    def eigenvalues(self) -> Tensor:
+        """The eigenvalues that are not zero by construction, ``(head_dim,)`` complex128, the largest magnitude first.
+
+        Those of ``left @ right.T`` are those of ``right.T @ left``, which is small.
+        """
+        pairs = zip(self.right.split(LOGITS_AT_ONCE // 64), self.left.split(LOGITS_AT_ONCE // 64), strict=True)
+        small = torch.stack([right.double().mT @ left.double() for right, left in pairs]).sum(0)
+        found = torch.linalg.eigvals(small.cpu())
+        return found[found.abs().argsort(descending=True, stable=True)]
+
+    def largest(self, k: int, source: int | None = None, progress: Progress = ignore) -> TokenPairs:
+        """The ``k`` pairs with the largest entries, or those of one ``source``; a few rows at a time."""
+        n = len(self.right)
+        rows = torch.arange(n) if source is None else torch.tensor([source])
+        k = min(k, len(rows) * n)
+        value, place = torch.full((k,), -torch.inf), torch.zeros(k, dtype=torch.long)
+        for some in rows.split(max(1, LOGITS_AT_ONCE // n)):
+            entries = self.left[some.to(self.left.device)] @ self.right.mT
+            has_larger = (entries.amax(1) > value[-1].to(entries)).cpu()  # in most pieces, no row has
+            if has_larger.any():
+                some = some[has_larger]
+                entries = entries[has_larger.to(entries.device)].flatten()
+                found = entries.topk(min(k, len(entries)))
+                index = found.indices.cpu()
+                value = torch.cat([value, found.values.cpu()])
+                place = torch.cat([place, some[index // n] * n + index % n])
+                order = value.argsort(descending=True, stable=True)[:k]
+                value, place = value[order], place[order]
+            progress(float(some[-1] + 1) / n if source is None else 1.0)
+        return TokenPairs(place // n, place % n, value)
+
+
+def eigenvalue_score(eigenvalues: Tensor) -> float:
+    """``sum(l) / sum(|l|)``: 1 if all eigenvalues are positive, so that tokens promote or prefer themselves; -1 if all
+    are negative (Elhage et al. 2021, "summarizing OV/QK matrices"). 0 if all are 0.
+    """
+    total = float(eigenvalues.abs().sum())
+    return float(eigenvalues.real.sum()) / total if total else 0.0
+
+
+@torch.inference_mode()
+def token_circuit(
+    gpt: GPT,
+    *,
+    circuit: Circuit,
+    layer: int,
+    head: int,
+    earlier: tuple[int, int] | None = None,
+    side: Side | None = None,
+    distance: int = 0,
+    progress: Progress = ignore,
+) -> TokenCircuit:
+    """The OV or QK circuit of a head over the vocabulary (Elhage et al. 2021).
+
+    The stream at a token is its embedding, to which the first MLP's output for it is added for heads after the first
+    layer, as in ``head_roles.copying_scores``. It has no position embedding and nothing from other heads. Attention
+    reads this stream through its own norm, division included.
+
+    - "ov": ``x W_V W_O`` times the output head, through the gain of the final norm. Not counted are what is the same
+      for every source (value biases and the norm's bias), and the final norm's division, which depends on the rest of
+      the stream: a row's entries are its logits up to one positive factor.
+    - "qk": the attention score itself, as the head computes it, with its biases, scale, normalisation of queries and
+      keys, and rotation for a query ``distance`` positions after its key.
+
+    With an ``earlier`` head, as ``(layer, head)``, the circuit is that of two composed heads. In "ov", ``head`` reads
+    what the earlier head writes for the source (virtual attention head). In "qk", the ``side``, "q" or "k", reads what
+    the earlier head writes for its token instead of that token (Q- and K-composition); the other side is as above. The
+    norm between the heads enters with its gain, without its bias and its division.
+
+    ``gpt`` is in float32. Raises ``InputError`` for a head that does not exist or is not earlier, for a ``side`` or
+    ``distance`` without meaning, and for a composed "qk" if the model normalises queries and keys: the part of one
+    earlier head cannot be told apart then.
+    """
+    check_circuit(gpt, circuit, layer, head, earlier, side, distance)
+    block = cast(Block, gpt.h[layer])
+    reading = block.attn.matrices(distance)
+    read = partial(tokens_alone, gpt, layer)
+
+    def value(ids: Tensor) -> Tensor:
+        return without_bias(block, read(ids)) @ reading.W_V[head]
+
+    def logits(ids: Tensor) -> Tensor:
+        return gpt.fold_norm(gpt.lm_head.weight[ids]) @ reading.W_O[head].mT
+
+    def query(ids: Tensor) -> Tensor:
+        x = block.attention_input(read(ids))[:, None]
+        return block.attn.queries_keys_values(x, distance, head).query[:, 0, 0] * block.attn.scale
+
+    def key(ids: Tensor) -> Tensor:
+        x = block.attention_input(read(ids))[:, None]
+        return block.attn.queries_keys_values(x, 0, head).key[:, 0, 0]
+
+    def through_earlier(W: Tensor) -> Callable[[Tensor], Tensor]:
+        """From tokens to what the earlier head writes for them, read by ``W`` ``(C, head_dim)``."""
+        assert earlier is not None
+        other = cast(Block, gpt.h[earlier[0]])
+        written = other.attn.matrices()
+        between = written.W_V[earlier[1]] @ (written.W_O[earlier[1]] @ block.fold_norm(W.mT).mT)
+        return lambda ids: without_bias(other, tokens_alone(gpt, other.layer, ids)) @ between
+
+    left, right = (value, logits) if circuit == "ov" else (query, key)
+    if earlier is not None:
+        if circuit == "ov":
+            left = through_earlier(reading.W_V[head])
+        elif side == "q":
+            left = through_earlier(reading.W_Q[head] * block.attn.scale)
+        else:
+            right = through_earlier(reading.W_K[head])
+    return TokenCircuit(
+        for_all_tokens(gpt, left, part(progress, 0, 0.5)), for_all_tokens(gpt, right, part(progress, 0.5, 1))
+    )
+
+
+def check_circuit(
+    gpt: GPT,
+    circuit: str,
+    layer: int,
+    head: int,
+    earlier: tuple[int, int] | None,
+    side: str | None,
+    distance: int,
+) -> None:
+    """Raise ``InputError`` unless ``token_circuit`` can be answered."""
+    config = gpt.config
+    check_int("layer", layer, config.n_layer - 1, least=0)
+    check_int("head", head, config.n_head - 1, least=0)
+    check_int("distance", distance, config.context_length - 1, least=0)
+    if circuit not in ("ov", "qk"):
+        raise InvalidValue("circuit", circuit, "'ov' or 'qk'")
+    if distance and (circuit == "ov" or config.rotary is None):
+        found = "An OV circuit has no distance." if circuit == "ov" else "This model's positions are not rotary."
+        raise InputError("distance", f"{found} A distance needs the circuit 'qk' and rotary positions.")
+    if (side is not None) != (earlier is not None and circuit == "qk"):
+        raise InvalidValue("side", side, "'q' or 'k' for the circuit 'qk' with an earlier head, and nothing otherwise")
+    if earlier is None:
+        return
+    if side not in (None, "q", "k"):
+        raise InvalidValue("side", side, "'q' or 'k'")
+    if not 0 <= earlier[0] < layer:
+        raise InvalidValue("earlier_layer", earlier[0], f"a layer before layer {layer}")
+    check_int("earlier_head", earlier[1], config.n_head - 1, least=0)
+    if circuit == "qk" and config.qk_norm:
+        message = "This model normalises each query and key, so the part of one earlier head cannot be told apart."
+        raise InputError("model", message)
+
+
+def tokens_alone(gpt: GPT, layer: int, ids: Tensor) -> Tensor:
+    """The residual stream ``(n, C)`` before a layer if each of ``ids`` ``(n,)`` were alone and no head did anything.
+
+    That is the embedding without a position, plus the output of the first MLP for it after the first layer, as in Wang
+    et al. 2023.
+    """
+    embedding: Tensor = gpt.wte(ids)
+    return embedding if layer == 0 else cast(Block, gpt.h[0])(embedding, lambda _, x: torch.zeros_like(x))
+
+
+def without_bias(block: Block, x: Tensor) -> Tensor:
+    """The input of attention without the norm's bias, which is the same for every ``x`` ``(..., C)``."""
+    return block.attention_input(x) - block.attention_input(torch.zeros_like(x[:1]))
+
+
+def for_all_tokens(gpt: GPT, factor: Callable[[Tensor], Tensor], progress: Progress) -> Tensor:
+    """``factor`` of every token id, ``(vocab_size, head_dim)``, computed a few at a time."""
+    n = gpt.config.vocab_size
+    found = []
+    for ids in torch.arange(n, device=gpt.wte.weight.device).split(max(1, LOGITS_AT_ONCE // gpt.config.inner_dim)):
+        found.append(factor(ids))
+        progress(float(ids[-1] + 1) / n)
+    return torch.cat(found)
