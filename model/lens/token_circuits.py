@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from ..config import check_int
+from ..config import GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
 from .progress import Progress, ignore, part
@@ -16,6 +16,7 @@ from .text_pass import LOGITS_AT_ONCE
 
 Circuit = Literal["ov", "qk"]
 Side = Literal["q", "k"]
+Factor = Callable[[Tensor], Tensor]  # from token ids (n,) to rows (n, head_dim)
 
 
 class TokenPairs(NamedTuple):
@@ -111,7 +112,7 @@ def token_circuit(
     ``distance`` without meaning, and for a composed "qk" if the model normalises queries and keys: the part of one
     earlier head cannot be told apart then.
     """
-    check_circuit(gpt, circuit, layer, head, earlier, side, distance)
+    check_circuit(gpt.config, circuit, layer, head, earlier, side, distance)
     block = cast(Block, gpt.h[layer])
     reading = block.attn.matrices(distance)
     read = partial(tokens_alone, gpt, layer)
@@ -130,7 +131,7 @@ def token_circuit(
         x = block.attention_input(read(ids))[:, None]
         return block.attn.queries_keys_values(x, 0, head).key[:, 0, 0]
 
-    def through_earlier(W: Tensor) -> Callable[[Tensor], Tensor]:
+    def through_earlier(W: Tensor) -> Factor:
         """From tokens to what the earlier head writes for them, read by ``W`` ``(C, head_dim)``."""
         assert earlier is not None
         other = cast(Block, gpt.h[earlier[0]])
@@ -138,7 +139,8 @@ def token_circuit(
         between = written.W_V[earlier[1]] @ (written.W_O[earlier[1]] @ block.fold_norm(W.mT).mT)
         return lambda ids: without_bias(other, tokens_alone(gpt, other.layer, ids)) @ between
 
-    left, right = (value, logits) if circuit == "ov" else (query, key)
+    left: Factor = value if circuit == "ov" else query
+    right: Factor = logits if circuit == "ov" else key
     if earlier is not None:
         if circuit == "ov":
             left = through_earlier(reading.W_V[head])
@@ -152,7 +154,7 @@ def token_circuit(
 
 
 def check_circuit(
-    gpt: GPT,
+    config: GPTConfig,
     circuit: str,
     layer: int,
     head: int,
@@ -161,7 +163,6 @@ def check_circuit(
     distance: int,
 ) -> None:
     """Raise ``InputError`` unless ``token_circuit`` can be answered."""
-    config = gpt.config
     check_int("layer", layer, config.n_layer - 1, least=0)
     check_int("head", head, config.n_head - 1, least=0)
     check_int("distance", distance, config.context_length - 1, least=0)
@@ -199,7 +200,7 @@ def without_bias(block: Block, x: Tensor) -> Tensor:
     return block.attention_input(x) - block.attention_input(torch.zeros_like(x[:1]))
 
 
-def for_all_tokens(gpt: GPT, factor: Callable[[Tensor], Tensor], progress: Progress) -> Tensor:
+def for_all_tokens(gpt: GPT, factor: Factor, progress: Progress) -> Tensor:
     """``factor`` of every token id, ``(vocab_size, head_dim)``, computed a few at a time."""
     n = gpt.config.vocab_size
     found = []

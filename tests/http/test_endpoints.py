@@ -133,7 +133,17 @@ def test_endpoints_work_over_curl(server: Server) -> None:
 def test_only_documented_endpoints_are_public(client: Client) -> None:
     endpoints = client.view_api(return_format="dict")["named_endpoints"]
     lenses = {"/roles", "/knockout", "/removal", "/attribution", "/head_lenses", "/logit_lens", "/ledger"}
-    lenses |= {"/patch", "/composition", "/paths", "/role_paths", "/difference", "/passages", "/text_roles"}
+    lenses |= {
+        "/patch",
+        "/composition",
+        "/paths",
+        "/role_paths",
+        "/difference",
+        "/passages",
+        "/text_roles",
+        "/token_circuit",
+        "/neuron",
+    }
     of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "difference", "text_roles")
     lenses |= {f"/{name}_prompts" for name in of_many}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses

@@ -43,7 +43,17 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     tools, results = run_async(with_tools(server.url, headers, CALLS))
     lenses = {"roles", "knockout", "removal", "attribution", "head_lenses", "logit_lens", "ledger"}
-    lenses |= {"patch", "composition", "paths", "role_paths", "difference", "passages", "text_roles"}
+    lenses |= {
+        "patch",
+        "composition",
+        "paths",
+        "role_paths",
+        "difference",
+        "passages",
+        "text_roles",
+        "token_circuit",
+        "neuron",
+    }
     of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "difference", "text_roles")
     lenses |= {f"{name}_prompts" for name in of_many}
     assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses

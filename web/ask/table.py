@@ -6,7 +6,10 @@ answer, listed in ``question_list.mjs`` there.
 """
 
 from .attribution import ATTRIBUTION, ATTRIBUTION_PROMPTS
-from .composition import COMPOSITION
+from .circuits.composition import COMPOSITION
+from .circuits.neuron import NEURON
+from .circuits.paths import PATHS, ROLE_PATHS
+from .circuits.tokens import TOKEN_CIRCUIT
 from .difference import DIFFERENCE, DIFFERENCE_PROMPTS
 from .head_roles import ROLES, TEXT_ROLES, TEXT_ROLES_PROMPTS
 from .knockout import KNOCKOUT, KNOCKOUT_PROMPTS, REMOVAL, REMOVAL_PROMPTS
@@ -15,7 +18,6 @@ from .logit_lens import LOGIT_LENS
 from .one_head import ONE_HEAD, ONE_HEAD_PROMPTS
 from .passages import PASSAGES
 from .patching import PATCH, PATCH_PROMPTS
-from .paths import PATHS, ROLE_PATHS
 from .question import Question
 
 QUESTIONS: list[Question] = [
@@ -30,6 +32,8 @@ QUESTIONS: list[Question] = [
     COMPOSITION,
     PATHS,
     ROLE_PATHS,
+    TOKEN_CIRCUIT,
+    NEURON,
     DIFFERENCE,
     PASSAGES,
     TEXT_ROLES,

@@ -409,6 +409,77 @@ export interface RolePathsBody {
   way?: "q" | "k" | null;
 }
 
+export interface TokenPair {
+  source: NamedToken;
+  target: NamedToken;
+  value: number;
+}
+
+export interface TokenCircuitAnswer {
+  model: string;
+  precision: Precision;
+  circuit: string;
+  layer: number;
+  head: number;
+  earlier_layer: number | null;
+  earlier_head: number | null;
+  side: string | null;
+  distance: number;
+  pairs: TokenPair[];
+  eigenvalues: [number, number][];
+  eigenvalue_score: number;
+}
+
+export interface TokenCircuitBody {
+  model?: string | null;
+  layer: number;
+  head: number;
+  circuit?: "ov" | "qk" | null;
+  earlier_layer?: number | null;
+  earlier_head?: number | null;
+  side?: "q" | "k" | null;
+  distance?: number | null;
+  token?: number | null;
+  top?: number | null;
+}
+
+export interface ExcitedAt {
+  position: number;
+  activation: number;
+  start: number;
+  tokens: NamedToken[];
+  activations: number[];
+}
+
+export interface WrittenToken {
+  id: number;
+  text: string;
+  logit: number;
+}
+
+export interface NeuronAnswer {
+  model: string;
+  precision: Precision;
+  layer: number;
+  neuron: number;
+  n_tokens: number;
+  highest: ExcitedAt[];
+  lowest: ExcitedAt[];
+  mean: number;
+  positive: number;
+  promotes: WrittenToken[];
+  suppresses: WrittenToken[];
+  norm: number;
+}
+
+export interface NeuronBody {
+  model?: string | null;
+  text: string;
+  layer: number;
+  neuron: number;
+  top?: number | null;
+}
+
 export interface DifferenceAnswer {
   model: string;
   precision: Precision;
@@ -588,6 +659,8 @@ export interface Questions {
   composition: { method: "GET"; body: CompositionBody; answer: CompositionAnswer };
   paths: { method: "POST"; body: PathsBody; answer: PathsAnswer };
   "role-paths": { method: "GET"; body: RolePathsBody; answer: RolePathsAnswer };
+  "token-circuit": { method: "GET"; body: TokenCircuitBody; answer: TokenCircuitAnswer };
+  neuron: { method: "POST"; body: NeuronBody; answer: NeuronAnswer };
   difference: { method: "POST"; body: DifferenceBody; answer: DifferenceAnswer };
   passages: { method: "POST"; body: PassagesBody; answer: PassagesAnswer };
   "text-roles": { method: "POST"; body: TextRolesBody; answer: TextRolesAnswer };

@@ -34,6 +34,8 @@ NEEDED: dict[str, dict[str, Any]] = {
     "role-paths": {"layer": 2, "head": 1},
     "difference": {"other": "so he is"},
     "passages": {"text": "so it is, and so it was"},
+    "token-circuit": {"layer": 2, "head": 1},
+    "neuron": {"text": "so it is, and so it was", "layer": 1, "neuron": 5},
 }
 PAIRS = [
     {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"},

@@ -18,8 +18,10 @@ from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES
+from model.lens.neurons import neuron_activity, neuron_writes
 from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
 from model.lens.text_pass import TextPass
+from model.lens.token_circuits import eigenvalue_score, token_circuit
 from web.ask.question import MAX_LONG_TEXT_BYTES
 
 CLEAN, CORRUPTED = "so it is", "so he is"
@@ -206,6 +208,70 @@ def test_role_paths_equal_the_library(server: Server, tiny: LoadedModel) -> None
     assert found["plain"] == pytest.approx({role: scores[role] for role in found["plain"]}, abs=1e-5)
     assert all(same(found[route][role], s) for route, roles in expected.cut.items() for role, s in roles.items())
     assert get(server, "role-paths", layer=2, head=9).json()["error"]["param"] == "head"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"circuit": "ov"},
+        {"circuit": "ov", "earlier": (1, 3), "token": 5, "top": 7},
+        {"circuit": "qk", "earlier": (0, 2), "side": "k", "top": 1000},
+    ],
+    ids=str,
+)
+def test_token_circuits_equal_the_library(server: Server, tiny: LoadedModel, asked: dict[str, Any]) -> None:
+    earlier = asked.get("earlier")
+    query = {name: value for name, value in asked.items() if name != "earlier"}
+    query |= {"earlier_layer": earlier[0], "earlier_head": earlier[1]} if earlier else {}
+    found = get(server, "token-circuit", layer=2, head=1, **query).json()
+    given = {name: value for name, value in asked.items() if name not in ("token", "top")}
+    expected = token_circuit(tiny.gpt, layer=2, head=1, **given)
+    pairs = expected.largest(asked.get("top", 20), asked.get("token"))
+    assert [pair["value"] for pair in found["pairs"]] == pytest.approx(pairs.value.tolist(), abs=1e-5)
+    assert [pair["source"]["id"] for pair in found["pairs"]] == pairs.source.tolist()
+    texts = [tiny.tokenizer.decode([token]) for token in pairs.target.tolist()]
+    assert [pair["target"]["text"] for pair in found["pairs"]] == texts
+    eigenvalues = [complex(*each) for each in found["eigenvalues"]]
+    assert eigenvalues == pytest.approx(expected.eigenvalues().tolist(), abs=1e-5)
+    assert found["eigenvalue_score"] == pytest.approx(eigenvalue_score(expected.eigenvalues()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "param"),
+    [
+        ({"layer": 3}, "layer"),
+        ({"earlier_layer": 0}, "earlier_head"),
+        ({"earlier_layer": 2, "earlier_head": 0}, "earlier_layer"),
+        ({"side": "q"}, "side"),
+        ({"distance": 1}, "distance"),
+        ({"circuit": "vo"}, "circuit"),
+        ({"token": 96}, "token"),
+        ({"top": 1001}, "top"),
+    ],
+)
+def test_impossible_token_circuits_are_refused(server: Server, asked: dict[str, Any], param: str) -> None:
+    answer = get(server, "token-circuit", **{"layer": 2, "head": 1} | asked)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
+def test_neurons_equal_the_library(server: Server, tiny: LoadedModel) -> None:
+    found = post(server, "neuron", text=LONG, layer=1, neuron=5, top=3).json()
+    ids = tiny.tokenizer.encode(LONG)
+    expected = neuron_activity(tiny.gpt, torch.tensor(ids), layer=1, neuron=5, k=3)
+    for name, places in (("highest", expected.highest), ("lowest", expected.lowest)):
+        assert [place["position"] for place in found[name]] == [place.position for place in places]
+        for told, place in zip(found[name], places, strict=True):
+            assert told["activation"] == pytest.approx(place.activation, abs=1e-5)
+            assert told["activations"] == pytest.approx(place.activations, abs=1e-5)
+            text = "".join(token["text"] for token in told["tokens"])
+            assert text == LONG[told["start"] : told["start"] + len(text)] and len(text) == len(place.activations)
+    writes = neuron_writes(tiny.gpt, layer=1, neuron=5, k=3)
+    assert [token["id"] for token in found["promotes"]] == writes.top_ids.tolist()
+    assert [token["logit"] for token in found["suppresses"]] == pytest.approx(writes.bottom.tolist(), abs=1e-5)
+    assert found["n_tokens"] == len(ids) and found["mean"] == pytest.approx(expected.mean, abs=1e-6)
+    for wrong, param in (({"neuron": 4_000}, "neuron"), ({"layer": 3}, "layer"), ({"text": "é"}, "text")):
+        body = {"text": LONG, "layer": 1, "neuron": 5} | wrong
+        assert post(server, "neuron", **body).json()["error"]["param"] == param
 
 
 def test_difference_equals_the_library(server: Server, tiny: LoadedModel) -> None:

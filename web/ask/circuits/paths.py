@@ -14,10 +14,10 @@ from model.lens.interventions.reference import contexts_of
 from model.lens.progress import Progress, part
 from model.lens.text_pass import TextPass
 
-from ..settings import Limits
-from .inquiry import Answer, Inquiry
-from .patching import ANSWER, DIRECTION, WRONG, prompts_of
-from .question import (
+from ...settings import Limits
+from ..inquiry import Answer, Inquiry
+from ..patching import ANSWER, DIRECTION, WRONG, prompts_of
+from ..question import (
     HEAD,
     HEAD_MASK,
     LAYER,
@@ -31,7 +31,7 @@ from .question import (
     TextAnswer,
     TextField,
 )
-from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
+from ..reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
 PerWay = dict[Literal["q", "k", "v"], PerHead]
 

@@ -7,9 +7,9 @@ from model import InputError
 from model.lens.composition import composition
 from model.lens.progress import Progress
 
-from ..settings import Limits
-from .inquiry import Answer, Inquiry
-from .question import MODEL, Field, ModelAnswer, Question
+from ...settings import Limits
+from ..inquiry import Answer, Inquiry
+from ..question import MODEL, Field, ModelAnswer, Question
 
 PerPair = list[list[list[list[float]]]]  # [later layer][later head][earlier layer][earlier head]
 
