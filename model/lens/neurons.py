@@ -1,12 +1,15 @@
 """MLP neurons: what excites one in a long text, and what it writes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor
 
+from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..gpt import GPT, Block
+from .answer import Answer
 from .passages import MIN_DISTANCE, windows
 from .progress import Progress, ignore
 from .text_pass import LOGITS_AT_ONCE
@@ -14,7 +17,8 @@ from .text_pass import LOGITS_AT_ONCE
 BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron is excited
 
 
-class Context(NamedTuple):
+@dataclass(frozen=True)
+class Context(Answer):
     """A place in a text: ``activations`` are those of the tokens from ``start`` on, with ``position`` among them."""
 
     position: int
@@ -24,40 +28,67 @@ class Context(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NeuronActivity:
+class Written(Answer):
+    """Tokens and their logits per unit of a neuron's activation; each tensor is ``(k,)``.
+
+    ``promoted`` are the ids of tokens in descending order of ``raised``, ``suppressed`` in ascending order of
+    ``lowered``. ``norm`` is that of the neuron's output direction.
+    """
+
+    promoted: Tensor
+    raised: Tensor
+    suppressed: Tensor
+    lowered: Tensor
+    norm: float
+
+
+@dataclass(frozen=True)
+class Neuron(Answer):
     """The places of a text at which a neuron's activation is highest and lowest, and the mean over all tokens.
 
-    ``positive`` is the share of tokens with an activation above 0.
+    ``positive`` is the share of tokens with an activation above 0; ``writes`` does not depend on the text.
     """
 
     highest: list[Context]
     lowest: list[Context]
     mean: float
     positive: float
+    writes: Written
 
 
 @torch.inference_mode()
-def neuron_activity(
-    gpt: GPT, ids: Tensor, *, layer: int, neuron: int, k: int = 20, progress: Progress = ignore
-) -> NeuronActivity:
-    """Read the tokens ``ids`` ``(N,)``, of any number, in the windows of ``passages``, and follow one neuron.
+def neuron(
+    gpt: GPT, ids: Sequence[int], *, layer: int, neuron: int, k: int = 20, progress: Progress = ignore
+) -> Neuron:
+    """Read the tokens ``ids``, of any number, in the windows of ``passages``, and follow one neuron of an MLP.
 
     The activation is the value after the activation function, and after the product with the second half in a gated
     MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of ``MIN_DISTANCE`` consecutive tokens
-    only one is a place. Memory use does not grow with the text, apart from a number for each token.
+    only one is a place; there are at most ``k``. Memory use does not grow with the text, apart from a number for each
+    token. Raises ``InputError`` for a neuron that does not exist,
+    and for a ``k`` below 1.
     """
-    found = torch.empty(len(ids))
+    check_neuron(gpt.config, layer, neuron)
+    check_int("top", k, MAX_VOCAB_SIZE)
+    tokens, found = torch.tensor(ids), torch.empty(len(ids))
     for window in windows(len(ids), gpt.config.context_length):
-        x = gpt.embed(ids[None, window.start : window.stop].to(gpt.wte.weight.device))
+        x = gpt.embed(tokens[None, window.start : window.stop].to(gpt.wte.weight.device))
         activation = neurons_of(gpt, layer, x)[0, window.first - window.start :, neuron]
         found[window.first : window.stop] = activation.cpu()
         progress(window.stop / len(ids))
-    return NeuronActivity(
+    return Neuron(
         highest=[context_at(found, position) for position in peaks(found, k)],
         lowest=[context_at(found, position) for position in peaks(-found, k)],
         mean=float(found.double().mean()),
         positive=float((found > 0).float().mean()),
+        writes=neuron_writes(gpt, layer, neuron, k),
     )
+
+
+def check_neuron(config: GPTConfig, layer: int, neuron: int) -> None:
+    """Raise ``InputError`` unless the model has this neuron."""
+    check_int("layer", layer, config.n_layer - 1, least=0)
+    check_int("neuron", neuron, config.inner_dim - 1, least=0)
 
 
 def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:
@@ -88,23 +119,12 @@ def context_at(values: Tensor, position: int) -> Context:
     return Context(position, float(values[position]), start, values[start : position + AFTER + 1].tolist())
 
 
-class Written(NamedTuple):
-    """Tokens and their logits per unit of a neuron's activation; each tensor is ``(k,)`` on the CPU."""
-
-    top_ids: Tensor
-    top: Tensor  # descending
-    bottom_ids: Tensor
-    bottom: Tensor  # ascending
-    norm: float  # of the output direction
-
-
-@torch.inference_mode()
-def neuron_writes(gpt: GPT, *, layer: int, neuron: int, k: int = 20) -> Written:
+def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:
     """The tokens whose logits a neuron raises and lowers most: its output direction times the output head.
 
     The direction is a row of the MLP's second matrix. It goes through the gain of the final norm, but not its division,
     which depends on the rest of the stream: the numbers are logits up to one positive factor. Effects through later
-    layers are not counted. ``gpt`` is in float32.
+    layers are not counted.
     """
     block = cast(Block, gpt.h[layer])
     unit = gpt.wte.weight.new_zeros(2, gpt.config.inner_dim)

@@ -27,9 +27,11 @@ from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_
 from .interventions.reference import Method, check_texts, contexts_of, mean_contexts, shipped_passages
 from .ledger import Ledger, ledger
 from .logit_lens import LogitLens, logit_lens
+from .neurons import Neuron, neuron
 from .one_head import HeadMeasures, head_measures
 from .passages import Firing, firing, mark_tokens, read_long_text
 from .text_pass import TextPass
+from .token_circuits import Circuit, CircuitSummary, Side, token_circuit
 
 Prompt = str | Sequence[int]
 Text = Prompt | Trace
@@ -163,6 +165,11 @@ class Questions(ABC):
         """Where in a text of any length each head acts most strongly, and a map of heads that behave alike."""
         return firing(self.float32.gpt, mark_tokens(self.tokenizer, read_long_text(self.tokenizer, text)))
 
+    def neuron(self, text: str, layer: int, neuron_index: int, *, top: int = 20) -> Neuron:
+        """Where in a text of any length an MLP neuron is excited most, and which tokens it promotes and suppresses."""
+        ids = read_long_text(self.tokenizer, text)
+        return neuron(self.float32.gpt, ids, layer=layer, neuron=neuron_index, k=top)
+
     # ---- About two texts ---------------------------------------------------------------------------------------------
 
     def difference(self, text: Text, other: Text, other_model: Union["Questions", None] = None) -> AttentionDifference:
@@ -256,3 +263,22 @@ class Questions(ABC):
     def composition(self, *, centred: bool = False, distance: int = 0) -> Composition:
         """How strongly each head's weights read from the output of each earlier head."""
         return composition(self.float32.gpt, centred=centred, distance=distance)
+
+    def token_circuit(
+        self,
+        layer: int,
+        head: int,
+        circuit: Circuit = "ov",
+        *,
+        earlier: tuple[int, int] | None = None,
+        side: Side | None = None,
+        distance: int = 0,
+        token: str | int | None = None,
+        top: int = 20,
+    ) -> CircuitSummary:
+        """What a head's weights, or those of two composed heads, do to the vocabulary, or to one ``token``."""
+        chosen = self.read_token(token)
+        found = token_circuit(
+            self.float32.gpt, circuit=circuit, layer=layer, head=head, earlier=earlier, side=side, distance=distance
+        )
+        return found.summary(top, chosen)

@@ -8,9 +8,10 @@ from typing import Literal, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from ..config import GPTConfig, check_int
+from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
+from .answer import Answer
 from .progress import Progress, ignore, part
 from .text_pass import LOGITS_AT_ONCE
 
@@ -50,7 +51,11 @@ class TokenCircuit:
         return found[found.abs().argsort(descending=True, stable=True)]
 
     def largest(self, k: int, source: int | None = None, progress: Progress = ignore) -> TokenPairs:
-        """The ``k`` pairs with the largest entries, or those of one ``source``; a few rows at a time."""
+        """The ``k`` pairs with the largest entries, or those of one ``source``; a few rows at a time.
+
+        Raises ``InputError`` unless ``k`` is from 1 to ``MAX_VOCAB_SIZE``.
+        """
+        check_int("top", k, MAX_VOCAB_SIZE)
         n = len(self.right)
         rows = torch.arange(n) if source is None else torch.tensor([source])
         k = min(k, len(rows) * n)
@@ -69,6 +74,25 @@ class TokenCircuit:
                 value, place = value[order], place[order]
             progress(float(some[-1] + 1) / n if source is None else 1.0)
         return TokenPairs(place // n, place % n, value)
+
+    def summary(self, k: int = 20, source: int | None = None, progress: Progress = ignore) -> "CircuitSummary":
+        """The ``largest`` pairs and the ``eigenvalues``, ready to be sent or drawn."""
+        pairs, eigenvalues = self.largest(k, source, progress), self.eigenvalues()
+        return CircuitSummary(*pairs, torch.view_as_real(eigenvalues).float(), eigenvalue_score(eigenvalues))
+
+
+@dataclass(frozen=True)
+class CircuitSummary(Answer):
+    """The pairs of tokens with the largest entries, as ids and values ``(k,)``, and the eigenvalues.
+
+    ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts; ``eigenvalue_score`` is that of the function.
+    """
+
+    source: Tensor
+    target: Tensor
+    value: Tensor
+    eigenvalues: Tensor
+    eigenvalue_score: float
 
 
 def eigenvalue_score(eigenvalues: Tensor) -> float:

@@ -22,7 +22,7 @@ from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.neurons import neuron_activity, neuron_writes
+from model.lens.neurons import neuron
 from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
 from model.lens.token_circuits import token_circuit
@@ -403,15 +403,15 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
 @torch.inference_mode()
 def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
-    layer, neuron = 1, 7
+    layer, index = 1, 7
     mlp = theirs.layer(layer).mlp
     last = mlp.dense_4h_to_h if theirs.is_neox else mlp.down_proj
-    expected = inputs_of(theirs, {"neurons": last}, text.ids)["neurons"][:, neuron]
-    found = neuron_activity(text.gpt, torch.tensor(text.ids), layer=layer, neuron=neuron)
+    expected = inputs_of(theirs, {"neurons": last}, text.ids)["neurons"][:, index]
+    found = neuron(text.gpt, text.ids, layer=layer, neuron=index, k=5)
     assert max_difference(torch.tensor(found.highest[0].activations), expected[found.highest[0].start :]) <= EXACT
     assert found.highest[0].activation == pytest.approx(float(expected.max()), abs=EXACT)
     assert found.lowest[0].position == int(expected.argmin())
-    logits = gained(theirs, theirs.norm, last.weight[:, neuron]) @ theirs.head.weight.T
-    writes = neuron_writes(text.gpt, layer=layer, neuron=neuron, k=5)
-    assert max_difference(writes.top, logits.topk(5).values) <= EXACT
-    assert max_difference(writes.bottom, logits.topk(5, largest=False).values) <= EXACT
+    logits = gained(theirs, theirs.norm, last.weight[:, index]) @ theirs.head.weight.T
+    writes = found.writes
+    assert max_difference(writes.raised, logits.topk(5).values) <= EXACT
+    assert max_difference(writes.lowered, logits.topk(5, largest=False).values) <= EXACT

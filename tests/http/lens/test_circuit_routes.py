@@ -18,7 +18,7 @@ from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES
-from model.lens.neurons import neuron_activity, neuron_writes
+from model.lens.neurons import neuron
 from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
 from model.lens.text_pass import TextPass
 from model.lens.token_circuits import eigenvalue_score, token_circuit
@@ -257,7 +257,7 @@ def test_impossible_token_circuits_are_refused(server: Server, asked: dict[str, 
 def test_neurons_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "neuron", text=LONG, layer=1, neuron=5, top=3).json()
     ids = tiny.tokenizer.encode(LONG)
-    expected = neuron_activity(tiny.gpt, torch.tensor(ids), layer=1, neuron=5, k=3)
+    expected = neuron(tiny.gpt, ids, layer=1, neuron=5, k=3)
     for name, places in (("highest", expected.highest), ("lowest", expected.lowest)):
         assert [place["position"] for place in found[name]] == [place.position for place in places]
         for told, place in zip(found[name], places, strict=True):
@@ -265,9 +265,9 @@ def test_neurons_equal_the_library(server: Server, tiny: LoadedModel) -> None:
             assert told["activations"] == pytest.approx(place.activations, abs=1e-5)
             text = "".join(token["text"] for token in told["tokens"])
             assert text == LONG[told["start"] : told["start"] + len(text)] and len(text) == len(place.activations)
-    writes = neuron_writes(tiny.gpt, layer=1, neuron=5, k=3)
-    assert [token["id"] for token in found["promotes"]] == writes.top_ids.tolist()
-    assert [token["logit"] for token in found["suppresses"]] == pytest.approx(writes.bottom.tolist(), abs=1e-5)
+    writes = expected.writes
+    assert [token["id"] for token in found["promotes"]] == writes.promoted.tolist()
+    assert [token["logit"] for token in found["suppresses"]] == pytest.approx(writes.lowered.tolist(), abs=1e-5)
     assert found["n_tokens"] == len(ids) and found["mean"] == pytest.approx(expected.mean, abs=1e-6)
     for wrong, param in (({"neuron": 4_000}, "neuron"), ({"layer": 3}, "layer"), ({"text": "é"}, "text")):
         body = {"text": LONG, "layer": 1, "neuron": 5} | wrong

@@ -68,6 +68,13 @@ ASKED = pytest.mark.parametrize(
         ("paths", HEAD | PAIR, lambda loaded: loaded.patch_paths(TEXT, **PAIR, **HEAD)),
         ("roles", {}, lambda loaded: loaded.roles()),
         ("role-paths", HEAD, lambda loaded: loaded.role_paths(1, 1)),
+        ("neuron", {"text": LONG, "layer": 1, "neuron": 3}, lambda loaded: loaded.neuron(LONG, 1, 3)),
+        ("token-circuit", HEAD, lambda loaded: loaded.token_circuit(1, 1)),
+        (
+            "token-circuit",
+            HEAD | {"circuit": "qk", "earlier_layer": 0, "earlier_head": 1, "side": "k", "token": 9, "top": 5},
+            lambda loaded: loaded.token_circuit(1, 1, "qk", earlier=(0, 1), side="k", token=9, top=5),
+        ),
         ("composition", {"centred": True}, lambda loaded: loaded.composition(centred=True)),
     ],
 )
@@ -125,6 +132,15 @@ def rearranged(name: str, found: dict[str, Any], expected: dict[str, Any]) -> tu
                 for kind, one in (("scores", "induction"), ("errors", "self"), ("scores", "copying"))
             ],
         )
+    if name == "neuron":
+        written = [[token["id"] for token in expected.pop(which)] for which in ("promotes", "suppresses")]
+        for place in [*expected["highest"], *expected["lowest"]]:
+            place.pop("tokens")
+        return [found["writes"][which] for which in ("promoted", "suppressed")], written
+    if name == "token-circuit":
+        pairs = expected.pop("pairs")
+        ids = [[pair[one]["id"] for pair in pairs] for one in ("source", "target")]
+        return [found.pop(one) for one in ("source", "target", "value")], [*ids, [pair["value"] for pair in pairs]]
     return [], []
 
 
@@ -207,6 +223,10 @@ def test_computed_in_float32_whatever_the_model_is_in() -> None:
         (lambda loaded: loaded.patch(TEXT, OTHER, answer="é"), "answer"),
         (lambda loaded: loaded.patch_site(TEXT, OTHER, "nowhere"), "site"),
         (lambda loaded: loaded.passages(""), "text"),
+        (lambda loaded: loaded.neuron(LONG, 0, 64), "neuron"),
+        (lambda loaded: loaded.neuron(LONG, 0, 3, top=0), "top"),
+        (lambda loaded: loaded.token_circuit(1, 2), "head"),
+        (lambda loaded: loaded.token_circuit(1, 1, top=0), "top"),
         (lambda loaded: loaded.logit_lens(TEXT, top=0), "top"),
         (lambda _: tiny_model(context_length=3).role_paths(1, 0), "model"),
     ],

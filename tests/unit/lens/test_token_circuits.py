@@ -14,7 +14,7 @@ from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.lens import token_circuits as module
-from model.lens.neurons import neuron_activity, neuron_writes
+from model.lens.neurons import neuron
 from model.lens.passages import MIN_DISTANCE
 from model.lens.token_circuits import eigenvalue_score, token_circuit
 
@@ -171,15 +171,15 @@ def test_impossible_circuits_are_refused(gpt: GPT, asked: dict[str, Any], field:
 
 
 def test_a_neuron_in_a_text_that_fits_into_one_window(gpt: GPT) -> None:
-    ids, neuron = prompt_ids(32), 5
+    ids, index = prompt_ids(32), 5
     w, exact = weights(gpt), copy.deepcopy(gpt).double()
     x = exact.embed(torch.tensor([ids]))
     for layer in range(3):
         block = exact.h[layer]
         middle = x + block.attn(block.ln_1(x))[0]
         hidden = norm(w, f"h.{layer}.ln_2", middle) @ w[f"h.{layer}.mlp.c_fc.weight"].T
-        expected = F.gelu(hidden + w[f"h.{layer}.mlp.c_fc.bias"], approximate="tanh")[0, :, neuron]
-        found = neuron_activity(gpt, torch.tensor(ids), layer=layer, neuron=neuron)
+        expected = F.gelu(hidden + w[f"h.{layer}.mlp.c_fc.bias"], approximate="tanh")[0, :, index]
+        found = neuron(gpt, ids, layer=layer, neuron=index)
         first = found.highest[0]
         assert first.position == int(expected.argmax())
         assert first.activation == pytest.approx(float(expected.max()), abs=1e-5)
@@ -192,8 +192,8 @@ def test_a_neuron_in_a_text_that_fits_into_one_window(gpt: GPT) -> None:
 
 
 def test_places_of_a_long_text_are_apart_and_in_order(gpt: GPT) -> None:
-    ids = torch.tensor(prompt_ids(700))
-    found = neuron_activity(gpt, ids, layer=1, neuron=0, k=8)
+    ids = prompt_ids(700)
+    found = neuron(gpt, ids, layer=1, neuron=0, k=8)
     for places, sign in ((found.highest, 1), (found.lowest, -1)):
         values = [sign * place.activation for place in places]
         assert len(places) == 8 and values == sorted(values, reverse=True)
@@ -201,16 +201,16 @@ def test_places_of_a_long_text_are_apart_and_in_order(gpt: GPT) -> None:
         assert all(b - a >= MIN_DISTANCE for a, b in pairwise(positions))
         for place in places:
             assert place.activations[place.position - place.start] == place.activation
-    assert len(neuron_activity(gpt, ids[:1], layer=0, neuron=0).highest) == 1
+    assert len(neuron(gpt, ids[:1], layer=0, neuron=0).highest) == 1
 
 
 def test_what_a_neuron_writes(gpt: GPT) -> None:
     w = weights(gpt)
     direction = w["h.1.mlp.c_proj.weight"][:, 3]
     expected = gained(w, "ln_f", direction) @ w["lm_head.weight"].T
-    found = neuron_writes(gpt, layer=1, neuron=3, k=V)
-    assert max_difference(found.top, expected.sort(descending=True).values) < 1e-5
-    assert max_difference(expected[found.bottom_ids], expected.sort().values) < 1e-5
+    found = neuron(gpt, [1, 2], layer=1, neuron=3, k=V).writes
+    assert max_difference(found.raised, expected.sort(descending=True).values) < 1e-5
+    assert max_difference(expected[found.suppressed], expected.sort().values) < 1e-5
     assert found.norm == pytest.approx(float(direction.norm()))
 
 

@@ -1,16 +1,16 @@
 """The question of what excites an MLP neuron in a text, and what the neuron writes."""
 
-import torch
 from pydantic import BaseModel
 from pydantic import Field as Described
+from torch import Tensor
 
-from model.errors import InvalidValue
-from model.lens.neurons import Context, neuron_activity, neuron_writes
+from model.lens import neurons
+from model.lens.passages import read_long_text
 from model.lens.progress import Progress
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
-from ..passages import LONG_TEXT, encode
+from ..passages import LONG_TEXT
 from ..question import LAYER, MODEL, Field, LongTextField, ModelAnswer, NamedToken, Question
 
 MAX_PLACES = 100
@@ -44,23 +44,20 @@ class NeuronAnswer(ModelAnswer):
 
 
 def check_neuron(inquiry: Inquiry, _limits: Limits) -> None:
-    n = inquiry.loaded.config.inner_dim
-    if not 0 <= inquiry.values["neuron"] < n:
-        raise InvalidValue("neuron", inquiry.values["neuron"], f"an integer from 0 to {n - 1:,}")
+    neurons.check_neuron(inquiry.loaded.config, inquiry.values["layer"], inquiry.values["neuron"])
 
 
 def answer_neuron(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded, values = inquiry.loaded, inquiry.values
     place = {"layer": values["layer"], "neuron": values["neuron"]}
-    ids = encode(loaded, values["text"])
-    found = neuron_activity(inquiry.gpt, torch.tensor(ids), **place, k=values["top"], progress=progress)
-    writes = neuron_writes(inquiry.gpt, **place, k=values["top"])
+    ids = read_long_text(loaded.tokenizer, values["text"])
+    found = neurons.neuron(inquiry.gpt, ids, **place, k=values["top"], progress=progress)
 
-    def shown(context: Context) -> Answer:
+    def shown(context: neurons.Context) -> Answer:
         tokens = loaded.tokens(ids[context.start : context.start + len(context.activations)])
-        return context._asdict() | {"tokens": [token._asdict() for token in tokens]}
+        return context.to_dict() | {"tokens": [token._asdict() for token in tokens]}
 
-    def written(token_ids: torch.Tensor, logits: torch.Tensor) -> list[Answer]:
+    def written(token_ids: Tensor, logits: Tensor) -> list[Answer]:
         tokens = loaded.tokens(token_ids.tolist())
         return [{**token._asdict(), "logit": logit} for token, logit in zip(tokens, logits.tolist(), strict=True)]
 
@@ -70,9 +67,9 @@ def answer_neuron(inquiry: Inquiry, progress: Progress) -> Answer:
         "lowest": [shown(each) for each in found.lowest],
         "mean": found.mean,
         "positive": found.positive,
-        "promotes": written(writes.top_ids, writes.top),
-        "suppresses": written(writes.bottom_ids, writes.bottom),
-        "norm": writes.norm,
+        "promotes": written(found.writes.promoted, found.writes.raised),
+        "suppresses": written(found.writes.suppressed, found.writes.lowered),
+        "norm": found.writes.norm,
     }
 
 

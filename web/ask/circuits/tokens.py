@@ -7,7 +7,7 @@ from pydantic import Field as Described
 
 from model import InputError
 from model.lens.progress import Progress, part
-from model.lens.token_circuits import check_circuit, eigenvalue_score, token_circuit
+from model.lens.token_circuits import check_circuit, token_circuit
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
@@ -64,20 +64,19 @@ def check_token_circuit(inquiry: Inquiry, _limits: Limits) -> None:
 
 def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     values = inquiry.values
-    found = token_circuit(inquiry.gpt, **lens_arguments(inquiry), progress=part(progress, 0, FACTORS_PART))
-    pairs = found.largest(values["top"], values["token"], progress=part(progress, FACTORS_PART, 1))
+    circuit = token_circuit(inquiry.gpt, **lens_arguments(inquiry), progress=part(progress, 0, FACTORS_PART))
+    found = circuit.summary(values["top"], values["token"], part(progress, FACTORS_PART, 1))
     source, target = (
-        [token._asdict() for token in inquiry.loaded.tokens(ids.tolist())] for ids in (pairs.source, pairs.target)
+        [token._asdict() for token in inquiry.loaded.tokens(ids.tolist())] for ids in (found.source, found.target)
     )
-    eigenvalues = found.eigenvalues()
     asked = {name: each for name, each in values.items() if name not in ("token", "top")}
     return asked | {
         "pairs": [
             {"source": one, "target": other, "value": value}
-            for one, other, value in zip(source, target, pairs.value.tolist(), strict=True)
+            for one, other, value in zip(source, target, found.value.tolist(), strict=True)
         ],
-        "eigenvalues": [(each.real, each.imag) for each in eigenvalues.tolist()],
-        "eigenvalue_score": eigenvalue_score(eigenvalues),
+        "eigenvalues": found.eigenvalues.numpy(),
+        "eigenvalue_score": found.eigenvalue_score,
     }
 
 
