@@ -15,12 +15,14 @@ from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
+from .view.look import AttentionView, view
 from .view.read import Token
 from .view.trace import Trace
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "AttentionView",
     "BatchWriter",
     "CheckpointError",
     "ContextLengthExceeded",
@@ -38,4 +40,5 @@ __all__ = [
     "UnknownTokens",
     "choose_threads",
     "load",
+    "view",
 ]

@@ -19,8 +19,9 @@ from .gpt import GPT
 from .lens.questions import Prompt, Questions
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Tokenizer, token_text
+from .view.drawing import shortened
 from .view.read import Token, mean_hidden_state, read
-from .view.trace import Reader, Trace, shortened
+from .view.trace import Reader, Trace
 
 log = logging.getLogger(__name__)
 

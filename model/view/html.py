@@ -1,6 +1,6 @@
 """HTML files that draw a text with the page's own modules, and need no server, no network and no model.
 
-A file holds the modules (``bundle.py``) and what the page would ask its server (``trace.py``). Both are read by
+A file holds the modules (``bundle.py``) and what the page would ask its server (``drawing.py``). Both are read by
 ``web/js/look/saved/``.
 """
 

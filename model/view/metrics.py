@@ -10,7 +10,7 @@ DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, be
 FRAME_MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
 
 
-def metric_sums(rows: Tensor, first: int) -> Tensor:
+def metric_sums(rows: Tensor, first: int, *, is_square: bool = False) -> Tensor:
     """Each of ``METRICS`` summed over the queries ``first``, ``first + 1``, ...: ``(heads, len(METRICS))``.
 
     ``rows`` ``(heads, n, S)`` holds the queries' attention weights, zero for keys after the query. For each query:
@@ -20,7 +20,8 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
     - first, previous: the weight on the first token, and on the token before the query;
     - uniform: the total variation distance from uniform weights, from 0 to 1.
 
-    The first query of the text is left out because it can only look at itself.
+    The first query of the text is left out because it can only look at itself. With ``is_square`` it can look at all
+    keys, also later ones, at their absolute distance; it is left out all the same, as it has no token before it.
     """
     heads, n, S = rows.shape
     if first == 0:
@@ -30,7 +31,9 @@ def metric_sums(rows: Tensor, first: int) -> Tensor:
     queries = torch.arange(first, first + n)
     keys = torch.arange(S)
     distance = queries[:, None] - keys
-    uniform = (1 / (queries + 1))[:, None]
+    if is_square:
+        distance = distance.abs()
+    uniform = (1 / (torch.full_like(queries, S) if is_square else queries + 1))[:, None]
     variation = (rows - uniform).abs_().masked_fill_(distance < 0, 0).sum(-1) / 2
     previous = rows[:, torch.arange(n), queries - 1]
     entropy = entropy_in_bits(rows)

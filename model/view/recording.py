@@ -141,10 +141,14 @@ class GrowingRollout:
 
 
 class Summary:
-    """Thumbnails and metrics of ``n_pictures`` lower triangles that grow row by row, up to ``capacity`` rows."""
+    """Thumbnails and metrics of ``n_pictures`` lower triangles that grow row by row, up to ``capacity`` rows.
 
-    def __init__(self, n_pictures: int, capacity: int) -> None:
-        self.thumbnails = Thumbnails(n_pictures, capacity)
+    With ``is_square``, of squares in which every query sees all ``capacity`` keys.
+    """
+
+    def __init__(self, n_pictures: int, capacity: int, *, is_square: bool = False) -> None:
+        self.is_square = is_square
+        self.thumbnails = Thumbnails(n_pictures, capacity, is_square=is_square)
         self.sums = torch.zeros(n_pictures, len(FRAME_MEASURES))
 
     @property
@@ -153,7 +157,9 @@ class Summary:
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
-        self.sums[pictures] += torch.cat([metric_sums(block, first), distance_sums(block, first)], -1)
+        self.sums[pictures] += torch.cat(
+            [metric_sums(block, first, is_square=self.is_square), distance_sums(block, first)], -1
+        )
         self.thumbnails.add(pictures, first, block)
 
     def means(self, n_rows: int) -> Tensor:
@@ -170,14 +176,16 @@ class Recording:
 
     A row holds the weights that one query gives to all keys up to itself. ``pictures.py`` defines the pictures. With
     ``keep_weights``, all their float32 weights stay, otherwise only those requested last; thumbnails and metrics always
-    stay.
+    stay. With ``is_square``, every query sees all keys; all rows are then added at once, and no weights are kept.
     """
 
-    def __init__(self, n_layer: int, n_head: int, capacity: int, *, keep_weights: bool = True) -> None:
+    def __init__(
+        self, n_layer: int, n_head: int, capacity: int, *, keep_weights: bool = True, is_square: bool = False
+    ) -> None:
         self.n_layer, self.n_head, self.capacity = n_layer, n_head, capacity
         self.n_pictures = n_pictures(n_layer, n_head)
         self.n_rows = 0
-        self.summary = Summary(self.n_pictures, capacity)
+        self.summary = Summary(self.n_pictures, capacity, is_square=is_square)
         self.earlier: Summary | None = None  # of the first ``n_earlier`` rows
         self.n_earlier = 0
         self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)

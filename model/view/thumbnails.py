@@ -8,14 +8,15 @@ SIDE = 65  # most cells: one for the first token, and 64
 
 
 class Thumbnails:
-    """Thumbnails of ``n_pictures`` lower triangles that grow row by row.
+    """Thumbnails of ``n_pictures`` lower triangles that grow row by row, or of whole squares, added all at once.
 
     The first token has a separate cell, because it is an attention sink for many heads. The others share a cell of
     ``factor`` by ``factor``, the smallest power of two that keeps the side at most ``SIDE``. ``cells``
     ``(n_pictures, side, side)`` holds the codes of ``encode_weights``.
     """
 
-    def __init__(self, n_pictures: int, capacity: int) -> None:
+    def __init__(self, n_pictures: int, capacity: int, *, is_square: bool = False) -> None:
+        self.is_square = is_square
         side = min(capacity, SIDE)
         self.cells = torch.zeros(n_pictures, side, side, dtype=torch.uint8)
         self.factor = 1
@@ -46,10 +47,11 @@ class Thumbnails:
     def rows(self, start: int, n_rows: int) -> tuple[int, bytes]:
         """The first pooled row that rows from ``start`` on affect, and the bytes from there to the newest row.
 
-        The bytes are the pooled rows of each lower triangle, one picture after the other.
+        The bytes are the pooled rows of each lower triangle, or square, one picture after the other.
         """
         first, end = tile(start, self.factor), tile(n_rows - 1, self.factor) + 1
-        below = torch.ones(end, end, dtype=torch.bool).tril()[first:]
+        below = torch.ones(end, end, dtype=torch.bool)
+        below = (below if self.is_square else below.tril())[first:]
         return first, self.cells[:, first:end, :end][:, below].numpy().tobytes()
 
 

@@ -229,14 +229,17 @@ export interface TextActions {
   startMuting(): void;
 }
 
-/** A text in an HTML file (model/view/trace.py). Strings that hold numbers are compressed, in base64. */
+/** A text in an HTML file (model/view/drawing.py). Strings that hold numbers are compressed, in base64. */
 export interface SavedText {
   pointer: SentPointer;
   /** Whether the weights are float32, and not half precision. */
   exact: boolean;
   frame: string;
-  /** Of all heads, each as a lower triangle. */
+  /** Whether each query sees all keys, the later ones too. */
+  is_square: boolean;
+  /** Of all heads, each as a lower triangle or a square. */
   weights: string;
+  /** 0 for attention without its model: there are no logits. */
   vocab_size: number;
   /** The texts of tokens by id. */
   vocabulary: Record<string, string>;

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from playwright.sync_api import expect
 
+import model
 from helpers.models import tiny_model
 from helpers.page import open_head, point
 from helpers.server import CHARACTERS, Server
-from model import LoadedModel, Trace
+from model import AttentionView, LoadedModel, Trace
 from model.tokenizer import CharTokenizer
 
 HOSTILE = "</script><b>'\"&\u2028${x} to be"
@@ -42,7 +44,7 @@ def readout(part: Any) -> tuple[int, int, str]:
     return int(found[1]), int(found[2]), found[3]
 
 
-def open_file(page: Any, trace: Trace, path: Path, *, exact: bool = False) -> None:
+def open_file(page: Any, trace: Trace | AttentionView, path: Path, *, exact: bool = False) -> None:
     trace.to_html(path, exact=exact)
     page.goto(path.as_uri())
     expect(page.locator(".hs-number")).not_to_be_empty()
@@ -125,3 +127,36 @@ def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path
     expect(saved.get_by_role("button", name="All questions")).to_be_hidden()
     texts = [each.get_by_role("group", name="Text", exact=True).text_content() for each in (page, visit)]
     assert texts[0] == texts[1]
+
+
+def test_attention_of_an_encoder(visit: Any, tmp_path: Path) -> None:
+    """Whole squares, each cell of which has its number, and nothing that needs a model."""
+    attention = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)
+    open_file(visit, model.view(attention, [f" w{i}" for i in range(12)]), tmp_path / "text.html")
+    visit.get_by_role("button", name=re.compile("^L1 H2,")).click()
+    panel = visit.get_by_role("region", name="Attention weights, L1 H2")
+    for query, key in ((2, 9), (9, 2), (0, 11), (11, 11)):
+        point(panel, query, key)
+        at_query, at_key, shown = readout(panel)
+        assert (at_query, at_key) == (query, key)
+        assert abs(float(shown) - float(attention[1, 2, query, key])) <= 0.006 * float(attention[1, 2, query, key])
+    expect(panel.locator(".hs-readout")).to_be_visible()
+    expect(visit.get_by_text("without a model")).to_be_visible()
+    expect(visit.get_by_role("region", name="Next token")).to_be_hidden()
+    expect(visit.get_by_text("next comes")).to_be_hidden()
+    panel.get_by_role("button", name="Lines", exact=True).click()
+    panel.get_by_role("button", name="Text", exact=True).click()
+    visit.get_by_role("button", name="This step", exact=True).click()
+    expect(visit.locator(".hs-strips")).to_be_visible()
+
+
+def test_cross_attention(visit: Any, tmp_path: Path) -> None:
+    attention = torch.randn(2, 3, 5, 7, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)
+    shown = model.view(attention, list("abcde"), list("ABCDEFG"))
+    open_file(visit, shown, tmp_path / "text.html", exact=True)
+    expect(visit.get_by_role("group", name="Text", exact=True)).to_have_text("ABCDEFGabcde")
+    panel = visit.get_by_role("region", name=re.compile("^Attention weights"))
+    layer, head = open_head(visit)
+    point(panel, 7 + 3, 4)
+    at_query, at_key, number = readout(panel)
+    assert (at_query, at_key) == (10, 4) and abs(float(number) - float(attention[layer, head, 3, 4])) <= 0.00006

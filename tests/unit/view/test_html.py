@@ -1,43 +1,25 @@
 """HTML files of traces: what they hold, how large they are, and what is refused."""
 
-import gzip
 import html
-import json
 import re
 import sys
-from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 import model
 from helpers.models import ALPHABET, max_difference, prompt_ids, tiny_bpe, tiny_config, tiny_model
+from helpers.saved import content, numbers
 from model.tokenizer import CharTokenizer
-from model.view import bundle, trace
+from model.view import bundle, drawing, trace
 from model.view.__main__ import main
 from model.view.html import as_script_data
 from model.view.recording import lower_triangle
 
 HOSTILE = "</script><!-- \"'& \u2028 \u2029 ]]> <img src=x onerror=alert(1)> \\u003c ${x}"
-
-
-def content(document: str) -> dict[str, Any]:
-    """The data in a document, whose element ends at the first "</script"."""
-    found = re.search(r'<script type="application/json" id="hs-saved">(.*?)</script', document, re.DOTALL)
-    assert found
-    data: dict[str, Any] = json.loads(found[1])
-    return data
-
-
-def numbers(text: str, dtype: str) -> NDArray[Any]:
-    """What ``pack_numbers`` packed."""
-    planes = np.frombuffer(gzip.decompress(b64decode(text)), np.uint8).reshape(np.dtype(dtype).itemsize, -1)
-    return planes.T.copy().view(dtype).reshape(-1)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +114,7 @@ def test_what_a_notebook_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", shell)  # type: ignore[arg-type]
     text.show()
     assert shown == [{"text/html": text._repr_html_(), "text/plain": repr(text)}]
-    monkeypatch.setattr(trace, "MAX_SHOWN_BYTES", 100)
+    monkeypatch.setattr(drawing, "MAX_SHOWN_BYTES", 100)
     assert text._repr_html_() is None and "are too many for a notebook" in repr(text)
     with pytest.raises(ValueError, match="are too many for a notebook: to_html"):
         text.show()

@@ -1,5 +1,7 @@
 // The thumbnails of all pictures of a text, pooled in the same way as on the server (model/view/thumbnails.py).
 
+import { keysOf } from "./triangle.mjs";
+
 /**
  * The thumbnail cell of a token: the first token has its own, `factor` of the others share one.
  * @param {number} position
@@ -30,8 +32,9 @@ export class Thumbnails {
     let from = 0;
     for (let picture = 0; picture < this.pictures; picture++) {
       for (let row = first; row < this.side; row++) {
-        this.bytes.set(data.subarray(from, from + row + 1), (picture * SIDE + row) * SIDE);
-        from += row + 1;
+        const columns = keysOf(row, this.side);
+        this.bytes.set(data.subarray(from, from + columns), (picture * SIDE + row) * SIDE);
+        from += columns;
       }
     }
   }
@@ -48,7 +51,7 @@ export class Thumbnails {
     for (let row = 0; row < this.side; row++) {
       const to = tile(row, factor) * side;
       const from = (picture * SIDE + row) * SIDE;
-      for (let key = 0; key <= row; key++) {
+      for (let key = 0; key < keysOf(row, this.side); key++) {
         const place = to + tile(key, factor);
         if (this.bytes[from + key] > pooled[place]) pooled[place] = this.bytes[from + key];
       }
@@ -63,7 +66,7 @@ export class Thumbnails {
     this.factor *= 2;
     for (let picture = 0; picture < this.pictures; picture++) {
       for (let row = 0; row < this.side; row++) {
-        for (let column = 0; column <= row; column++) {
+        for (let column = 0; column < keysOf(row, this.side); column++) {
           const target = (picture * SIDE + tile(row, 2)) * SIDE + tile(column, 2);
           const byte = old[(picture * SIDE + row) * SIDE + column];
           if (byte > this.bytes[target]) this.bytes[target] = byte;

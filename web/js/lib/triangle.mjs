@@ -1,10 +1,26 @@
-// The weights of one picture as a lower triangle, row after row: the row of query q holds the keys 0 to q.
+// The weights of one picture as a lower triangle, row after row: the row of query q holds the keys 0 to q. In a file
+// with attention that is not causal, pictures are squares.
+
+let n_keys = 0; // of every query, in a square
+
+/** From now on pictures are squares, in which every query sees all keys. @param {number} n */
+export const showSquares = (n) => (n_keys = n);
+
+/** Whether pictures are squares. */
+export const areSquares = () => n_keys > 0;
+
+/**
+ * The number of keys that a query sees.
+ * @param {number} query
+ * @param {number} [side] of a pooled picture, of which this is a row
+ */
+export const keysOf = (query, side = n_keys) => (n_keys ? side : query + 1);
 
 /** The number of cells in the first n rows. @param {number} n */
-export const cells = (n) => (n * (n + 1)) / 2;
+export const cells = (n) => (n_keys ? n * n_keys : (n * (n + 1)) / 2);
 
 /** The number of rows that hold this many cells. @param {number} count */
-export const rowsOf = (count) => Math.round((Math.sqrt(8 * count + 1) - 1) / 2);
+export const rowsOf = (count) => (n_keys ? count / n_keys : Math.round((Math.sqrt(8 * count + 1) - 1) / 2));
 
 const MAX_DECADES = 12; // powers of ten below 1 that are counted separately
 const LOST = 0.02; // the fraction of the weights that may lie below the floor
@@ -41,7 +57,7 @@ export class HeadWeights {
     return this.values[cells(query) + key];
   }
 
-  /** The weights of the keys 0 to `query`. @param {number} query */
+  /** The weights of the keys that a query sees. @param {number} query */
   row(query) {
     return this.values.subarray(cells(query), cells(query + 1));
   }
@@ -61,8 +77,9 @@ export class HeadWeights {
    */
   strongest(query, first = 0) {
     const start = cells(query);
-    let best = Math.min(first, query);
-    for (let key = best + 1; key <= query; key++) {
+    const end = keysOf(query);
+    let best = Math.min(first, end - 1);
+    for (let key = best + 1; key < end; key++) {
       if (this.values[start + key] > this.values[start + best]) best = key;
     }
     return best;

@@ -1,7 +1,7 @@
-// Lower triangles as images: exact weights, signed differences, and thumbnails.
+// Pictures as images: exact weights, signed differences, and thumbnails.
 
 import { tile } from "../thumbnails.mjs";
-import { cells } from "../triangle.mjs";
+import { cells, keysOf } from "../triangle.mjs";
 import { offscreenContext, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
 import { position } from "./scale.mjs";
@@ -26,15 +26,15 @@ export function paintTriangle(values, n, scale, ramp, factor = 1) {
   for (let query = 0; query < n; query++) {
     const from = cells(query);
     const row = tile(query, factor) * side;
-    const largest = scale.largest(values, from, query + 1);
-    for (let key = 0; key <= query; key++) {
+    const largest = scale.largest(values, from, keysOf(query));
+    for (let key = 0; key < Math.min(keysOf(query), n); key++) {
       const place = row + tile(key, factor);
       const step = scale.step(values[from + key], key, largest);
       if (step > steps[place]) steps[place] = step;
     }
   }
   for (let row = 0; row < side; row++) {
-    for (let key = 0; key <= row; key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
+    for (let key = 0; key < keysOf(row, side); key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
   }
   const context = offscreenContext(side, side);
   context.putImageData(image, 0, 0);
@@ -132,8 +132,8 @@ export class ThumbnailPainter {
       const isLater = row >= this.shown;
       let largest = 0; // byte of this row
       if (scale.perRow)
-        for (let key = scale.firstKey; key <= row; key++) largest = Math.max(largest, bytes[start + key]);
-      for (let key = 0; key <= row; key++) {
+        for (let key = scale.firstKey; key < keysOf(row, whole); key++) largest = Math.max(largest, bytes[start + key]);
+      for (let key = 0; key < keysOf(row, side); key++) {
         const byte = bytes[start + key];
         const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
         const step = key < scale.firstKey ? 0 : weighted;

@@ -2,6 +2,7 @@
 
 import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full, weightText } from "../numbers.mjs";
+import { areSquares, keysOf } from "../triangle.mjs";
 import { plainly, sentence, shorten, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
 import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.mjs";
@@ -198,8 +199,9 @@ export class Matrix {
     context.strokeStyle = context.fillStyle = this.#colours.mark;
     for (const other of store.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
     context.globalAlpha = 0.35;
-    context.strokeRect(margin, y, (query + 1) * cell, cell);
-    context.strokeRect(x, y, cell, (store.count - query) * cell);
+    const top = areSquares() ? margin : y;
+    context.strokeRect(margin, y, keysOf(query) * cell, cell);
+    context.strokeRect(x, top, cell, margin + store.count * cell - top);
     context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
@@ -291,7 +293,7 @@ export class Matrix {
     const { margin, cell } = this.#layout;
     const key = Math.floor((event.clientX - box.left - margin) / cell);
     const query = Math.floor((event.clientY - box.top - margin) / cell);
-    return key >= 0 && query < n && key <= query ? { query, key } : null;
+    return key >= 0 && query >= 0 && query < n && key < keysOf(query) ? { query, key } : null;
   }
 
   /** @param {MouseEvent} event */
@@ -311,7 +313,7 @@ export class Matrix {
     else {
       const [down, right] = ARROWS[event.key];
       const query = clamp(focus.query + down, 0, store.count - 1);
-      const key = clamp(focus.key + right, 0, query);
+      const key = clamp(focus.key + right, 0, keysOf(query) - 1);
       store.point({ query, key });
       this.announcement.textContent = this.say(query, key);
     }

@@ -36,7 +36,7 @@ export function toJson(store) {
   const start = JSON.stringify({ ...metadata(store), tokens });
   const rows = Array.from({ length: n }, (_, query) => {
     const row = Array.from(store.weights.row(query), digits);
-    return `[${row.concat(Array(n - query - 1).fill("0")).join(",")}]`;
+    return `[${row.concat(Array(n - row.length).fill("0")).join(",")}]`;
   });
   // In pieces, because a long text has too many numbers for one string.
   const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);

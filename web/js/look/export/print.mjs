@@ -1,6 +1,7 @@
 // Pictures as files: the open head as matrix or lines, all heads, or one step, in a frame with a title and a legend.
 // The same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
 
+import { keysOf } from "../../lib/triangle.mjs";
 import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
@@ -235,7 +236,7 @@ const LABELLED_KEY = 10; // units that a key needs for its token above it
  * @param {StepRows} rows
  */
 export function stepPicture(store, rows) {
-  const n = (rows.query ?? 0) + 1;
+  const n = keysOf(rows.query ?? 0);
   const { n_layer, n_head } = store.pointer;
   const scale = Scale.of(store);
   const cell = Math.max(1, Math.floor((PIXELS * (STEP_WIDTH - SIDE)) / n)) / PIXELS; // whole pixels
@@ -280,7 +281,7 @@ export function stepPicture(store, rows) {
 export function stepJson(store, rows) {
   const query = rows.query ?? 0;
   const { model, sha256, n_layer, n_head } = store.pointer;
-  const tokens = store.tokens.slice(0, query + 1).map(({ id, text }) => ({ id, text }));
+  const tokens = store.tokens.slice(0, keysOf(query)).map(({ id, text }) => ({ id, text }));
   const heads = Array.from({ length: n_layer * n_head }, (_, head) => head);
   const attention = heads.map((head) => Array.from(rows.row(head), (weight) => Number(weight.toPrecision(9))));
   const content = { model, sha256, n_layer, n_head, query, tokens, attention };

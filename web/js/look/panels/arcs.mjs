@@ -151,8 +151,8 @@ export class Arcs {
       const row = store.together.row(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
       const found = [];
-      for (let key = store.view.options.hideFirst ? 1 : 0; key < query; key++) {
-        if (row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key], isOther: false });
+      for (let key = store.view.options.hideFirst ? 1 : 0; key < row.length; key++) {
+        if (key !== query && row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key], isOther: false });
       }
       return found.sort((a, b) => a.weight - b.weight).slice(-MAX_ARCS);
     });
@@ -174,7 +174,9 @@ export class Arcs {
     const gap = gapOf(boxes);
     this.#paths.forEach((path, i) => {
       const arc = arcs[i];
-      const shape = arc ? arcPath(boxes[arc.query], boxes[arc.key], places.width, gap) : "";
+      const shape = arc
+        ? arcPath(boxes[Math.max(arc.query, arc.key)], boxes[Math.min(arc.query, arc.key)], places.width, gap)
+        : "";
       const shown = arc ? `${shape} ${arc.weight}` : "";
       if (shown === this.#shown[i]) return;
       this.#shown[i] = shown;

@@ -1,5 +1,6 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
+import { areSquares } from "../../lib/triangle.mjs";
 import { make } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
@@ -214,5 +215,5 @@ export function describeFocus(store, query, key) {
   if (!isMost) return [`${name} gives `, word, " ", part, " of its attention."];
   if (key === query) return [`${name} looks at the ${unit} itself with `, part, " of its attention."];
   if (weight < THIN) return [`${name} spreads its attention: at most `, part, ", on ", word, "."];
-  return [`${name} looks back at `, word, " with ", part, " of its attention."];
+  return [`${name} ${areSquares() ? "looks at" : "looks back at"} `, word, " with ", part, " of its attention."];
 }

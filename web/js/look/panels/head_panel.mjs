@@ -11,6 +11,7 @@ import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
 import { describePicture, plainDoes } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
 /** @import { ModeName } from "../../types.js" */
@@ -115,7 +116,7 @@ export function headTable(store) {
     const { tokens, weights, count: n } = store;
     const columns = keys.positions(n);
     const rows = queries.positions(n).map((query) => {
-      const cells = columns.map((key) => make("td", {}, key <= query ? weightText(weights.at(query, key)) : ""));
+      const cells = columns.map((key) => make("td", {}, key < keysOf(query) ? weightText(weights.at(query, key)) : ""));
       return make("tr", {}, tokenTitle(tokens, query, "row"), ...cells);
     });
     const titles = columns.map((key) => tokenTitle(tokens, key, "col"));

@@ -8,6 +8,7 @@ import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { weightText } from "../../lib/numbers.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 import { moveByKey } from "../keyboard.mjs";
 
 /** @import { Cell } from "../../types.js" */
@@ -34,8 +35,8 @@ export function* linesOf(store) {
   const all = Math.min(store.count, store.step ?? Infinity);
   for (const query of areSelected(store) ? store.queries : Array(all).keys()) {
     const row = store.weights.row(query);
-    const largest = scale.largest(row, 0, query + 1);
-    for (let key = 0; key <= query; key++) {
+    const largest = scale.largest(row, 0, row.length);
+    for (let key = 0; key < row.length; key++) {
       const step = scale.step(row[key], key, largest);
       if (step >= FAINT) yield { query, key, strength: step / 255 };
     }
@@ -147,7 +148,7 @@ export class Lines {
   /** The weight that the token in focus gives to this one. @param {number} key */
   weightOf(key) {
     const { focus, weights } = this.store;
-    return focus && focus.key !== null && key <= focus.query ? weightText(weights.at(focus.query, key)) : "";
+    return focus && focus.key !== null && key < keysOf(focus.query) ? weightText(weights.at(focus.query, key)) : "";
   }
 
   /**
@@ -162,12 +163,11 @@ export class Lines {
     const y = (i) => (i + 0.5) * ROW - board.scrollTop;
     context.lineWidth = 2;
     context.strokeStyle = palette().looks.css[190];
-    // A key is never below its query: a line that starts above the view or ends below it is not in view.
     const [first, last] = [board.scrollTop / ROW - 1, (board.scrollTop + height) / ROW];
     const { queryMark, keyMark, marked } = this;
     for (const { query, key, strength } of linesOf(store)) {
       const isMarked = query === marked?.query && key === marked.key;
-      if (!isMarked && !(query >= first && key <= last)) continue;
+      if (!isMarked && (Math.max(query, key) < first || Math.min(query, key) > last)) continue;
       // Ends of the strongest line that are out of view lead to their marks.
       const start = isMarked && queryMark.isShown ? queryMark.point("right") : { x: from, y: y(query) };
       const end = isMarked && keyMark.isShown ? keyMark.point("left") : { x: to, y: y(key) };
@@ -218,7 +218,7 @@ export class Lines {
     if (!isRight) return { query: i };
     // On the right is what the selected token looks at; on the left, another token can be selected.
     const query = store.leading?.query ?? store.focus?.query;
-    return query !== undefined && i <= query ? { query, key: i } : null;
+    return query !== undefined && i < keysOf(query) ? { query, key: i } : null;
   }
 
   /** @param {MouseEvent} event */

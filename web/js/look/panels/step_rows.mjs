@@ -1,5 +1,6 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
+import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
@@ -115,8 +116,8 @@ export class StepRows {
   row(head) {
     if (!this.#found) return new Float32Array(0);
     const { weights, query } = this.#found;
-    const start = this.store.data.index(this.place(head)) * (query + 1);
-    return weights.subarray(start, start + query + 1);
+    const start = this.store.data.index(this.place(head)) * keysOf(query);
+    return weights.subarray(start, start + keysOf(query));
   }
 
   /** CSS pixels above a strip. @param {number} head */
@@ -132,7 +133,7 @@ export class StepRows {
     }
     const { store, board } = this;
     const n_heads = store.pointer.n_layer * store.pointer.n_head;
-    const [width, n] = [Math.floor(board.clientWidth), this.query + 1];
+    const [width, n] = [Math.floor(board.clientWidth), keysOf(this.query)];
     if (!width) return;
     const height = this.top(n_heads - 1) + ROW;
     board.style.height = `${height}px`;
@@ -250,7 +251,7 @@ export class StepRows {
     else if (!ARROWS[event.key]) return;
     else {
       const [down, right] = ARROWS[event.key];
-      const to = { head: clamp(head + down, 0, n_layer * n_head - 1), key: clamp(key + right, 0, query) };
+      const to = { head: clamp(head + down, 0, n_layer * n_head - 1), key: clamp(key + right, 0, keysOf(query) - 1) };
       this.point(to);
       const words = sentence(store.tokens, query, to.key, this.row(to.head)[to.key]);
       this.announcement.textContent = `${this.name(to.head)}: ${words}`;
@@ -282,7 +283,7 @@ export function stepTable(store, rows) {
     if (rows.query === null) return;
     const { n_layer, n_head } = store.pointer;
     const first = store.view.options.hideFirst ? 1 : 0;
-    const columns = keys.positions(rows.query + 1);
+    const columns = keys.positions(keysOf(rows.query));
     const lines = Array.from({ length: n_layer * n_head }, (_, head) => {
       const row = rows.row(head);
       let best = Math.min(first, row.length - 1);

@@ -5,6 +5,7 @@ import { hasModifier, make } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 import { sentence, visible } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
@@ -252,12 +253,12 @@ export class TextView {
     // At its step a token has not been looked at yet: what came later shows only for tokens under the pointer or
     // locked.
     const isStep = !store.hover && !store.locked.length;
-    const largest = new Map(queries.map((query) => [query, scale.largest(store.weights.row(query), 0, query + 1)]));
+    const largest = new Map(queries.map((query) => [query, scale.largest(store.weights.row(query), 0, keysOf(query))]));
     return (i) => {
       if (i >= store.count) return [looks, 0];
       let [ramp, strongest] = [looks, 0];
       for (const query of queries) {
-        const isKey = i <= query; // else it is a later query, which looks at this one
+        const isKey = i < keysOf(query); // else it is a later query, which looks at this one
         if (isStep && !isKey) continue;
         const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.

@@ -2,6 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { limitDigits } from "../../lib/numbers.mjs";
+import { showSquares } from "../../lib/triangle.mjs";
 import { detailsSwitch, wantsDetails } from "../details.mjs";
 import { Slider } from "../settings.mjs";
 import { PREPARED, usePrepared } from "../state/prepared.mjs";
@@ -20,6 +21,9 @@ export async function start() {
   const shown = read("hs-saved-view");
   followTheme();
   if (!saved.exact) limitDigits();
+  if (saved.is_square) showSquares(saved.pointer.tokens ?? 0);
+  root.classList.toggle("hs-squares", saved.is_square);
+  root.classList.toggle("hs-without-model", !saved.vocab_size);
   usePrepared(await openSaved(saved, shown?.answered ?? null));
   const view = new View(true);
   view.set({ details: wantsDetails(), ...shown?.options });
@@ -29,7 +33,8 @@ export async function start() {
   if (sliders.element) panels.querySelector(".hs-next")?.append(sliders.element);
   const { model, run } = { run: PREPARED, ...saved.pointer };
   const precision = saved.exact ? "float32 weights" : "weights stored in half precision, shown to three digits";
-  const about = make("p", { class: "hs-hint" }, make("b", {}, model ?? ""), ` · ${precision}`);
+  const alone = saved.vocab_size ? "" : " · attention weights alone: to look at, without a model";
+  const about = make("p", { class: "hs-hint" }, make("b", {}, model ?? ""), `${alone} · ${precision}`);
   const details = detailsSwitch(view);
   details.classList.add("hs-small");
   const top = make("header", { class: "hs-saved" }, about, details);

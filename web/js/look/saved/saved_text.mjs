@@ -1,6 +1,6 @@
 // The data of an HTML file as the answers that the page expects from its server: web/runs/exact.py in the browser.
 
-import { cells } from "../../lib/triangle.mjs";
+import { cells, keysOf } from "../../lib/triangle.mjs";
 
 /** @import { Answered, SavedText } from "../../types.js" */
 /** @import { Prepared } from "../state/prepared.mjs" */
@@ -10,7 +10,7 @@ const unpack = /** @type {(text: string) => Promise<ArrayBuffer>} */ (
   (text) => /** @type {any} */ (globalThis).unpack(text)
 );
 
-const HALF_SCALE = 2 ** 15; // as in model/view/trace.py
+const HALF_SCALE = 2 ** 15; // as in model/view/drawing.py
 
 /** @param {SavedText} saved @param {Answered | null} answered @returns {Promise<Prepared>} */
 export async function openSaved(saved, answered) {
@@ -21,7 +21,9 @@ export async function openSaved(saved, answered) {
   const pictures = new Pictures(shape, weights);
   const logitsAt = saved.logits
     ? wholeLogits(await floats(saved.logits), vocab_size)
-    : likeliestLogits(await integers(saved.likeliest), await floats(saved.logprobs), shape.tokens, vocab_size);
+    : !vocab_size
+      ? () => new Float32Array(0)
+      : likeliestLogits(await integers(saved.likeliest), await floats(saved.logprobs), shape.tokens, vocab_size);
   /** @type {string[]} */
   const vocabulary = Array(vocab_size);
   for (const [id, text] of Object.entries(saved.vocabulary)) vocabulary[Number(id)] = text;
@@ -140,10 +142,10 @@ class Pictures {
     const result = new Float32Array(this.size);
     for (let query = 0; query < this.rows; query++) {
       const row = cells(query);
-      for (let middle = 0; middle <= query; middle++) {
+      for (let middle = 0; middle < keysOf(query); middle++) {
         const weight = (layer[row + middle] + (middle === query ? 1 : 0)) / 2;
         if (!below) result[row + middle] = weight;
-        else for (let key = 0; key <= middle; key++) result[row + key] += weight * below[cells(middle) + key];
+        else for (let key = 0; key < keysOf(middle); key++) result[row + key] += weight * below[cells(middle) + key];
       }
     }
     return result;
@@ -156,10 +158,10 @@ class Pictures {
       Math.floor(i / (n_head + 2)),
       i % (n_head + 2),
     ]);
-    const result = new Float32Array((places.length + 1) * (query + 1));
+    const result = new Float32Array((places.length + 1) * keysOf(query));
     [...places, [n_layer, n_head]].forEach(([layer, column], i) => {
       const row = this.picture(layer, column).subarray(cells(query), cells(query + 1));
-      result.set(row, i * (query + 1));
+      result.set(row, i * keysOf(query));
     });
     return result;
   }

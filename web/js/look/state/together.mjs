@@ -1,6 +1,7 @@
 // Heads that are selected in addition to the open one: where all of them look together, their weights averaged.
 
 import { LatestLoader } from "../../lib/latest.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
@@ -68,7 +69,7 @@ export class Together {
     const { heads, store } = this;
     const known = this.#known;
     if (heads.length < 2 || known?.query !== query || known.fetcher !== store.fetcher) return null;
-    const length = query + 1;
+    const length = keysOf(query);
     const mean = new Float32Array(length);
     for (const head of heads) {
       const start = store.data.index(head) * length;

@@ -1,0 +1,133 @@
+"""What a notebook or an HTML file can draw: attention weights over tokens."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .bundle import pack
+from .frame import encode_frame
+from .html import display, document, in_frame, pack_numbers
+from .metrics import most_selective_head
+from .read import Token
+from .recording import Recording
+
+HALF_SCALE = 2.0**15  # brings weights up to 1 into the range where float16 has three digits: down to 2e-9
+MAX_SHOWN_BYTES = 32 << 20  # of weights in half precision that a notebook draws
+TITLE_LENGTH = 40
+
+
+class Drawing(ABC):
+    """A base of classes with ``tokens`` and ``attention`` ``(n_layer, n_head, T, T)``, float32 on the CPU."""
+
+    tokens: list[Token]
+    attention: Tensor
+
+    @property
+    def text(self) -> str:
+        return "".join(token.text for token in self.tokens)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether a query also looks at later keys."""
+        return False
+
+    @property
+    @abstractmethod
+    def title(self) -> str: ...
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """What is drawn in addition to the pictures, with the ``pointer`` that names the text."""
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook draws for a cell that ends in it; None for what it cannot draw."""
+        return None if self.problem else in_frame(self.html())
+
+    def show(self, *, exact: bool = False) -> None:
+        """Draw every head in the cell that is running.
+
+        Weights are drawn from half precision and shown to three digits; ``exact`` draws the float32 weights. Raises
+        ``ValueError`` for what ``problem`` names, and ``RuntimeError`` outside a notebook.
+        """
+        if self.problem:
+            raise ValueError(self.problem)
+        display(in_frame(self.html(exact=exact)), repr(self))
+
+    def to_html(self, path: str | Path, *, exact: bool = False) -> None:
+        """Write a file that shows every head in any browser, without a server or a network.
+
+        Weights are stored in half precision and shown to three digits; ``exact`` stores them as float32. Raises
+        ``ValueError`` for a trace of some layers or heads.
+        """
+        Path(path).write_text(self.html(exact=exact), encoding="utf-8")
+
+    def html(self, *, exact: bool = False) -> str:
+        """The content of that file."""
+        content = self.content()
+        weights = self.attention.flatten(-2) if self.is_square else self.triangles
+        drawn = {
+            "frame": pack(self.frame()),
+            "weights": pack_numbers(weights if exact else (weights * HALF_SCALE).half()),
+            "is_square": self.is_square,
+            "exact": exact,
+        }
+        return document(self.title, content | drawn | {"pointer": self.pointer() | content["pointer"]})
+
+    @property
+    def problem(self) -> str:
+        """Why a notebook cannot draw it; "" if it can."""
+        T = len(self.tokens)
+        n_bytes = 2 * self.attention[..., 0, 0].numel() * (T * T if self.is_square else T * (T + 1) // 2)
+        if n_bytes <= MAX_SHOWN_BYTES:
+            return ""
+        return f"{n_bytes / 1e6:,.0f} MB of weights are too many for a notebook: to_html(path) writes them to a file"
+
+    @property
+    def triangles(self) -> Tensor:
+        queries, keys = torch.tril_indices(*self.attention.shape[-2:])
+        return self.attention[..., queries, keys]
+
+    @property
+    def known_logprobs(self) -> Sequence[float | None]:
+        """The log-probability of each token in nats, None where it is not known."""
+        return [None] * len(self.tokens)
+
+    def pointer(self) -> dict[str, Any]:
+        """What the page asks its server about a text as a whole."""
+        n_layer, n_head, T, _ = self.attention.shape
+        return {
+            "state": "saved",
+            "run": "prepared",
+            "tokens": T,
+            "rows": T,
+            "n_prompt": T,
+            "sha256": "",
+            "n_layer": n_layer,
+            "n_head": n_head,
+            "context_length": T,
+            "settings": {},
+            "head_mask": None,
+            "head": most_selective_head(self.attention),
+        }
+
+    def frame(self) -> bytes:
+        """Thumbnails and metrics of all pictures, as the page gets them from its server."""
+        n_layer, n_head, T, _ = self.attention.shape
+        recording = Recording(n_layer, n_head, T, keep_weights=False, is_square=self.is_square)
+        recording.extend(self.attention)
+        recording.finish()
+        metrics = self.corrected(recording.metrics())
+        return encode_frame(recording.thumbnails(), metrics, 0, self.tokens, self.known_logprobs)
+
+    def corrected(self, metrics: Tensor) -> Tensor:
+        """The metrics ``(n_pictures, n_measures)`` of these pictures, from those of all rows but the first."""
+        return metrics
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, for one line."""
+    return text if len(text) <= TITLE_LENGTH else f"{text[: TITLE_LENGTH - 1]}…"

@@ -1,0 +1,141 @@
+"""Attention weights from anywhere: what is drawn of them, and what is refused."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import model
+from helpers.saved import content, frame_of, numbers
+from model.view import drawing
+from model.view.metrics import METRICS
+from model.view.pictures import n_pictures
+from model.view.recording import lower_triangle
+
+
+def weights(n_layer: int = 2, n_head: int = 3, queries: int = 9, keys: int = 9, *, causal: bool = False) -> Tensor:
+    scores = torch.randn(n_layer, n_head, queries, keys, generator=torch.Generator().manual_seed(0)) * 2
+    return (scores.masked_fill(torch.ones(queries, keys).triu(1).bool(), -torch.inf) if causal else scores).softmax(-1)
+
+
+def words(n: int, prefix: str = "w") -> list[str]:
+    return [f" {prefix}{i}" for i in range(n)]
+
+
+def test_causal_attention_is_drawn_as_triangles() -> None:
+    attention = weights(causal=True)
+    shown = model.view(attention, words(9))
+    data = content(shown.html(exact=True))
+    assert not data["is_square"] and data["vocab_size"] == 0 and "logits" not in data
+    expected = torch.stack([lower_triangle(head) for head in attention.flatten(0, 1)]).flatten().numpy()
+    assert np.array_equal(numbers(data["weights"], "<f4"), expected)
+    assert data["pointer"]["n_prompt"] == data["pointer"]["tokens"] == 9
+
+
+def test_an_encoder_is_drawn_as_squares() -> None:
+    attention = weights(queries=70, keys=70)
+    data = content(model.view(attention, words(70)).html(exact=True))
+    assert data["is_square"]
+    assert np.array_equal(numbers(data["weights"], "<f4"), attention.flatten().numpy())
+    header, measured, thumbnails = frame_of(data)
+    assert header["factor"] == 2 and header["pictures"] == n_pictures(2, 3)
+    side = 1 + math.ceil(69 / 2)
+    cells = thumbnails.reshape(header["pictures"], side, side)
+    for picture, head in ((0, attention[0, 0]), (7, attention[1, 2])):
+        for row, column in ((0, side - 1), (3, 20), (side - 1, 0), (side - 1, side - 1)):
+            rows, columns = (slice(max(0, 2 * i - 1), 2 * i + 1) for i in (row, column))
+            assert cells[picture, row, column] == round(255 * math.sqrt(head[rows, columns].max()))
+    entropy = -(attention[1, 2, 1:] * attention[1, 2, 1:].log2()).sum(-1).mean()
+    assert measured[7, METRICS.index("entropy")] == pytest.approx(float(entropy), abs=1e-4)
+    away = (torch.arange(70)[:, None] - torch.arange(70)).abs()
+    distance = (attention[1, 2] * away)[1:].sum(-1).mean()
+    assert measured[7, METRICS.index("distance")] == pytest.approx(float(distance), abs=1e-4)
+    uniform = (attention[1, 2, 1:] - 1 / 70).abs().sum(-1).mean() / 2
+    assert measured[7, METRICS.index("uniform")] == pytest.approx(float(uniform), abs=1e-5)
+
+
+def test_cross_attention_is_a_text_of_keys_and_then_queries() -> None:
+    attention = weights(queries=5, keys=7)
+    shown = model.view(attention, words(5, "q"), words(7, "k"))
+    assert [token.text for token in shown.tokens] == words(7, "k") + words(5, "q")
+    assert torch.equal(shown.attention[..., 7:, :7], attention)
+    assert not shown.attention[..., :7, :].any() and not shown.attention[..., 7:].any()
+    data = content(shown.html())
+    _, measured, _ = frame_of(data)
+    assert not data["is_square"] and "(2, 3, 5, 7)" in repr(shown)
+    entropy = -(attention * attention.log2()).sum(-1).mean(-1)
+    uniform = (attention - 1 / 7).abs().sum(-1).mean(-1) / 2
+    for picture, place in ((0, (0, 0)), (7, (1, 2))):
+        assert measured[picture, METRICS.index("entropy")] == pytest.approx(float(entropy[place]), abs=1e-5)
+        assert measured[picture, METRICS.index("uniform")] == pytest.approx(float(uniform[place]), abs=1e-5)
+        assert measured[picture, METRICS.index("first")] == pytest.approx(
+            float(attention[place][:, 0].mean()), abs=1e-5
+        )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda attention: attention,
+        lambda attention: list(attention),
+        lambda attention: tuple(attention[:, None]),
+        lambda attention: attention.numpy(),
+        lambda attention: [layer.numpy() for layer in attention],
+        lambda attention: attention.clone().requires_grad_(),
+    ],
+    ids=["tensor", "list", "batch of one", "array", "arrays", "graph"],
+)
+def test_forms_in_which_attention_comes(given: Any) -> None:
+    attention = weights()
+    assert torch.equal(model.view(given(attention), words(9)).attention, attention)
+
+
+def test_the_steps_of_generate_are_one_text() -> None:
+    attention = weights(causal=True)
+    steps = [tuple(attention[:, None, :, :6, :6]), *(tuple(attention[:, None, :, [i], : i + 1]) for i in (6, 7, 8))]
+    assert torch.equal(model.view(steps, words(9)).attention, attention)
+
+
+def test_narrow_weights_may_round_above_one() -> None:
+    attention = torch.eye(3).expand(1, 1, 3, 3).bfloat16() * 1.0005
+    assert model.view(attention, words(3)).attention.max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("attentions", "tokens", "keys", "said"),
+    [
+        (None, words(9), None, "attentions is None.*output_attentions=True"),
+        ((weights()[0], None), words(9), None, r"attentions\[1\] is None.*attn_implementation='eager'"),
+        ((), words(9), None, "at least one layer"),
+        (weights()[0, 0], words(9), None, r"\(n_head, queries, keys\).*\[0\] has \(9,\)"),
+        (weights()[:, None].expand(2, 4, 3, 9, 9), words(9), None, r"a batch of one.*\(4, 3, 9, 9\)"),
+        ((weights()[0], weights()[0, :2]), words(9), None, r"same shape: attentions\[0\] has \(3, 9, 9\).*\[1\] \(2"),
+        (weights(), words(8), None, "9 queries, found 8 tokens"),
+        (weights(), "nine letters", None, "tokens must be a list of texts"),
+        (weights(), [1] * 9, None, "tokens must be a list of texts"),
+        (weights(queries=5), words(5), None, "5 queries and 9 keys: cross-attention needs key_tokens"),
+        (weights(queries=5), words(5), words(8), "9 keys, found 8 key_tokens"),
+        (weights().index_fill(3, torch.tensor(4), torch.nan), words(9), None, "nan in layer 0, head 0, query 0, key 4"),
+        (weights() * 3, words(9), None, "from 0 to 1, after the softmax: found"),
+        (weights() - 0.5, words(9), None, "from 0 to 1, after the softmax: found -0"),
+        (torch.zeros(2, 3, 0, 0), [], None, "must have heads, queries and keys"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(attentions: Any, tokens: Any, keys: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"(?s){said}"):
+        model.view(attentions, tokens, keys)
+
+
+def test_what_a_notebook_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = model.view(weights(), ["</script><b>", *words(8)])
+    drawn = shown._repr_html_()
+    assert drawn is not None and drawn.startswith("<iframe sandbox")
+    assert "<b>" not in drawn and repr(shown).count("\n") == 2 and "no model to ask" in repr(shown)
+    monkeypatch.setattr(drawing, "MAX_SHOWN_BYTES", 900)
+    assert shown._repr_html_() is None and "too many for a notebook" in repr(shown)
+    assert model.view(weights(causal=True), words(9))._repr_html_()  # half as many
+    with pytest.raises(ValueError, match="too many"):
+        shown.show()
