@@ -83,3 +83,10 @@ def test_train_benchmark_runs(tmp_path: Path) -> None:
     torch.manual_seed(0)
     row = race(TrainSettings(data=str(text), steps=3, **sizes), tmp_path / "out")
     assert row.better == "less" and row.ours > 0 and row.peers["AdamW 1e-3"] > 0
+
+
+def test_drawings_of_attention_are_small() -> None:
+    from bench import view
+
+    tokens = [f"token{i}" for i in range(view.N_TOKENS)]
+    assert view.our_bytes(view.random_weights(view.N_TOKENS, is_causal=True), tokens) <= 48.6e6 / 6
