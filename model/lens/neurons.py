@@ -12,7 +12,7 @@ from ..gpt import GPT, Block
 from .answer import Answer
 from .passages import MIN_DISTANCE, windows
 from .progress import Progress, ignore
-from .text_pass import LOGITS_AT_ONCE
+from .token_circuits import direct_logits
 
 BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron is excited
 
@@ -122,16 +122,13 @@ def context_at(values: Tensor, position: int) -> Context:
 def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:
     """The tokens whose logits a neuron raises and lowers most: its output direction times the output head.
 
-    The direction is a row of the MLP's second matrix. It goes through the gain of the final norm, but not its division,
-    which depends on the rest of the stream: the numbers are logits up to one positive factor. Effects through later
-    layers are not counted.
+    The direction is a row of the MLP's second matrix. Effects through later layers are not counted.
     """
     block = cast(Block, gpt.h[layer])
     unit = gpt.wte.weight.new_zeros(2, gpt.config.inner_dim)
     unit[0, neuron] = 1
     one, none = block.mlp.output(unit)  # the bias cancels in the difference
-    rows = gpt.lm_head.weight.split(max(1, LOGITS_AT_ONCE // gpt.config.n_embd))
-    logits = torch.cat([gpt.fold_norm(some) @ (one - none) for some in rows]).cpu()
+    logits = direct_logits(gpt, one - none)
     k = min(k, len(logits))
     top, bottom = logits.topk(k), logits.topk(k, largest=False)
     return Written(top.indices, top.values, bottom.indices, bottom.values, float((one - none).norm()))

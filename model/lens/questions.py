@@ -21,8 +21,9 @@ from .composition import Composition, Way, composition
 from .difference import AttentionDifference, attention_difference
 from .float32 import in_float32
 from .head_roles import HeadRoles, TextRoles, head_roles, random_texts, roles_in_text
+from .interventions.circuit import MAX_LOST, FoundCircuit, find_circuit
 from .interventions.knockout import Knockout, Removal, knockout, removal
-from .interventions.patching import Direction, Patching, SitePatching, patch_site, patching
+from .interventions.patching import Direction, Patching, SitePatching, patch_run, patch_site, patching
 from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_paths, role_cuts
 from .interventions.reference import Method, check_texts, contexts_of, mean_contexts, shipped_passages
 from .ledger import Ledger, ledger
@@ -247,6 +248,25 @@ class Questions(ABC):
             wrong=self.read_token(wrong, "wrong"),
             direction=direction,
         )
+
+    def circuit(
+        self, pairs: Sequence[tuple[Text, Text, str | int | None, str | int | None]], *, max_lost: float = MAX_LOST
+    ) -> FoundCircuit:
+        """The heads, and the edges between them, that carry the difference between pairs of prompts.
+
+        A pair is a clean and a corrupted text, and the tokens that they lead to; None stands for the most probable one.
+        """
+        runs = [
+            patch_run(
+                self.text_pass(clean),
+                self.text_pass(corrupted),
+                answer=self.read_token(answer, "answer"),
+                wrong=self.read_token(wrong, "wrong"),
+                direction="noise",
+            )
+            for clean, corrupted, answer, wrong in pairs
+        ]
+        return find_circuit(runs, max_lost=max_lost)
 
     # ---- About the model ---------------------------------------------------------------------------------------------
 

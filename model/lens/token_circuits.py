@@ -209,6 +209,16 @@ def check_circuit(
         raise InputError("model", message)
 
 
+def direct_logits(gpt: GPT, vector: Tensor) -> Tensor:
+    """What a vector ``(C,)`` in the residual stream adds to the logit of each token directly, ``(vocab_size,)``.
+
+    It goes through the gain of the final norm, but not its division, which depends on the rest of the stream: the
+    numbers are logits up to one positive factor.
+    """
+    rows = gpt.lm_head.weight.split(max(1, LOGITS_AT_ONCE // gpt.config.n_embd))
+    return torch.cat([gpt.fold_norm(some) @ vector for some in rows]).cpu()
+
+
 def tokens_alone(gpt: GPT, layer: int, ids: Tensor) -> Tensor:
     """The residual stream ``(n, C)`` before a layer if each of ``ids`` ``(n,)`` were alone and no head did anything.
 

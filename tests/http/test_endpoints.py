@@ -141,6 +141,7 @@ def test_only_documented_endpoints_are_public(client: Client) -> None:
         "/difference",
         "/passages",
         "/text_roles",
+        "/circuit",
         "/token_circuit",
         "/neuron",
     }

@@ -51,6 +51,7 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
         "difference",
         "passages",
         "text_roles",
+        "circuit",
         "token_circuit",
         "neuron",
     }

@@ -1,7 +1,7 @@
 """What the lenses say about a model of each family, compared with hooks in transformers on the same folder."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from helpers.oracles.families import ONE_OF_EACH, reference, write
 from model.lens.attribution import attribution
 from model.lens.composition import composition
 from model.lens.head_roles import copying_scores
+from model.lens.interventions.circuit import Edge, Graph, edges_between
 from model.lens.interventions.knockout import knockout
-from model.lens.interventions.patching import patching
+from model.lens.interventions.patching import patch_run, patching
 from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
@@ -415,3 +416,59 @@ def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     writes = found.writes
     assert max_difference(writes.raised, logits.topk(5).values) <= EXACT
     assert max_difference(writes.lowered, logits.topk(5, largest=False).values) <= EXACT
+
+
+@torch.inference_mode()
+def test_circuits_equal_hooks_on_transformers(both: Both) -> None:
+    """The logit difference with some edges between heads cut, one receiver after the other."""
+    theirs, text = both
+    theirs.gpt.double()
+    other = TextPass(text.gpt, prompt_ids(N_TOKENS, text.config.vocab_size, seed=1))
+    plain = contexts(theirs, other.ids)
+
+    def given(stack: ExitStack, chosen: dict[int, Tensor]) -> None:
+        for layer, context in chosen.items():
+            stack.enter_context(hooked(theirs.output(layer), replacing(slice(None), context), before=True))
+
+    def projections(layer: int) -> list[Any]:
+        attention = theirs.attention(layer)
+        return [attention.query_key_value] if theirs.is_neox else [getattr(attention, f"{way}_proj") for way in "qkv"]
+
+    def difference(edges: list[Edge]) -> float:
+        values: dict[tuple[int, int], Tensor] = {}
+
+        def reaching(layer: int, receiver: object, way: str | None) -> dict[int, Tensor]:
+            chosen = {below: plain[str(below)].clone() for below in range(layer)}
+            for edge in edges:
+                if (edge.receiver, edge.way) == (receiver, way):
+                    chosen[edge.sender[0]][:, theirs.span(edge.sender[1])] = values[edge.sender]
+            return chosen
+
+        for layer, head in sorted({edge.sender for edge in edges}):
+            projected: dict[str, Tensor] = {}
+            for way in "qkv":
+                with ExitStack() as stack:
+                    given(stack, reaching(layer, (layer, head), way))
+                    seen = inputs_of(theirs, {"x": projections(layer)[0]}, text.ids)["x"]
+                module = projections(layer)[0 if theirs.is_neox else "qkv".index(way)]
+                projected[way] = module(seen)[None]
+            with ExitStack() as stack:
+                if theirs.is_neox:
+                    parts = [projected[way].unflatten(-1, (theirs.n_head, 3, theirs.size)) for way in "qkv"]
+                    values_of = [torch.stack([part[..., i, :] for i, part in enumerate(parts)], -2).flatten(-3)]
+                else:
+                    values_of = [projected[way] for way in "qkv"]
+                for module, value in zip(projections(layer), values_of, strict=True):
+                    stack.enter_context(hooked(module, lambda *_, value=value: value))
+                values[layer, head] = contexts(theirs, text.ids)[str(layer)][:, theirs.span(head)]
+        with ExitStack() as stack:
+            given(stack, reaching(theirs.n_layer, None, None))
+            logits = theirs(text.ids).logits[0, -1]
+        return float(logits[TOKEN] - logits[3])
+
+    edges = edges_between([(layer, head) for layer in range(theirs.n_layer) for head in range(theirs.n_head)])
+    choices = torch.rand(2, len(edges), generator=torch.Generator().manual_seed(0)) < torch.tensor([[0.7], [0.2]])
+    found = Graph(patch_run(text, other, answer=TOKEN, wrong=3, direction="noise")).with_edges(edges, choices)
+    for ours, choice in zip(found.tolist(), choices.tolist(), strict=True):
+        kept = [edge for edge, is_kept in zip(edges, choice, strict=True) if is_kept]
+        assert ours == pytest.approx(difference(kept), abs=TOLERANCE)

@@ -6,6 +6,7 @@ answer, listed in ``question_list.mjs`` there.
 """
 
 from .attribution import ATTRIBUTION, ATTRIBUTION_PROMPTS
+from .circuits.circuit import CIRCUIT
 from .circuits.composition import COMPOSITION
 from .circuits.neuron import NEURON
 from .circuits.paths import PATHS, ROLE_PATHS
@@ -32,6 +33,7 @@ QUESTIONS: list[Question] = [
     COMPOSITION,
     PATHS,
     ROLE_PATHS,
+    CIRCUIT,
     TOKEN_CIRCUIT,
     NEURON,
     DIFFERENCE,

@@ -409,6 +409,49 @@ export interface RolePathsBody {
   way?: "q" | "k" | null;
 }
 
+export interface EdgeInCircuit {
+  sender: [number, number];
+  receiver: [number, number] | null;
+  way: string | null;
+  lost: number;
+}
+
+export interface HeadInCircuit {
+  layer: number;
+  head: number;
+  lost: number;
+  position: number;
+  lost_there: number;
+  reads: NamedToken;
+  key: number;
+  weight: number;
+  promoted: NamedToken[];
+}
+
+export interface PairInCircuit {
+  answer: NamedToken;
+  wrong: NamedToken;
+  clean: number;
+  corrupted: number;
+  kept: number;
+}
+
+export interface CircuitAnswer {
+  model: string;
+  precision: Precision;
+  kept: number;
+  without_heads: number;
+  heads: HeadInCircuit[];
+  edges: EdgeInCircuit[];
+  pairs: PairInCircuit[];
+}
+
+export interface CircuitBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  head_mask?: number[][] | null;
+}
+
 export interface TokenPair {
   source: NamedToken;
   target: NamedToken;
@@ -659,6 +702,7 @@ export interface Questions {
   composition: { method: "GET"; body: CompositionBody; answer: CompositionAnswer };
   paths: { method: "POST"; body: PathsBody; answer: PathsAnswer };
   "role-paths": { method: "GET"; body: RolePathsBody; answer: RolePathsAnswer };
+  circuit: { method: "POST"; body: CircuitBody; answer: CircuitAnswer };
   "token-circuit": { method: "GET"; body: TokenCircuitBody; answer: TokenCircuitAnswer };
   neuron: { method: "POST"; body: NeuronBody; answer: NeuronAnswer };
   difference: { method: "POST"; body: DifferenceBody; answer: DifferenceAnswer };

@@ -41,6 +41,7 @@ PAIRS = [
     {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"},
     {"prompt": "as it was", "corrupted": "as he was", "answer": "c", "wrong": "d"},
 ]
+NEEDED["circuit"] = {"prompts": PAIRS}
 NEEDED |= {
     f"{name}/prompts": {
         each: value for each, value in NEEDED.get(name, {}).items() if each in ("heads", "layer", "head")

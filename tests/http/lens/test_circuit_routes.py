@@ -254,6 +254,50 @@ def test_impossible_token_circuits_are_refused(server: Server, asked: dict[str, 
     assert answer.status_code == 400 and answer.json()["error"]["param"] == param
 
 
+PAIRS = [
+    {"prompt": CLEAN, "corrupted": CORRUPTED, "answer": "a", "wrong": "b"},
+    {"prompt": "as it was here", "corrupted": "as he was here"},
+]
+
+
+def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
+    found = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": PAIRS}, timeout=60).json()
+    rows = [(row["prompt"], row["corrupted"], row.get("answer"), row.get("wrong")) for row in PAIRS]
+    expected = tiny.circuit(rows).to_dict()
+    assert found["kept"] == pytest.approx(expected["kept"], abs=1e-5)
+    assert found["without_heads"] == pytest.approx(expected["without_heads"], abs=1e-5)
+    assert [edge["sender"] for edge in found["edges"]] == [list(edge["sender"]) for edge in expected["edges"]]
+    assert [edge["lost"] for edge in found["edges"]] == pytest.approx([edge["lost"] for edge in expected["edges"]])
+    for head, same_head in zip(found["heads"], expected["heads"], strict=True):
+        assert [head[name] for name in ("layer", "head", "key")] == [
+            same_head[each] for each in ("layer", "head", "key")
+        ]
+        assert head["reads"]["text"] == CLEAN[head["key"]]
+        assert [token["id"] for token in head["promoted"]] == same_head["promoted"]
+    for pair, same_pair in zip(found["pairs"], expected["pairs"], strict=True):
+        assert (pair["answer"]["id"], pair["wrong"]["id"]) == (same_pair["answer"], same_pair["wrong"])
+        assert pair["kept"] == pytest.approx(same_pair["kept"], abs=1e-5)
+    assert list(found)[1] == "kept"  # after the model
+
+
+@pytest.mark.parametrize(
+    ("rows", "param"),
+    [
+        ([PAIRS[0], {"prompt": CLEAN}], "prompts[1].corrupted"),
+        ([PAIRS[0] | {"corrupted": "so"}], "prompts[0].corrupted"),
+        ([PAIRS[0] | {"wrong": "a"}], "prompts[0].wrong"),
+        ([PAIRS[0] | {"answer": "ab"}], "prompts[0].answer"),
+        (["so it is"], "prompts[0].corrupted"),
+        ([PAIRS[0], {**PAIRS[0], "answer": "b", "wrong": "a"}], "corrupted"),
+        ([PAIRS[0]] * 101, "prompts"),
+        ([], "prompts"),
+    ],
+)
+def test_pairs_without_a_circuit_are_refused(server: Server, rows: list[Any], param: str) -> None:
+    answer = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": rows}, timeout=60)
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == param
+
+
 def test_neurons_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "neuron", text=LONG, layer=1, neuron=5, top=3).json()
     ids = tiny.tokenizer.encode(LONG)

@@ -68,6 +68,11 @@ ASKED = pytest.mark.parametrize(
         ("paths", HEAD | PAIR, lambda loaded: loaded.patch_paths(TEXT, **PAIR, **HEAD)),
         ("roles", {}, lambda loaded: loaded.roles()),
         ("role-paths", HEAD, lambda loaded: loaded.role_paths(1, 1)),
+        (
+            "circuit",
+            {"prompts": [{"prompt": TEXT, **PAIR}]},
+            lambda loaded: loaded.circuit([(TEXT, OTHER, "a", "b")]),
+        ),
         ("neuron", {"text": LONG, "layer": 1, "neuron": 3}, lambda loaded: loaded.neuron(LONG, 1, 3)),
         ("token-circuit", HEAD, lambda loaded: loaded.token_circuit(1, 1)),
         (
@@ -132,6 +137,14 @@ def rearranged(name: str, found: dict[str, Any], expected: dict[str, Any]) -> tu
                 for kind, one in (("scores", "induction"), ("errors", "self"), ("scores", "copying"))
             ],
         )
+    if name == "circuit":
+        return (
+            [[[head.pop("promoted") for head in found["heads"]], [found["pairs"][0].pop(one) for one in ANSWERS]]],
+            [
+                [[token["id"] for token in head.pop("promoted")] for head in expected["heads"] if head.pop("reads")],
+                [expected["pairs"][0].pop(one)["id"] for one in ANSWERS],
+            ],
+        )
     if name == "neuron":
         written = [[token["id"] for token in expected.pop(which)] for which in ("promotes", "suppresses")]
         for place in [*expected["highest"], *expected["lowest"]]:
@@ -144,6 +157,7 @@ def rearranged(name: str, found: dict[str, Any], expected: dict[str, Any]) -> tu
     return [], []
 
 
+ANSWERS = ("answer", "wrong")
 MEASURES = ("weight", "norm", "attribution", "loss_change")
 
 

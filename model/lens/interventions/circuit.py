@@ -1,0 +1,328 @@
+"""Finding a circuit: the heads, and the edges between them, that carry the difference between pairs of prompts."""
+
+import html
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from ..answer import Answer
+from ..composition import WAYS, Way
+from ..progress import Progress, ignore, part
+from ..token_circuits import direct_logits
+from .patching import MIN_DIFFERENCE, PatchRun, effects, patch_each
+from .paths import attention_weights, parts_of
+from .sites import SITES
+
+MAX_LOST = 0.1  # of the effect
+MAX_HEADS = 32  # among which edges are measured: their number grows with its square
+N_PROMOTED = 5  # tokens named for each head
+
+Head = tuple[int, int]  # layer and head
+Item = TypeVar("Item")
+
+
+class Edge(NamedTuple):
+    """From the output of a head to the queries, keys or values of a later one, or, if both are None, to the logits."""
+
+    sender: Head
+    receiver: Head | None
+    way: Way | None
+
+
+@dataclass(frozen=True)
+class CircuitHead(Answer):
+    """A head of a circuit. ``lost`` is the share of the effect that is lost if this head alone is ablated.
+
+    The rest is about the first clean prompt: its output matters most at ``position``, where ablating it loses
+    ``lost_there``. There it gives the largest ``weight`` to the token at ``key``, and what it writes directly raises
+    the logits of the tokens ``promoted`` most.
+    """
+
+    layer: int
+    head: int
+    lost: float
+    position: int
+    lost_there: float
+    key: int
+    weight: float
+    promoted: list[int]
+
+
+@dataclass(frozen=True)
+class CircuitEdge(Answer):
+    """An edge of a circuit. ``lost`` is the share of the effect that is lost if this edge alone is cut from it."""
+
+    edge: Edge
+    lost: float
+
+    def content(self) -> dict[str, Any]:
+        return {"sender": self.edge.sender, "receiver": self.edge.receiver, "way": self.edge.way, "lost": self.lost}
+
+
+@dataclass(frozen=True)
+class PairKept(Answer):
+    """The logit differences of a pair of prompts, between the tokens ``answer`` and ``wrong``, and the share kept."""
+
+    answer: int
+    wrong: int
+    clean: float
+    corrupted: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class FoundCircuit(Answer):
+    """A circuit and how faithful it is.
+
+    ``kept`` is the share of the effect that is left with everything else ablated: 1 is the clean prompts, 0 the
+    corrupted ones. ``without_heads`` is what is left with all heads ablated: what the embeddings and MLPs carry alone.
+    """
+
+    kept: float
+    without_heads: float
+    heads: list[CircuitHead]
+    edges: list[CircuitEdge]
+    pairs: list[PairKept]
+
+    def __str__(self) -> str:
+        rows = [f"{named(each.edge.sender)} -> {receiver(each.edge)}: {each.lost:.3f}" for each in self.edges]
+        return "\n".join([f"{self.kept:.3f} of the effect kept; lost without each edge:", *rows])
+
+    def _repr_html_(self) -> str:
+        return f"{super()._repr_html_()}<pre>{html.escape(str(self))}</pre>"
+
+
+def named(head: Head) -> str:
+    return f"L{head[0]} H{head[1]}"
+
+
+def receiver(edge: Edge) -> str:
+    return "logits" if edge.receiver is None else f"{edge.way} of {named(edge.receiver)}"
+
+
+@torch.inference_mode()
+def find_circuit(runs: Sequence[PatchRun], *, max_lost: float = MAX_LOST, progress: Progress = ignore) -> FoundCircuit:
+    """Find few heads and edges that keep the effect: the logit difference between clean and corrupted prompts.
+
+    ``runs`` are pairs of prompts, from ``patch_run`` in the direction "noise"; they may differ in length, and shares
+    are those of the mean logit difference.
+
+    1. Every head is ablated alone: its context vectors at all positions are those of the corrupted prompt (Vig et al.
+       2020, resample ablation as in Chan et al. 2022).
+    2. Starting with the least important, heads are ablated together while the effect changes by at most half of
+       ``max_lost``.
+    3. Among the heads that are left (at most ``MAX_HEADS``), every edge into the queries, keys or values of a later
+       head, or into the logits, is cut alone (path patching, Wang et al. 2023, Goldowsky-Dill et al. 2023).
+    4. Starting with the least important, edges are cut together while the effect changes by at most ``max_lost``, as in
+       the automatic discovery of Conmy et al. 2023.
+
+    Where an edge is cut, the receiver gets the sender's output in the corrupted prompt; what it gets otherwise is that
+    of the sender in the circuit. Embeddings are always those of the clean prompt, and MLPs are computed from what
+    reaches them on the way to a receiver, so they are part of the edges. Pruning is greedy, and other circuits may
+    keep the effect as well. The effect may change in either direction: a head that works against the answer stays.
+    Raises ``InputError`` if the mean difference of all pairs vanishes.
+    """
+    pairs = Pairs(runs)
+    lost = pairs.lost_alone(part(progress, 0, 0.25))
+    order = sorted(lost, key=lambda head: abs(lost[head]))
+
+    def heads_suffice(removed: set[Head], progress: Progress) -> bool:
+        return abs(1 - pairs.without_heads(removed, progress)) <= max_lost / 2
+
+    removed = prune(order, heads_suffice, part(progress, 0.25, 0.4))
+    edges = edges_between(sorted([head for head in order if head not in removed][-MAX_HEADS:]))
+    start = float(pairs.with_edges(edges, all_of(edges)))
+    losses = start - pairs.with_edges(edges, ~torch.eye(len(edges), dtype=torch.bool), part(progress, 0.4, 0.6))
+    most = max(max_lost, abs(1 - start))
+
+    def edges_suffice(cut: set[Edge], progress: Progress) -> bool:
+        return abs(1 - float(pairs.with_edges(edges, all_of(edges, cut), progress))) <= most
+
+    by_loss = [edges[i] for i in losses.abs().argsort(stable=True).tolist()]
+    cut = prune(by_loss, edges_suffice, part(progress, 0.6, 0.8))
+    cut |= dangling([edge for edge in edges if edge not in cut])
+    left = [edge for edge in edges if edge not in cut]
+    by_pair = [graph.share(graph.with_edges(left, all_of(left))) for graph in pairs.graphs]
+    whole = float(pairs.with_edges(left, all_of(left)))
+    losses = whole - pairs.with_edges(left, ~torch.eye(len(left), dtype=torch.bool), part(progress, 0.8, 0.85))
+    heads = sorted({edge.sender for edge in left})
+    steps = parts(progress, len(heads), 0.85, 1)
+    return FoundCircuit(
+        kept=whole,
+        without_heads=pairs.without_heads(set(order)),
+        heads=[describe(runs[0], head, lost[head], step) for head, step in zip(heads, steps, strict=True)],
+        edges=[CircuitEdge(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
+        pairs=[
+            PairKept(run.answer, run.wrong, run.clean, run.corrupted, float(share))
+            for run, share in zip(runs, by_pair, strict=True)
+        ],
+    )
+
+
+def all_of(edges: Sequence[Edge], cut: Collection[Edge] = ()) -> Tensor:
+    """The choice ``(1, len(edges))`` of all edges that are not ``cut``."""
+    return torch.tensor([[edge not in cut for edge in edges]], dtype=torch.bool)
+
+
+def parts(progress: Progress, n: int, start: float = 0, stop: float = 1) -> list[Progress]:
+    """``n`` equal parts of the fractions from ``start`` to ``stop``."""
+    return [part(progress, start + (stop - start) * i / n, start + (stop - start) * (i + 1) / n) for i in range(n)]
+
+
+class Graph:
+    """One pair of prompts in which heads are ablated and edges cut."""
+
+    def __init__(self, run: PatchRun) -> None:
+        self.run = run
+        into = run.into
+        n_layer = into.config.n_layer
+        self.corrupted = [run.source.context(layer) for layer in range(n_layer)]  # (1, T, n_head, head_dim) each
+        self.ablated = [into.stream[0]]  # the stream before each layer with all heads ablated
+        for layer in range(n_layer):
+            self.ablated.append(self.after_layer(layer, self.ablated[-1], self.corrupted[layer]))
+
+    def after_layer(self, layer: int, x: Tensor, context: Tensor) -> Tensor:
+        """The stream ``(B, T, C)`` after a layer whose heads have the context vectors ``(B, T, n_head, head_dim)``."""
+        block = self.run.into.block(layer)
+        output = block.attn.output(context)
+        after: Tensor = block(x, lambda *_: output)
+        return after
+
+    def share(self, differences: Tensor) -> Tensor:
+        return (differences - self.run.corrupted) / (self.run.clean - self.run.corrupted)
+
+    def without_heads(self, removed: set[Head]) -> Tensor:
+        """The logit difference ``(1,)`` of the clean prompt with these heads ablated."""
+
+        def ablate(layer: int, context: Tensor) -> Tensor:
+            columns = [head for where, head in removed if where == layer]
+            changed = context.clone()
+            changed[:, :, columns] = self.corrupted[layer][:, :, columns]
+            return changed
+
+        return self.run.measure(self.run.into.run_from(0, self.run.into.stream[0], ablate)).cpu()
+
+    def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
+        """The logit differences ``(N,)`` with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""
+        found = []
+        for some in choices.to(self.run.into.device).split(self.run.into.batch_size):
+            found.append(self.with_some_edges(edges, some).cpu())
+            progress(sum(map(len, found)) / max(len(choices), 1))
+        return torch.cat(found)
+
+    def with_some_edges(self, edges: Sequence[Edge], choices: Tensor) -> Tensor:
+        into, values = self.run.into, dict[Head, Tensor]()
+
+        def stream(layer: int, receiver: Head | None, way: Way | None) -> Tensor:
+            """What reaches a receiver before its layer."""
+            incoming = [(i, edge.sender) for i, edge in enumerate(edges) if edge[1:] == (receiver, way)]
+            first = min((sender[0] for _, sender in incoming), default=layer)
+            x = self.ablated[first].expand(len(choices), -1, -1)
+            for between in range(first, layer):
+                context = self.corrupted[between].repeat(len(choices), 1, 1, 1)
+                for i, (where, head) in incoming:
+                    if where == between:
+                        kept_here = choices[:, i]
+                        context[kept_here, :, head] = values[where, head][kept_here]
+                x = self.after_layer(between, x, context)
+            return x
+
+        for layer, head in sorted({edge.sender for edge in edges}):
+            parts = {way: parts_of(into, layer, head, stream(layer, (layer, head), way))[way] for way in WAYS}
+            context = attention_weights(into, layer, parts["q"], parts["k"]) @ parts["v"]
+            mask = into.mask_of(layer)
+            values[layer, head] = context if mask is None else context * mask[head]
+        return self.run.measure(stream(into.config.n_layer, None, None))
+
+
+class Pairs:
+    """Several pairs of prompts, whose mean logit difference is the effect."""
+
+    def __init__(self, runs: Sequence[PatchRun]) -> None:
+        self.graphs = [Graph(run) for run in runs]
+        self.clean, self.corrupted = sum(run.clean for run in runs), sum(run.corrupted for run in runs)
+        if not abs(self.clean - self.corrupted) > MIN_DIFFERENCE * len(runs):
+            raise InputError("corrupted", "The differences of the pairs cancel: there is no effect to explain.")
+
+    def kept(self, differences: Sequence[Tensor]) -> Tensor:
+        """The share of the effect that is left, given the logit differences of each pair, tensors of one shape."""
+        return (torch.stack(list(differences)).double().sum(0) - self.corrupted) / (self.clean - self.corrupted)
+
+    def lost_alone(self, progress: Progress) -> dict[Head, float]:
+        """The share that is lost if a head alone is ablated."""
+        steps = parts(progress, len(self.graphs))
+        left = self.kept(
+            [
+                patch_each(graph.run, SITES["z"], each_position=False, progress=step)
+                for graph, step in zip(self.graphs, steps, strict=True)
+            ]
+        )
+        n_layer, n_head = left.shape
+        return {(layer, head): 1 - float(left[layer, head]) for layer in range(n_layer) for head in range(n_head)}
+
+    def without_heads(self, removed: set[Head], progress: Progress = ignore) -> float:
+        """The share that is left with these heads ablated."""
+        found = []
+        for i, graph in enumerate(self.graphs):
+            found.append(graph.without_heads(removed))
+            progress((i + 1) / len(self.graphs))
+        return float(self.kept(found))
+
+    def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
+        """The share ``(N,)`` that is left with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""
+        steps = parts(progress, len(self.graphs))
+        pairs = zip(self.graphs, steps, strict=True)
+        return self.kept([graph.with_edges(edges, choices, step) for graph, step in pairs])
+
+
+def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool], progress: Progress) -> set[Item]:
+    """The items that can be removed, in this order, while what is left ``suffices``; several are tried at once."""
+    removed: set[Item] = set()
+    done, at_once = 0, max(1, len(order) // 2)
+    while done < len(order):
+        some = order[done : done + at_once]
+        here = done / len(order)
+        if suffices(removed.union(some), part(progress, here, here)):
+            removed.update(some)
+            done, at_once = done + len(some), 2 * at_once
+        elif len(some) > 1:
+            at_once = len(some) // 2
+        else:
+            done += 1
+        progress(done / len(order))
+    return removed
+
+
+def edges_between(heads: Sequence[Head]) -> list[Edge]:
+    """All edges from these heads to later ones of them and to the logits."""
+    to_heads = [Edge(one, other, way) for one in heads for other in heads if one[0] < other[0] for way in WAYS]
+    return to_heads + [Edge(head, None, None) for head in heads]
+
+
+def dangling(edges: Sequence[Edge]) -> set[Edge]:
+    """The edges from which no path leads to the logits."""
+    reaching: set[Head | None] = {None}
+    for edge in sorted(edges, key=lambda edge: edge.sender, reverse=True):  # senders come before their receivers
+        if edge.receiver in reaching:
+            reaching.add(edge.sender)
+    return {edge for edge in edges if edge.receiver not in reaching}
+
+
+def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> CircuitHead:
+    """Where a head matters in a pair, what it reads there, and what it writes."""
+    text, (layer, index) = run.into, head
+    T = len(text.ids)
+    units = torch.tensor([(layer, index, position) for position in range(T)])
+    there = (run.clean - effects(run, SITES["z"], units, progress)) / (run.clean - run.corrupted)
+    position = int(there.abs().argmax())
+    weights = text.attention(layer)[index, position]
+    written = text.context(layer)[0, position, index] @ text.block(layer).attn.matrices().W_O[index]
+    promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
+    key = int(weights.argmax())
+    return CircuitHead(
+        layer, index, lost, position, float(there[position]), key, float(weights[key]), promoted.tolist()
+    )

@@ -1,0 +1,104 @@
+"""Circuits found in the shipped models, and how heads and edges are pruned."""
+
+import pytest
+import torch
+
+import model
+from helpers.files import ROOT
+from helpers.models import prompt_ids, tiny_gpt
+from model import InputError, LoadedModel
+from model.lens.interventions.circuit import Edge, dangling, edges_between, find_circuit, prune
+from model.lens.interventions.patching import PatchRun, patch_run
+from model.lens.progress import Cancelled
+from model.lens.text_pass import TextPass
+
+
+def shipped(name: str) -> LoadedModel:
+    return model.load(ROOT / "checkpoints" / name, device="cpu", dtype="float32")
+
+
+def test_induction_is_found_from_repeated_random_tokens() -> None:
+    """In the corrupted prompt, the token that comes again and another one change places the first time."""
+    loaded, generator = shipped("two-layer-steps"), torch.Generator().manual_seed(0)
+    runs = []
+    for _ in range(8):
+        tokens = torch.randperm(loaded.config.vocab_size, generator=generator)[:20].tolist()
+        swapped = list(tokens)
+        swapped[5], swapped[12] = tokens[12], tokens[5]
+        texts = [TextPass(loaded.gpt, [*first, tokens[5]]) for first in (tokens, swapped)]
+        runs.append(patch_run(*texts, answer=tokens[6], wrong=tokens[13], direction="noise"))
+    found = find_circuit(runs)
+    labels = loaded.roles().labels
+    previous, induction = (head.layer * 4 + head.head for head in found.heads)
+    assert [labels[i // 4][i % 4] for i in (previous, induction)] == ["previous token", "induction"]
+    sender, receiver = divmod(previous, 4), divmod(induction, 4)
+    assert [each.edge for each in found.edges] == [Edge(sender, receiver, "k"), Edge(receiver, None, None)]
+    assert 0.9 <= found.kept <= 1.1 and abs(found.without_heads) < 1e-3
+    first, second = found.heads
+    assert (first.position, first.key) == (6, 5)  # it writes, where the answer stands, what came before it
+    assert (second.position, second.key) == (20, 6)
+    assert all(each.lost > 0.5 for each in found.edges)
+    assert "L0 H2 -> k of L1 H2" in str(found) and str(found).splitlines()[1] in found._repr_html_().replace(
+        "&gt;", ">"
+    )
+
+
+def test_heads_that_copy_a_name_are_found() -> None:
+    loaded = shipped("stories-bpe")
+    names = [(" Lily", " Mia"), (" Tim", " Tom")]
+    text = "Once there was a child named{}. One day,"
+    found = loaded.circuit([(text.format(one), text.format(other), one, other) for one, other in names])
+    assert 0.9 <= found.kept <= 1.1
+    to_logits = [each.edge.sender for each in found.edges if each.edge.receiver is None]
+    assert to_logits
+    for layer, head in to_logits:
+        assert loaded.token_circuit(layer, head).eigenvalue_score > 0.9
+    (name,) = loaded.tokenizer.encode(names[0][0])
+    for each in found.heads:
+        if (each.layer, each.head) in to_logits:
+            assert each.promoted[0] == name == loaded.tokenizer.encode(text.format(" Lily"))[each.key]
+    assert [pair.answer for pair in found.pairs] == [loaded.tokenizer.encode(one)[0] for one, _ in names]
+
+
+@pytest.mark.parametrize("useless", [set(), {3}, {0, 1, 2, 3}, {1, 2, 5, 6}, set(range(9))])
+def test_pruning_removes_exactly_what_is_not_needed(useless: set[int]) -> None:
+    fractions: list[float] = []
+    removed = prune(range(9), lambda some, _: some <= useless, fractions.append)
+    assert removed == useless
+    assert fractions == sorted(fractions) and fractions[-1] == 1
+
+
+def test_edges_that_lead_nowhere() -> None:
+    edges = edges_between([(0, 0), (1, 1), (2, 0)])
+    assert len(edges) == 3 * 3 + 3 and not dangling(edges)
+    kept = [Edge((0, 0), (1, 1), "q"), Edge((1, 1), (2, 0), "k"), Edge((0, 0), None, None)]
+    assert dangling(kept) == set(kept[:2])
+
+
+def random_run(seed: int = 0, answer: int = 1, wrong: int = 2) -> PatchRun:
+    gpt = tiny_gpt(0, n_layer=3, n_head=4)
+    texts = [TextPass(gpt, prompt_ids(12, seed=seed + other)) for other in (0, 1)]
+    return patch_run(*texts, answer=answer, wrong=wrong, direction="noise")
+
+
+def test_progress_never_goes_back_and_may_cancel() -> None:
+    fractions: list[float] = []
+    find_circuit([random_run(), random_run(5)], progress=fractions.append)
+    assert fractions == sorted(fractions) and 0 <= fractions[0] and fractions[-1] == pytest.approx(1)
+
+    def cancel(fraction: float) -> None:
+        if fraction > 0.5:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        find_circuit([random_run()], progress=cancel)
+
+
+def test_a_strict_bound_keeps_the_model_whole() -> None:
+    found = find_circuit([random_run()], max_lost=1e-9)
+    assert found.kept == pytest.approx(1, abs=1e-4) and len(found.heads) == 12
+
+
+def test_pairs_whose_effects_cancel_are_refused() -> None:
+    with pytest.raises(InputError, match="cancel"):
+        find_circuit([random_run(), random_run(answer=2, wrong=1)])

@@ -1,0 +1,136 @@
+"""The question of which heads and edges carry the difference between pairs of prompts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic import Field as Described
+
+from model import InputError
+from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, CircuitHead, find_circuit
+from model.lens.interventions.patching import PatchRun, check_prompts, patch_run
+from model.lens.progress import Progress, part
+from model.lens.text_pass import TextPass
+
+from ...settings import Limits
+from ..inquiry import Answer, Inquiry
+from ..prompts import BODY_LIMIT, PromptsField, in_row
+from ..question import HEAD_MASK, MODEL, ModelAnswer, NamedToken, Question
+
+MAX_PAIRS = 100
+MAX_STREAM_BYTES = 256_000_000  # of all pairs together
+COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
+READING_PART = 0.1  # of the work, roughly
+
+
+class HeadInCircuit(BaseModel):
+    layer: int
+    head: int
+    lost: float = Described(description="The share of the effect that is lost if this head alone is ablated.")
+    position: int = Described(description="Where its output matters most, in the first clean prompt.")
+    lost_there: float = Described(description="The share that is lost if it is ablated at this position only.")
+    reads: NamedToken = Described(description="The token with the largest attention weight there.")
+    key: int = Described(description="The position of that token.")
+    weight: float
+    promoted: list[NamedToken] = Described(
+        description="The tokens whose logits its output there directly raises most, the largest first."
+    )
+
+
+class EdgeInCircuit(BaseModel):
+    sender: tuple[int, int] = Described(description="`[layer, head]`.")
+    receiver: tuple[int, int] | None = Described(description="`[layer, head]`, or null for the logits.")
+    way: str | None = Described(description="What the receiver computes from it: its queries, keys or values.")
+    lost: float = Described(description="The share of the effect that is lost if this edge alone is cut.")
+
+
+class PairInCircuit(BaseModel):
+    answer: NamedToken
+    wrong: NamedToken
+    clean: float = Described(description="The logit of the answer minus that of the wrong token, in the clean run.")
+    corrupted: float = Described(description="The same in the corrupted run.")
+    kept: float
+
+
+class CircuitAnswer(ModelAnswer):
+    """A circuit; shares are those of the mean logit difference: 1 is the clean prompts, 0 the corrupted ones."""
+
+    kept: float = Described(description="Faithfulness: the share of the effect left with everything else ablated.")
+    without_heads: float = Described(description="The share left with all heads ablated.")
+    heads: list[HeadInCircuit]
+    edges: list[EdgeInCircuit]
+    pairs: list[PairInCircuit]
+
+
+def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
+    prompts, config = inquiry.values["prompts"], inquiry.loaded.config
+    if len(prompts) > MAX_PAIRS:
+        raise InputError("prompts", f"There are {len(prompts):,} pairs; at most {MAX_PAIRS} are read together.")
+    for index, row in enumerate(prompts):
+        try:
+            if row["corrupted"] is None:
+                raise InputError("corrupted", "corrupted is needed.")
+            check_prompts(row["prompt"], row["corrupted"])
+        except InputError as error:
+            raise in_row(index, error) from None
+    n_tokens = sum(len(row["prompt"]) for row in prompts)
+    most = MAX_STREAM_BYTES // (4 * COPIES * config.n_embd * (config.n_layer + 1))
+    if n_tokens > most:
+        raise InputError("prompts", f"The prompts have {n_tokens:,} tokens; at most {most:,} are read in this model.")
+
+
+def runs_of(inquiry: Inquiry, progress: Progress) -> list[PatchRun]:
+    prompts, found = inquiry.values["prompts"], []
+    for index, row in enumerate(prompts):
+        clean, corrupted = (TextPass(inquiry.gpt, row[name], inquiry.head_mask) for name in ("prompt", "corrupted"))
+        try:
+            found.append(patch_run(clean, corrupted, answer=row["answer"], wrong=row["wrong"], direction="noise"))
+        except InputError as error:  # such as two prompts with the same answer
+            raise in_row(index, error) from None
+        progress((index + 1) / len(prompts))
+    return found
+
+
+def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
+    runs = runs_of(inquiry, part(progress, 0, READING_PART))
+    found = find_circuit(runs, progress=part(progress, READING_PART, 1))
+    first = inquiry.values["prompts"][0]["prompt"]
+
+    def tokens(ids: Sequence[int]) -> list[dict[str, Any]]:
+        return [token._asdict() for token in inquiry.loaded.tokens(ids)]
+
+    def described(head: CircuitHead) -> Answer:
+        (reads,) = tokens([first[head.key]])
+        return head.to_dict() | {"reads": reads, "promoted": tokens(head.promoted)}
+
+    return found.to_dict() | {
+        "heads": [described(head) for head in found.heads],
+        "pairs": [
+            pair.to_dict() | dict(zip(("answer", "wrong"), tokens([pair.answer, pair.wrong]), strict=True))
+            for pair in found.pairs
+        ],
+    }
+
+
+CIRCUIT = Question(
+    "circuit",
+    "Which heads, and which edges between them, carry the difference between clean and corrupted prompts: a circuit "
+    f"that loses at most {MAX_LOST:.0%} of the effect, found by patching heads and paths and pruning.",
+    [
+        PromptsField(
+            "prompts",
+            f"Up to {MAX_PAIRS} pairs: objects with `prompt`, `corrupted` (with as many tokens) and, optionally, the "
+            "tokens `answer` and `wrong` that they lead to.",
+            columns=("corrupted", "answer", "wrong"),
+        ),
+        MODEL,
+        HEAD_MASK,
+    ],
+    "Faithfulness first: how much of the effect is left with everything else ablated. Then the heads with the tokens "
+    f"they read and promote, and the edges with what is lost without each. At most {MAX_HEADS} heads are considered.",
+    CircuitAnswer,
+    answer_circuit,
+    check_circuit,
+    max_seconds=lambda limits: limits.max_reading_seconds,
+    body_limit=BODY_LIMIT,
+)
