@@ -428,7 +428,13 @@ export interface HeadInCircuit {
   promoted: NamedToken[];
 }
 
+export interface LeftOut {
+  row: number;
+  error: string;
+}
+
 export interface PairInCircuit {
+  row: number;
   answer: NamedToken;
   wrong: NamedToken;
   clean: number;
@@ -444,6 +450,7 @@ export interface CircuitAnswer {
   heads: HeadInCircuit[];
   edges: EdgeInCircuit[];
   pairs: PairInCircuit[];
+  left_out: LeftOut[];
 }
 
 export interface CircuitBody {

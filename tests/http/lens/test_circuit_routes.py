@@ -262,8 +262,8 @@ PAIRS = [
 
 def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": PAIRS}, timeout=60).json()
-    rows = [(row["prompt"], row["corrupted"], row.get("answer"), row.get("wrong")) for row in PAIRS]
-    expected = tiny.circuit(rows).to_dict()
+    given = [(row["prompt"], row["corrupted"], row.get("answer"), row.get("wrong")) for row in PAIRS]
+    expected = tiny.circuit(given).to_dict()
     assert found["kept"] == pytest.approx(expected["kept"], abs=1e-5)
     assert found["without_heads"] == pytest.approx(expected["without_heads"], abs=1e-5)
     assert [edge["sender"] for edge in found["edges"]] == [list(edge["sender"]) for edge in expected["edges"]]
@@ -278,6 +278,10 @@ def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
         assert (pair["answer"]["id"], pair["wrong"]["id"]) == (same_pair["answer"], same_pair["wrong"])
         assert pair["kept"] == pytest.approx(same_pair["kept"], abs=1e-5)
     assert list(found)[1] == "kept"  # after the model
+    rows = [PAIRS[0] | {"wrong": "a"}, *PAIRS]  # whose first has no difference
+    more = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": rows}, timeout=60).json()
+    assert more["kept"] == found["kept"] and [pair["row"] for pair in more["pairs"]] == [1, 2]
+    assert more["left_out"] == [{"row": 0, "error": "answer and wrong must be two different tokens."}]
 
 
 @pytest.mark.parametrize(
@@ -285,7 +289,7 @@ def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     [
         ([PAIRS[0], {"prompt": CLEAN}], "prompts[1].corrupted"),
         ([PAIRS[0] | {"corrupted": "so"}], "prompts[0].corrupted"),
-        ([PAIRS[0] | {"wrong": "a"}], "prompts[0].wrong"),
+        ([PAIRS[0] | {"wrong": "a"}], "prompts"),
         ([PAIRS[0] | {"answer": "ab"}], "prompts[0].answer"),
         (["so it is"], "prompts[0].corrupted"),
         ([PAIRS[0], {**PAIRS[0], "answer": "b", "wrong": "a"}], "corrupted"),

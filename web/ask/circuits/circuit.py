@@ -27,7 +27,7 @@ class HeadInCircuit(BaseModel):
     layer: int
     head: int
     lost: float = Described(description="The share of the effect that is lost if this head alone is ablated.")
-    position: int = Described(description="Where its output matters most, in the first clean prompt.")
+    position: int = Described(description="Where its output matters most, in the clean prompt of the first of `pairs`.")
     lost_there: float = Described(description="The share that is lost if it is ablated at this position only.")
     reads: NamedToken = Described(description="The token with the largest attention weight there.")
     key: int = Described(description="The position of that token.")
@@ -45,11 +45,17 @@ class EdgeInCircuit(BaseModel):
 
 
 class PairInCircuit(BaseModel):
+    row: int = Described(description="The index of the pair in `prompts`.")
     answer: NamedToken
     wrong: NamedToken
     clean: float = Described(description="The logit of the answer minus that of the wrong token, in the clean run.")
     corrupted: float = Described(description="The same in the corrupted run.")
     kept: float
+
+
+class LeftOut(BaseModel):
+    row: int
+    error: str
 
 
 class CircuitAnswer(ModelAnswer):
@@ -60,6 +66,7 @@ class CircuitAnswer(ModelAnswer):
     heads: list[HeadInCircuit]
     edges: list[EdgeInCircuit]
     pairs: list[PairInCircuit]
+    left_out: list[LeftOut] = Described(description="The pairs that have no effect to explain, and why.")
 
 
 def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
@@ -79,22 +86,20 @@ def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
         raise InputError("prompts", f"The prompts have {n_tokens:,} tokens; at most {most:,} are read in this model.")
 
 
-def runs_of(inquiry: Inquiry, progress: Progress) -> list[PatchRun]:
-    prompts, found = inquiry.values["prompts"], []
-    for index, row in enumerate(prompts):
-        clean, corrupted = (TextPass(inquiry.gpt, row[name], inquiry.head_mask) for name in ("prompt", "corrupted"))
-        try:
-            found.append(patch_run(clean, corrupted, answer=row["answer"], wrong=row["wrong"], direction="noise"))
-        except InputError as error:  # such as two prompts with the same answer
-            raise in_row(index, error) from None
-        progress((index + 1) / len(prompts))
-    return found
-
-
 def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
-    runs = runs_of(inquiry, part(progress, 0, READING_PART))
-    found = find_circuit(runs, progress=part(progress, READING_PART, 1))
-    first = inquiry.values["prompts"][0]["prompt"]
+    prompts, runs, left_out = inquiry.values["prompts"], dict[int, PatchRun](), list[Answer]()
+    reading = part(progress, 0, READING_PART)
+    for index, row in enumerate(prompts):
+        texts = [TextPass(inquiry.gpt, row[name], inquiry.head_mask) for name in ("prompt", "corrupted")]
+        try:
+            runs[index] = patch_run(*texts, answer=row["answer"], wrong=row["wrong"], direction="noise")
+        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
+            left_out.append({"row": index, "error": str(error)})
+        reading((index + 1) / len(prompts))
+    if not runs:
+        raise InputError("prompts", f"No pair could be read. {left_out[0]['error']}")
+    found = find_circuit(list(runs.values()), progress=part(progress, READING_PART, 1))
+    first = prompts[min(runs)]["prompt"]
 
     def tokens(ids: Sequence[int]) -> list[dict[str, Any]]:
         return [token._asdict() for token in inquiry.loaded.tokens(ids)]
@@ -106,9 +111,12 @@ def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     return found.to_dict() | {
         "heads": [described(head) for head in found.heads],
         "pairs": [
-            pair.to_dict() | dict(zip(("answer", "wrong"), tokens([pair.answer, pair.wrong]), strict=True))
-            for pair in found.pairs
+            pair.to_dict()
+            | {"row": row}
+            | dict(zip(("answer", "wrong"), tokens([pair.answer, pair.wrong]), strict=True))
+            for row, pair in zip(runs, found.pairs, strict=True)
         ],
+        "left_out": left_out,
     }
 
 
