@@ -138,6 +138,7 @@ def rearranged(name: str, found: dict[str, Any], expected: dict[str, Any]) -> tu
             ],
         )
     if name == "circuit":
+        expected["pairs"][0].pop("row")
         return (
             [[[head.pop("promoted") for head in found["heads"]], [found["pairs"][0].pop(one) for one in ANSWERS]]],
             [
