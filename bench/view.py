@@ -54,7 +54,7 @@ def rows(n_tokens: int) -> list[Row]:
 
 def main() -> None:
     quick = arguments(__doc__ or "").quick
-    need_packages("bertviz", "IPython")
+    need_packages("bertviz")
     report("view", rows(N_TOKENS // 4 if quick else N_TOKENS))
 
 

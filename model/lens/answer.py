@@ -13,7 +13,7 @@ from ..view.html import display
 class Answer:
     """A base of frozen dataclasses with tensors, float32 on the CPU."""
 
-    OVER_TOKENS: ClassVar[tuple[str, ...]] = ()  # two-dimensional tensors whose columns are tokens rather than heads
+    PER_HEAD: ClassVar[tuple[str, ...]] = ()  # the names of tensors ``(n_layer, n_head)``
 
     def content(self) -> dict[str, Any]:
         """The numbers by the names that ``/v1/lens`` gives them, with tensors in place of lists."""
@@ -29,7 +29,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook draws for a cell that ends in an answer."""
-        return draw_numbers(type(self).__name__, self.content(), self.OVER_TOKENS)
+        return draw_numbers(type(self).__name__, with_tensors_as(lambda tensor: tensor, self.content()), self.PER_HEAD)
 
     def show(self) -> None:
         """Draw tables of the numbers, coloured by value, in the cell that is running.

@@ -68,6 +68,8 @@ def logits_at(text: TextPass, position: int) -> Tensor:
 class Attribution(Answer):
     """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``difference``)."""
 
+    PER_HEAD = ("heads",)
+
     position: int
     token: int
     against: int | None  # if set, all numbers except the probability are about the difference of the two logits

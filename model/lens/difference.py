@@ -37,6 +37,8 @@ class AttentionDifference(Answer):
     the query that differs most.
     """
 
+    PER_HEAD = ("heads", "most")
+
     pairs: list[tuple[int, int]]
     heads: Tensor
     most: Tensor

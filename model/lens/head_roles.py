@@ -76,6 +76,8 @@ class RoleScores(Answer):
     can be predicted in the second half only, by copying from the first.
     """
 
+    PER_HEAD = (*LOOKS, "entropy", "copying")
+
     scores: dict[Look, Tensor]
     errors: dict[Look, Tensor]
     entropy: Tensor
@@ -132,6 +134,8 @@ class HeadRoles(RoleScores):
 @dataclass(frozen=True)
 class TextRoles(Answer):
     """How well each head fits each role in one text."""
+
+    PER_HEAD = LOOKS
 
     scores: dict[Look, Tensor]  # (n_layer, n_head), the mean weight over the queries for which the role has a key
     uniform: dict[Look, float]  # the same for uniform attention

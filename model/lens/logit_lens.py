@@ -18,8 +18,6 @@ class LogitLens(Answer):
     model's own answer.
     """
 
-    OVER_TOKENS = ("kl", "answer")
-
     ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
     probabilities: Tensor  # (n_layer + 1, T, k)
     kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats

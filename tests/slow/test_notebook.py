@@ -19,6 +19,8 @@ CELLS = [
     "for text in ('or', 'not'): loaded.trace(text).show(exact=True)",
     "loaded.generate('To be', max_new_tokens=5, seed=1, record=True)",
     "loaded.trace('To be', heads=[0])",
+    "model.view(trace.attention, list('To be'))",
+    "loaded.knockout('To be').show()",
 ]
 EXECUTE = """
 import json, sys
@@ -47,14 +49,15 @@ def test_cells_draw_traces(packages: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", EXECUTE]
     ran = subprocess.run(command, input=json.dumps(CELLS), cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
-    ended, shown, several, written, partial = json.loads(ran.stdout.splitlines()[-1])
+    ended, shown, several, written, partial, viewed, asked = json.loads(ran.stdout.splitlines()[-1])
     assert [output["output_type"] for output in ended] == ["execute_result"]
     assert {"display_data", "stream"} == {output["output_type"] for output in shown}
     assert [output["output_type"] for output in several] == ["display_data"] * 2
-    for output in [*ended, shown[0], *several, *written]:
+    for output in [*ended, shown[0], *several, *written, *viewed]:
         data: dict[str, Any] = output["data"]
         assert data["text/html"].startswith('<iframe sandbox="allow-scripts allow-downloads"')
         assert data["text/plain"].count("\n") == 2
+    assert "<table>" in asked[0]["data"]["text/html"] and "Knockout(" in asked[0]["data"]["text/plain"]
     assert "Text written by tiny" in written[0]["data"]["text/plain"]
     assert (
         set(partial[0]["data"]) == {"text/plain"} and "needs all layers and heads" in partial[0]["data"]["text/plain"]

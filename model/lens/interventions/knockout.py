@@ -22,6 +22,8 @@ class Knockout(Answer):
       predicted worse without the head. ``token_delta`` ``(n_layer, n_head, T - 1)`` is the same for each token.
     """
 
+    PER_HEAD = ("delta",)
+
     loss: float
     token_loss: Tensor
     delta: Tensor

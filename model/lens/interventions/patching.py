@@ -82,7 +82,7 @@ class Patching(Differences):
     ``joint`` is the difference with several heads taken from the other prompt at once, or None if none were requested.
     """
 
-    OVER_TOKENS = ("residual",)
+    PER_HEAD = ("heads",)
 
     heads: Tensor | None
     residual: Tensor | None

@@ -31,6 +31,8 @@ class Cuts(Answer):
     the head's output divided by the norm of that output, averaged over all positions.
     """
 
+    PER_HEAD = WAYS
+
     moved: dict[Route, dict[Way, Tensor]]
 
     def content(self) -> dict[str, Any]:
@@ -44,6 +46,8 @@ class RoleCuts(Answer):
     ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` holds the scores without each earlier head.
     ``uniform`` is the score of a head that attends to all tokens equally.
     """
+
+    PER_HEAD = tuple(ROLES)
 
     plain: dict[Role, float]
     cut: dict[Route, dict[Role, Tensor]]
@@ -99,6 +103,8 @@ class PathPatching(Differences):
     """``effects[route][way]`` ``(L, n_head)``: the logit difference with the path from each earlier head into a head of
     layer ``L`` patched.
     """
+
+    PER_HEAD = WAYS
 
     effects: dict[Route, dict[Way, Tensor]]
 

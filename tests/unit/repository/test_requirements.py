@@ -65,8 +65,7 @@ def test_development_requirements_name_what_the_tests_import() -> None:
 
 
 def test_benchmark_requirements_name_what_the_benchmarks_import() -> None:
-    needed_by_bertviz = {"ipython"}  # which does not require it itself
-    assert imported("bench") - required("requirements.txt") == required("bench/requirements.txt") - needed_by_bertviz
+    assert imported("bench") - required("requirements.txt") == required("bench/requirements.txt")
 
 
 def test_installed_packages_satisfy_the_requirements() -> None:
