@@ -19,7 +19,8 @@ SLACK = 1e-3  # above 1, from rounding in half precision
 class AttentionView(Drawing):
     """Attention weights ``(n_layer, n_head, T, T)`` over tokens, which a notebook or an HTML file can draw.
 
-    Of cross-attention, the tokens are the ``n_keys`` keys and then the queries; it is 0 otherwise.
+    Of cross-attention, the tokens are the ``n_keys`` keys and then the queries; it is 0 otherwise. Rollouts of it are
+    drawn too, but keys do not attend there, so they mean little.
     """
 
     tokens: list[Token]

@@ -51,7 +51,8 @@ export class Thumbnails {
     for (let row = 0; row < this.side; row++) {
       const to = tile(row, factor) * side;
       const from = (picture * SIDE + row) * SIDE;
-      for (let key = 0; key < keysOf(row, this.side); key++) {
+      const columns = keysOf(row, this.side);
+      for (let key = 0; key < columns; key++) {
         const place = to + tile(key, factor);
         if (this.bytes[from + key] > pooled[place]) pooled[place] = this.bytes[from + key];
       }
@@ -66,7 +67,8 @@ export class Thumbnails {
     this.factor *= 2;
     for (let picture = 0; picture < this.pictures; picture++) {
       for (let row = 0; row < this.side; row++) {
-        for (let column = 0; column < keysOf(row, this.side); column++) {
+        const columns = keysOf(row, this.side);
+        for (let column = 0; column < columns; column++) {
           const target = (picture * SIDE + tile(row, 2)) * SIDE + tile(column, 2);
           const byte = old[(picture * SIDE + row) * SIDE + column];
           if (byte > this.bytes[target]) this.bytes[target] = byte;

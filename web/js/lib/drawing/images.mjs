@@ -26,15 +26,17 @@ export function paintTriangle(values, n, scale, ramp, factor = 1) {
   for (let query = 0; query < n; query++) {
     const from = cells(query);
     const row = tile(query, factor) * side;
-    const largest = scale.largest(values, from, keysOf(query));
-    for (let key = 0; key < Math.min(keysOf(query), n); key++) {
+    const end = Math.min(keysOf(query), n);
+    const largest = scale.largest(values, from, end);
+    for (let key = 0; key < end; key++) {
       const place = row + tile(key, factor);
       const step = scale.step(values[from + key], key, largest);
       if (step > steps[place]) steps[place] = step;
     }
   }
   for (let row = 0; row < side; row++) {
-    for (let key = 0; key < keysOf(row, side); key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
+    const end = keysOf(row, side);
+    for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
   }
   const context = offscreenContext(side, side);
   context.putImageData(image, 0, 0);
@@ -130,10 +132,11 @@ export class ThumbnailPainter {
     for (let row = 0; row < this.drawn; row++) {
       const [start, line] = [row * whole, row * side];
       const isLater = row >= this.shown;
+      const [end, wide] = [keysOf(row, side), keysOf(row, whole)];
       let largest = 0; // byte of this row
       if (scale.perRow)
-        for (let key = scale.firstKey; key < keysOf(row, whole); key++) largest = Math.max(largest, bytes[start + key]);
-      for (let key = 0; key < keysOf(row, side); key++) {
+        for (let key = scale.firstKey; key < wide; key++) largest = Math.max(largest, bytes[start + key]);
+      for (let key = 0; key < end; key++) {
         const byte = bytes[start + key];
         const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
         const step = key < scale.firstKey ? 0 : weighted;

@@ -127,7 +127,10 @@ export function attentionLegend() {
       "Shift-click pins a token; or use the arrow keys and Enter.",
     "Tap a token to see the step that wrote it and where the token before it looks.",
   );
+  const swatches = twoSwatches(
+    "where the outlined token looks",
+    "what looks at it, if it is under the pointer or locked. ",
+  );
   const signs = "· is a space, ↵ a line break.";
-  const meaning = `what looks at it, if it is under the pointer or locked. ${how} ${signs}`;
-  return make("p", { class: "hs-hint" }, ...twoSwatches("where the outlined token looks", meaning));
+  return make("p", { class: "hs-hint" }, ...swatches, make("span", { class: "hs-how-to-step" }, `${how} `), signs);
 }

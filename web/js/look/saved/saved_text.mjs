@@ -142,10 +142,13 @@ class Pictures {
     const result = new Float32Array(this.size);
     for (let query = 0; query < this.rows; query++) {
       const row = cells(query);
-      for (let middle = 0; middle < keysOf(query); middle++) {
+      const middles = keysOf(query);
+      for (let middle = 0; middle < middles; middle++) {
         const weight = (layer[row + middle] + (middle === query ? 1 : 0)) / 2;
         if (!below) result[row + middle] = weight;
-        else for (let key = 0; key < keysOf(middle); key++) result[row + key] += weight * below[cells(middle) + key];
+        else
+          for (let key = 0, end = keysOf(middle); key < end; key++)
+            result[row + key] += weight * below[cells(middle) + key];
       }
     }
     return result;
