@@ -57,6 +57,16 @@ def test_an_encoder_is_drawn_as_squares() -> None:
     assert measured[7, METRICS.index("uniform")] == pytest.approx(float(uniform), abs=1e-5)
 
 
+def test_means_and_rollouts_of_an_encoder() -> None:
+    attention = weights()
+    header, _, thumbnails = frame_of(content(model.view(attention, words(9)).html()))
+    first, second = ((layer.mean(0) + torch.eye(9)) / 2 for layer in attention)
+    expected = {3: attention[0].mean(0), 4: first, 9: second @ first, 10: attention.mean((0, 1))}
+    cells = thumbnails.reshape(header["pictures"], 9, 9)
+    for picture, shown in expected.items():
+        assert np.abs(cells[picture] - 255 * shown.sqrt().numpy()).max() < 0.51
+
+
 def test_cross_attention_is_a_text_of_keys_and_then_queries() -> None:
     attention = weights(queries=5, keys=7)
     shown = model.view(attention, words(5, "q"), words(7, "k"))
