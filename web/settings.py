@@ -48,7 +48,9 @@ class Limits:
     max_stop: int = limit(16, "stop strings in a request")
     max_prompt_characters: int = limit(20_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")
-    max_json_weights: int = limit(4_000_000, "attention weights in a JSON response; safetensors has no limit")
+    max_json_weights: int = limit(
+        4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"
+    )
     max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
     max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
     max_traces: int = limit(2, "attention requests computed at once, for all models together")

@@ -11,10 +11,11 @@ from torch import Tensor
 from transformers import GPT2LMHeadModel
 
 import model
-from helpers.models import prompt_ids
+from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
 from model.lens.interventions.circuit import Edge, Head, Pairs, all_of, edges_between, find_circuit
 from model.lens.interventions.patching import PatchRun, patch_run
+from model.lens.progress import ignore
 from model.lens.text_pass import TextPass
 
 TOLERANCE = 1e-4
@@ -102,6 +103,11 @@ def test_cut_edges_equal_hooks_on_transformers(both: tuple[Theirs, PatchRun]) ->
         assert difference == pytest.approx(theirs.difference(run, kept), abs=TOLERANCE)
     assert float(found[3]) == pytest.approx(run.clean, abs=TOLERANCE)
     every = {edge.sender for edge in edges}
+    one_cut = graph.with_edges(edges, ~torch.eye(len(edges), dtype=torch.bool))
+    assert max_difference(graph.without_each_edge(sorted(every), ignore), one_cut) < TOLERANCE
+    some = sorted(every)[::2]
+    one_cut = graph.with_edges(edges_between(some), ~torch.eye(len(edges_between(some)), dtype=torch.bool))
+    assert max_difference(graph.without_each_edge(some, ignore), one_cut) < TOLERANCE
     assert float(found[4]) == pytest.approx(theirs.difference(run, []), abs=TOLERANCE)
     assert float(graph.without_heads(every)) == pytest.approx(float(found[4]), abs=TOLERANCE)
     assert float(graph.without_heads(set())) == pytest.approx(run.clean, abs=TOLERANCE)

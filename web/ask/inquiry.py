@@ -91,7 +91,7 @@ class Ask:
     """Computes answers, a few at a time for all models together, and caches answers, passes and float32 copies."""
 
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
-        self.metrics, self.disk = metrics, DiskCache(cache)
+        self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
         self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(

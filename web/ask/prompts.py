@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field as Described
 
 from model import InputError
@@ -83,6 +84,22 @@ class PromptsAnswer(ModelAnswer):
     )
 
 
+def check_size(inquiry: Inquiry, numbers: Numbers) -> None:
+    """Raise ``InputError`` if as many rows as were sent, all with as many ``numbers``, would be too large an answer."""
+    n_rows, each, most = len(inquiry.values["prompts"]), count(numbers), inquiry.ask.limits.max_json_weights
+    if n_rows * each > most:
+        found = f"The answer would have {n_rows * each:,} numbers, {each:,} for each of {n_rows:,} rows"
+        raise InputError("prompts", f"{found}; at most {most:,} are sent. Send fewer rows.")
+
+
+def count(numbers: Any) -> int:
+    """How many numbers there are in nested dictionaries, lists and arrays."""
+    if isinstance(numbers, np.ndarray):
+        return int(numbers.size)
+    parts = numbers.values() if isinstance(numbers, dict) else numbers if isinstance(numbers, list | tuple) else None
+    return 1 if parts is None else sum(map(count, parts))
+
+
 def of_many(
     base: Question,
     numbers: Callable[[Answer], Numbers],
@@ -126,6 +143,7 @@ def of_many(
             except InputError as error:  # which only the model can tell, such as two prompts with the same answer
                 inquiry.rows.append({"row": index, "error": str(error)})
             else:
+                check_size(inquiry, own)
                 found.append(own)
                 inquiry.rows.append({"row": index, **own})
             step(1)

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.server import Server
 from web.ask.prompts import MAX_ROWS
+from web.settings import Limits
 
 ROWS: list[dict[str, Any]] = [
     {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"},
@@ -121,3 +122,14 @@ def test_bodies_are_bounded(server: Server) -> None:
     assert post(server, "text-roles/prompts", prompts=[]).status_code == 400
     assert post(server, "text-roles/prompts", prompts=["é" * 1_000] * 900).status_code == 400  # read, and refused
     assert post(server, "text-roles/prompts", prompts=["a" * 2_100] * 1_000).status_code == 413
+
+
+def test_the_size_of_an_answer_is_bounded(launch: Any, checkpoints: Any) -> None:
+    """Before the second row is computed: a tiny model has 12 heads, and its knockout 13 numbers."""
+    for most, status in ((39, 200), (38, 400)):
+        server = launch(checkpoints / "tiny", limits=Limits(max_json_weights=most))
+        answer = post(server, "knockout/prompts", prompts=ROWS)
+        assert answer.status_code == status
+    error = answer.json()["error"]
+    expected = "The answer would have 39 numbers, 13 for each of 3 rows; at most 38 are sent. Send fewer rows."
+    assert (error["param"], error["message"]) == ("prompts", expected)

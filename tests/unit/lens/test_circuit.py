@@ -7,9 +7,10 @@ import model
 from helpers.files import ROOT
 from helpers.models import prompt_ids, tiny_gpt
 from model import InputError, LoadedModel
+from model.lens.interventions import circuit as module
 from model.lens.interventions.circuit import Edge, dangling, edges_between, find_circuit, prune
 from model.lens.interventions.patching import PatchRun, patch_run
-from model.lens.progress import Cancelled
+from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass
 
 
@@ -66,6 +67,11 @@ def test_pruning_removes_exactly_what_is_not_needed(useless: set[int]) -> None:
     removed = prune(range(9), lambda some, _: some <= useless, fractions.append)
     assert removed == useless
     assert fractions == sorted(fractions) and fractions[-1] == 1
+
+
+def test_pruning_ends_after_so_many_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_TRIES", 5)
+    assert prune(range(100), lambda some, _: max(some) < 20, ignore) == set(range(12))
 
 
 def test_edges_that_lead_nowhere() -> None:
