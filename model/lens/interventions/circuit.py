@@ -21,6 +21,7 @@ from .sites import SITES
 MAX_LOST = 0.1  # of the effect
 MAX_HEADS = 32  # among which edges are measured: their number grows with its square
 MAX_TRIES = 100  # to remove heads, and then edges: more than a concentrated effect needs
+CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
 N_PROMOTED = 5  # tokens named for each head
 
 Head = tuple[int, int]  # layer and head
@@ -273,7 +274,8 @@ class Graph:
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
         """The logit differences ``(N,)`` with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""
         found = []
-        for some in choices.to(self.run.into.device).split(self.run.into.batch_size):
+        at_once = min(self.run.into.batch_size, CHOICES_AT_ONCE)
+        for some in choices.to(self.run.into.device).split(at_once):
             found.append(self.with_some_edges(edges, some).cpu())
             progress(sum(map(len, found)) / max(len(choices), 1))
         return torch.cat(found)
