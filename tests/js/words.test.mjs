@@ -1,12 +1,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
-import { pictureName, sentence, shorten, spoken, visible } from "../../web/js/lib/words.mjs";
+import { pictureName, sentence, shorten, spoken, visible, wordUpTo } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 import { percent } from "../../web/js/train/words.mjs";
 
 test("what is no word is in quotes in a sentence", () => {
   assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["kite", "“,”", "a space", "the end"]);
+});
+
+test("a word up to a token that continues it", () => {
+  const read = (...texts) =>
+    wordUpTo(
+      texts.map((text) => ({ text })),
+      texts.length - 1,
+    );
+  assert.equal(read(" the", " b", "l", "ue"), "blue");
+  assert.equal(read(" the", " blue"), "blue");
+  assert.equal(read(" cat", "'s"), "cat's");
+  assert.equal(read(" end", "."), ".");
+  assert.equal(read("b", "l", "u"), "u"); // letters stand for themselves
 });
 
 test("spaces and line breaks of a token can be seen", () => {

@@ -185,12 +185,12 @@ def test_it_runs_by_itself_if_asked(browser: Any, story: Server) -> None:
     expect_step(page, "look")
     page.clock.run_for(20_000)
     expect_step(page, "look")
-    tour(page).get_by_role("button", name="Watch").click()
+    tour(page).get_by_role("button", name="Play").click()
     for name in STEPS:
         page.clock.run_for(100)
         expect_step(page, name)
         page.clock.run_for(4_500)
-    expect(tour(page).get_by_role("button", name="Watch")).to_be_visible()  # once is enough
+    expect(tour(page).get_by_role("button", name="Play")).to_be_visible()  # once is enough
 
 
 def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, server: Server) -> None:

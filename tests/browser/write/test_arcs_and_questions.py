@@ -138,6 +138,7 @@ def test_several_heads_look_together(browser: Any, stories: Server) -> None:
         row = torch.stack([weights[head] for head in heads]).mean(0)
         return f"{100 * float(row.max()):.0f}%"
 
+    expect(page.locator(".hs-grid .hs-tag", has_text="copies")).to_have_count(6)
     off.hover()
     copying = [(3, 2), (4, 5), (4, 6), (5, 0), (5, 1), (5, 3)]
     expect(said).to_have_text(f"These 6 heads look back at kite with {mean(*copying)} of their attention on average.")

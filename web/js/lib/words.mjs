@@ -25,7 +25,25 @@ export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(te
 export const spoken = (text) =>
   text in TOKEN_NAMES || /[\p{L}\p{N}]/u.test(text) ? plainly(text) : `“${plainly(text)}”`;
 
-/** What to call a token of a text for somebody new to the word. @param {{ tokens: Pick<Token, "text">[] }} text */
+/**
+ * The word that ends with a token, which may continue it: “blue” for “ue” after “ bl”.
+ * @param {readonly Pick<Token, "text">[]} tokens
+ * @param {number} position
+ */
+export function wordUpTo(tokens, position) {
+  const isLetter = unitOf({ tokens }) === "letter";
+  const continues = (/** @type {number} */ at) =>
+    at > 0 && /^['’]?[\p{L}\p{N}]/u.test(tokens[at].text) && /[\p{L}\p{N}]$/u.test(tokens[at - 1].text);
+  let start = position;
+  while (!isLetter && continues(start)) start--;
+  const parts = tokens.slice(start, position + 1).map(({ text }) => text);
+  return plainly(parts.join(""));
+}
+
+/**
+ * What to call a token of a text for somebody new to the word.
+ * @param {{ tokens: readonly Pick<Token, "text">[] }} text
+ */
 export const unitOf = ({ tokens }) =>
   tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "word";
 

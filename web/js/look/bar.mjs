@@ -29,6 +29,7 @@ export class Bar {
    * @param {(name: string) => void} actions.chooseModel
    * @param {(name: PageName) => void} actions.showPage
    * @param {() => void} actions.help
+   * @param {() => void} actions.menu it was opened or closed
    * @param {boolean} withTraining whether visitors may train GPTs of their own
    * @param {View} view
    */
@@ -88,19 +89,26 @@ export class Bar {
       if (!this.more.contains(/** @type {Node} */ (event.target))) this.toggleMenu(false);
     });
     this.more.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || this.menu.getAttribute("aria-expanded") !== "true") return;
+      if (event.key !== "Escape" || !this.isMenuOpen) return;
       event.preventDefault();
       this.toggleMenu(false);
       this.menu.focus();
     });
-    this.toggleMenu(false);
+    setFlag(this.menu, "aria-expanded", false);
+    this.onMenu = actions.menu;
     const writing = [this.box, this.write, this.stop, this.settings.element];
     this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, ...writing, this.more);
   }
 
+  get isMenuOpen() {
+    return this.menu.getAttribute("aria-expanded") === "true";
+  }
+
   /** On narrow screens the pages and switches are in a menu. @param {boolean} [open] */
-  toggleMenu(open = this.menu.getAttribute("aria-expanded") !== "true") {
+  toggleMenu(open = !this.isMenuOpen) {
+    if (open === this.isMenuOpen) return;
     setFlag(this.menu, "aria-expanded", open);
+    this.onMenu();
   }
 
   /** @param {ModelInfo[]} models @param {string} name of the chosen one */

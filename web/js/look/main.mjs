@@ -109,6 +109,7 @@ class Page {
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
       help: () => this.help(),
+      menu: () => this.opened?.keep(),
     };
     const view = new View();
     view.set({ details: wantsDetails() });
@@ -394,11 +395,13 @@ class Page {
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
     const { asked: answer } = this.texts.workspace.answer;
-    return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing };
+    const { isMenuOpen: menu } = this.bar;
+    return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
   }
 
   /** Show what an entry of the history holds. @param {import("./opened.mjs").Opened} opened */
   #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
+    this.bar.toggleMenu(false);
     this.showPage(shown);
     if (!comparing) this.texts.keep("a");
     const { view } = this.store;

@@ -11,19 +11,21 @@
  * @property {"" | "without" | "why" | "instead"} answer the question that is answered in plain words
  * @property {boolean} sheet whether the open head is a sheet over the text
  * @property {boolean} comparing whether two texts are compared
+ * @property {boolean} menu whether the menu of a narrow screen is open
  */
 
 /** @typedef {{ opened: Opened, chain: Opened[] }} Entry `chain` is what the entries before it held, at this address */
 
 const MAX_ENTRIES = 30; // entries of a chain
-const PATIENCE = 1000; // milliseconds within which the browser goes back
+const BACK_TIMEOUT = 1000; // milliseconds within which the browser goes back
 
 /** @param {Opened} opened */
-const keyOf = ({ page, ask, answer, sheet, comparing }) => [page, ask, answer, sheet, comparing].join();
+const keyOf = ({ page, ask, answer, sheet, comparing, menu }) =>
+  [page, ask, answer, sheet, comparing, menu ?? false].join();
 
 /** How much is open. @param {Opened} opened */
-const countOf = ({ ask, answer, sheet, comparing }) =>
-  [ask !== "", !["", "list"].includes(ask), answer !== "", sheet, comparing].filter(Boolean).length;
+const countOf = ({ ask, answer, sheet, comparing, menu }) =>
+  [ask !== "", !["", "list"].includes(ask), answer !== "", sheet, comparing, menu].filter(Boolean).length;
 
 export class OpenedHistory {
   #isGoingBack = false;
@@ -53,7 +55,7 @@ export class OpenedHistory {
   get #current() {
     const page = this.pageOf(location.hash);
     const comparing = new URLSearchParams(location.search).has("b_sha256");
-    const opened = { page, ask: "", askWith: "", answer: "", sheet: false, comparing };
+    const opened = { page, ask: "", askWith: "", answer: "", sheet: false, comparing, menu: false };
     return { opened, chain: [], ...history.state };
   }
 
@@ -87,7 +89,7 @@ export class OpenedHistory {
     const at = isSamePage ? chain.findLastIndex((one) => keyOf(one) === keyOf(now)) : -1;
     if (at >= 0) {
       this.#isGoingBack = true;
-      setTimeout(() => (this.#isGoingBack = false), PATIENCE); // in case there is no such entry any more
+      setTimeout(() => (this.#isGoingBack = false), BACK_TIMEOUT); // in case there is no such entry any more
       history.go(at - chain.length);
     } else if (isSamePage && countOf(now) < countOf(opened)) this.#write({ opened: now, chain }, false);
     else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MAX_ENTRIES) : [] }, true);
@@ -96,7 +98,7 @@ export class OpenedHistory {
   /** An address was opened. What a link opened on top of its text can be closed by Back. */
   begin() {
     const now = this.read();
-    const plain = /** @type {Opened} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false });
+    const plain = /** @type {Opened} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false, menu: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
     this.#hasBegun = true;
     if (isFirst) {

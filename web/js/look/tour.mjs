@@ -9,10 +9,10 @@ import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
 import { effectOf, fallWords } from "./answers/effect.mjs";
+import { nameHeads } from "./answers/plain_answer.mjs";
 import { turningPoint } from "./answers/turning_point.mjs";
 import { traceArcs } from "./panels/arcs.mjs";
 import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
-import { copies, roleOf } from "./roles/head_roles.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
 import { PREPARED } from "./state/prepared.mjs";
 import { keep, kept } from "./state/storage.mjs";
@@ -29,7 +29,7 @@ const KEPT = "headscope-tour";
 const PHONE = "(max-width: 767px)";
 const READING = 4500; // milliseconds that a step stays while the tour plays automatically
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
-const PATIENCE = 2500; // milliseconds to wait for the roles of the heads
+const ROLES_TIMEOUT = 2500; // milliseconds to wait for the roles of the heads
 const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
 const MAX_MOVING = 160; // cells of a row, the strongest
 const TEXT = ".hs-written .hs-text";
@@ -61,7 +61,7 @@ export class Tour {
     this.words = make("p", { role: "status" });
     this.count = make("small", {});
     this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
-    this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Watch");
+    this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Play");
     this.watch.title = "Plays the steps one after the other";
     this.button = make("button", { type: "button", class: "hs-small hs-primary", onclick: () => this.next() });
     const close = make("button", { type: "button", class: "hs-small hs-close", onclick: () => this.end() });
@@ -79,7 +79,7 @@ export class Tour {
     this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
     this.invitation.append("Show me");
     this.invitation.title = "What a head does, in five steps";
-    this.invitation.hidden = kept(KEPT) === "seen";
+    this.invitation.classList.toggle("hs-primary", kept(KEPT) !== "seen");
     texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
     this.store.on("state tokens weights thumbnails", () => this.#follow());
     this.store.on("roles", () => this.store.roles && this.#rolesKnown());
@@ -121,7 +121,8 @@ export class Tour {
     this.#setWatch(false);
     delete this.#host.dataset.tour;
     const hadFocus = this.element.contains(document.activeElement);
-    this.element.hidden = this.veil.hidden = this.invitation.hidden = true;
+    this.element.hidden = this.veil.hidden = true;
+    this.invitation.classList.remove("hs-primary");
     keep(KEPT, "seen");
     if (!hadFocus) return;
     const places = [this.#focused, ...document.querySelectorAll(".hs-help, .hs-menu-button")];
@@ -158,7 +159,7 @@ export class Tour {
   #setWatch(isWatching) {
     this.#isWatching = isWatching;
     clearTimeout(this.#timer);
-    this.watch.textContent = isWatching ? "Pause" : "Watch";
+    this.watch.textContent = isWatching ? "Pause" : "Play";
     setFlag(this.watch, "aria-pressed", isWatching);
   }
 
@@ -292,7 +293,7 @@ export class Tour {
     const { store } = this;
     await new Promise((resolve) => {
       this.#rolesKnown = () => resolve(null);
-      setTimeout(resolve, PATIENCE);
+      setTimeout(resolve, ROLES_TIMEOUT);
       if (store.roles) resolve(null);
     });
     return withoutAlike(store);
@@ -306,12 +307,9 @@ export class Tour {
     const found = await (this.#without ??= this.#findAlike());
     if (turn !== this.#turn || !found) return;
     const { mixer } = texts.workspace;
-    const one = found.heads.length === 1;
-    const what = copies(roleOf(store, store.open)) ? "copy" : "look there";
-    const heads = one ? "this head" : `${found.heads.length} heads that ${what}`;
     mixer.try(found.mask);
     const effect = await effectOf(store, mixer, found.mask, query);
-    if (turn === this.#turn) this.#say(`Without ${heads}, `, ...fallWords(effect), ".");
+    if (turn === this.#turn) this.#say(`Without ${nameHeads(store, found.heads)}, `, ...fallWords(effect), ".");
   }
 
   /** Write the text twice, starting at the token that looks back, and say where the two part. @param {number} turn */
@@ -350,7 +348,8 @@ export class Tour {
     const canvas = tile?.querySelector("canvas");
     if (!tile || !canvas) return;
     const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = canvas;
-    const [width, height] = [offsetWidth / store.readable, offsetHeight / store.readable];
+    const rows = store.view.options.details ? store.readable : (store.step ?? store.readable);
+    const [width, height] = [offsetWidth / rows, offsetHeight / rows];
     const mark = make("span", { class: "hs-tour-row", "aria-hidden": "true" });
     const [left, top] = [offsetLeft, offsetTop + query * height];
     mark.style.cssText = `left: ${left}px; top: ${top}px; width: ${(query + 1) * width}px; height: ${height}px`;

@@ -106,7 +106,10 @@ export class Workspace {
       const text = place.querySelector(".hs-text");
       const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
       this.#messages = joined;
-      this.notices.replaceChildren(...messages.map((message) => make("p", {}, message)));
+      const { why } = store.pointer;
+      this.notices.replaceChildren(
+        ...messages.map((message) => make("p", message === why ? { class: "hs-at-end" } : {}, message)),
+      );
       place.append(this.notices);
       if (text && isAtEnd) text.scrollTop = text.scrollHeight;
     }

@@ -10,7 +10,10 @@ import { vocabulary } from "../state/run_fetcher.mjs";
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {{ text: string, from: number, to: number }} Effect the token, and its probability before and after */
+/**
+ * The token, its probability before and after, and the token that is most probable before.
+ * @typedef {{ text: string, from: number, to: number, likeliest: { id: number, text: string } }} Effect
+ */
 
 /**
  * @param {Store} store
@@ -26,9 +29,10 @@ export async function effectOf(store, mixer, mask, position, id = store.tokens[p
     mixer.logitsOf(mask, position),
     vocabulary(store.pointer.sha256),
   ]);
-  const token = id ?? mostProbable(before, 1)[0];
+  const [most] = mostProbable(before, 1);
+  const token = id ?? most;
   const [from, to] = [before, after].map((logits) => softmax(logits)[token]);
-  return { text: texts[token] ?? "", from, to };
+  return { text: texts[token] ?? "", from, to, likeliest: { id: most, text: texts[most] ?? "" } };
 }
 
 /** "“kite” falls from 95% to 0.2%". @param {Effect} effect @returns {(string | HTMLElement)[]} */

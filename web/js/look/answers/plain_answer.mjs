@@ -62,10 +62,10 @@ export class PlainAnswer extends Emitter {
     this.everything.title = "What each part of the model adds";
     this.end = button("", () => this.close());
     this.end.append(icon("close"), " Close");
-    const top = make("div", { class: "hs-answer-top" }, this.words, this.end);
-    const buttons = make("div", { class: "hs-controls" }, this.full, this.arithmetic, this.everything);
+    const buttons = make("div", { class: "hs-controls" }, this.full, this.arithmetic, this.everything, this.end);
+    const top = make("div", { class: "hs-answer-top" }, this.words, buttons);
     this.element = make("section", { class: "hs-plain-answer", "aria-label": "Answer", hidden: true });
-    this.element.append(top, this.body, buttons);
+    this.element.append(top, this.body);
     store.on("state tokens step", () => this.#follow());
     store.view.on(() => store.view.options.details && this.close());
     const press = (/** @type {KeyboardEvent} */ event) => {
@@ -102,7 +102,7 @@ export class PlainAnswer extends Emitter {
     this.element.hidden = true;
     this.element.parentElement?.removeAttribute("data-answer");
     this.two.end();
-    this.store.together.select([]);
+    this.store.together.point([]);
     if (this.#opened?.to.join() === this.store.open.join()) this.store.view.choose(this.#opened.from);
     this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // all panels know the text by then, if it is another one
@@ -184,16 +184,22 @@ export class PlainAnswer extends Emitter {
       mixer.try(found.mask);
       const given = this.#given(found.query);
       const { head_mask } = store.pointer;
+      const effect = await effectOf(store, mixer, found.mask, found.query);
+      if (turn !== this.#turn) return;
+      const words = [`Without ${heads}, `, ...fallWords(effect)];
+      // Both go on with the most probable tokens; a text that was drawn at random keeps its own word.
+      const next = store.tokens[found.query + 1];
+      const isOwn = next !== undefined && next.id !== effect.likeliest.id;
+      if (isOwn) words.push(`. “${plainly(effect.likeliest.text)}” was more probable with all heads, too`);
+      this.#say(...words, ".");
       const written = two.write(store, [
-        { given, head_mask, title: "With all heads" },
+        { given: isOwn ? given + next.text : given, head_mask, title: "With all heads" },
         { given, head_mask: found.mask, title: `Without ${heads}` },
       ]);
-      const words = fallWords(await effectOf(store, mixer, found.mask, found.query));
-      if (turn === this.#turn) this.#say(`Without ${heads}, `, ...words, ".");
       if (!(await written) || turn !== this.#turn) return;
       isDone = true;
       this.full.disabled = false;
-      if (two.areSame) this.#say(`Without ${heads}, `, ...words, ": here they make no difference to the text.");
+      if (two.areSame) this.#say(...words, ". The text stays the same.");
     });
     return isDone;
   }
@@ -237,7 +243,7 @@ export class PlainAnswer extends Emitter {
       const body = { ...textBody(store), position, token, against: /** @type {const} */ ("likeliest") };
       const [answer, weights] = await Promise.all([askServer({ route: "attribution", body }), fetcher.query(position)]);
       if (turn !== this.#turn) return;
-      const { heads, token: asked, against, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
+      const { heads, token: asked, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
       const most = strongestFor(heads);
       const mask = withScale(
         pointer.head_mask,
@@ -251,29 +257,23 @@ export class PlainAnswer extends Emitter {
       const looks = most.map(({ place, value }) => ({ place, value, ...this.#target(weights, place, position) }));
       const unit = unitOf(store);
       const lead = forWords(looks, word);
-      const rival = against && alternatives.find(({ id }) => id === against.id);
-      const next = rival
-        ? [
-            rival.probability > probability ? " More probable is " : " Next best is ",
-            `“${plainly(rival.text)}” (${share(rival.probability)}).`,
-          ]
+      const [rival] = alternatives.filter((one) => one.probability > probability);
+      const more = rival
+        ? [` With all heads, “${plainly(rival.text)}” is more probable (${share(rival.probability)}).`]
         : [];
-      const those = looks.length === 1 ? "it" : "these";
-      this.#say(`${lead} `, ...(looks.length ? [`Without ${those}, `, ...words, "."] : []), ...next);
+      const those = looks.length === 1 ? "it" : `these ${looks.length}`;
+      this.#say(`${lead} `, ...(looks.length ? [`Without ${those}, `, ...words, "."] : []), ...more);
       if (most.length) {
         this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].place };
         store.view.choose(most[0].place);
-        store.together.select(most.map(({ place }) => place));
+        store.together.point(most.map(({ place }) => place));
       }
-      const largest = Math.max(...looks.map(({ value }) => value));
       list.replaceChildren(
-        ...looks.map(({ place, value, key, word: target, weight }) => {
-          const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
-          bar.style.setProperty("--part", String(value / largest));
+        ...looks.map(({ place, key, word: target, weight }) => {
           const where = key === position ? `the ${unit} itself` : `“${target}” with ${share(weight)}`;
           const looksAt = weight < LOOKS ? "looks at many places" : `looks at ${where}`;
           const head = make("button", { type: "button", onclick: () => this.#show(place) });
-          head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt), bar);
+          head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt));
           head.title = "Open this head";
           return make("li", {}, head);
         }),
@@ -284,7 +284,7 @@ export class PlainAnswer extends Emitter {
   /** One of the heads of the answer alone, which stays open. @param {PictureId} head */
   #show(head) {
     this.#opened = null;
-    this.store.together.select([]);
+    this.store.together.point([]);
     this.store.view.choose(head);
   }
 
@@ -299,9 +299,7 @@ export class PlainAnswer extends Emitter {
     const start = store.data.index(head) * (query + 1);
     const row = weights.subarray(start, start + query + 1);
     const key = row.indexOf(Math.max(...row));
-    const word = plainly(store.tokens[key].text);
-    const weight = row.reduce((sum, part, i) => (plainly(store.tokens[i].text) === word ? sum + part : sum), 0);
-    return { key, word, weight };
+    return { key, word: plainly(store.tokens[key].text), weight: row[key] };
   }
 
   /** With everything that the page can compare. */
@@ -319,9 +317,10 @@ export class PlainAnswer extends Emitter {
 }
 
 /** "these 6 heads that copy", "this head". @param {Store} store @param {PictureId[]} heads */
-function nameHeads(store, heads) {
+export function nameHeads(store, heads) {
   if (heads.length === 1) return "this head";
-  return `these ${heads.length} heads that ${copies(roleOf(store, store.open)) ? "copy" : "look there"}`;
+  const does = copies(roleOf(store, store.open)) ? " that copy" : " that look there";
+  return `these ${heads.length} heads${store.together.chosen.length > 1 ? "" : does}`;
 }
 
 /**
@@ -344,9 +343,8 @@ export function strongestFor(values) {
 export function forWords(heads, word) {
   if (!heads.length) return `No head speaks for “${word}”.`;
   const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
-  const [look, speak] = heads.length === 1 ? ["looks", "speaks"] : ["look", "speak"];
-  const all = counted(heads.length, "head");
-  if (back === heads.length) return `${all} ${look} back at an earlier “${word}” and ${speak} for it.`;
-  const some = back ? `; ${back} of them ${back === 1 ? "looks" : "look"} back at an earlier one` : "";
-  return `${all} ${heads.length === 1 ? "does" : "do"} most for “${word}”${some}.`;
+  const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "does" : "do"} most for “${word}”`;
+  if (!back) return `${most}.`;
+  const those = back === heads.length ? (back === 1 ? "it" : "all") : `${back} of them`;
+  return `${most}: ${those} ${back === 1 ? "looks" : "look"} back at an earlier one.`;
 }

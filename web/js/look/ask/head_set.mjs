@@ -94,7 +94,7 @@ export class HeadSet {
 
   draw() {
     const { store, places } = this;
-    store.together.select(places);
+    store.together.choose(places);
     const [todo, done] = this.question.verb;
     this.buttons.hidden = !places.length;
     const isHead = store.open[0] < store.pointer.n_layer && store.open[1] < store.pointer.n_head;

@@ -9,6 +9,7 @@ import { isStill } from "../../lib/dom.mjs";
 /** @typedef {{ query: number, key: number, weight: number, isOther: boolean }} Arc */
 
 const MIN_WEIGHT = 0.03; // weights below it have no arc
+const MIN_FAR = 0.15; // along the margin, where weak ones would draw boxes around the lines
 const MAX_ARCS = 24; // arcs of a token
 const LANE = 9; // CSS pixels from the margin to the arcs that pass along it
 const SAME_LINE = 4; // CSS pixels by which the middles of two tokens of a line may differ
@@ -163,7 +164,11 @@ export class Arcs {
     const { store, places } = this;
     const boxes = places.measured(words);
     const isDrawn = (/** @type {number} */ at) => at < boxes.length && places.isInView(boxes[at]);
-    const arcs = this.arcs.filter(({ query, key }) => isDrawn(query) && isDrawn(key));
+    const gap = gapOf(boxes);
+    const arcs = this.arcs.filter(
+      ({ query, key, weight }) =>
+        isDrawn(query) && isDrawn(key) && (weight >= MIN_FAR || boxes[query].top - boxes[key].bottom < 1.5 * gap),
+    );
     while (this.#paths.length < arcs.length) {
       const path = document.createElementNS(SVG, "path");
       path.setAttribute("pathLength", "1");
@@ -171,7 +176,6 @@ export class Arcs {
       this.#shown.push("");
       this.element.append(path);
     }
-    const gap = gapOf(boxes);
     this.#paths.forEach((path, i) => {
       const arc = arcs[i];
       const shape = arc

@@ -4,9 +4,8 @@ import { areSquares } from "../../lib/triangle.mjs";
 import { make } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { pictureName, plainly, spoken, unitOf } from "../../lib/words.mjs";
+import { pictureName, plainly, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
 import { withScale } from "../ask/head_masks.mjs";
-import { effectOf } from "../answers/effect.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { isComplete } from "../roles/text_patterns.mjs";
 
@@ -16,18 +15,12 @@ import { isComplete } from "../roles/text_patterns.mjs";
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
 export const LOOKS = 0.3; // any other head that gives a word this much looks at it
-const PATIENCE = 3000; // milliseconds that the question waits for what the heads do
+const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for what the heads do
 const NEAR = 24; // tokens back that are in view with the one that looks
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
-const RESTING = 400; // milliseconds that a selection stays before its heads are weighed
-const LEAST = 0.01; // of the probability: a smaller change makes no difference
-const OFF = "Writes the text twice: with all heads, and without those that look at the same word";
+const OFF = "Writes the text twice: with all heads, and without those that are outlined";
 
 export class Finding {
-  #place = ""; // of the selection that was weighed last
-  #isIdle = false; // whether switching the heads off changes hardly anything there
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
   #awaited = ""; // the run that is being written, or that an address led to
   #isAsking = false; // whether the first question is pointed at
   #landed = ""; // the run that was shown where the open head looks back
@@ -38,18 +31,14 @@ export class Finding {
     this.answer = answer;
     this.words = make("p", { role: "status" });
     this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
-    this.off.append("What if these heads were off?");
+    this.off.title = OFF;
     for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());
     for (const event of ["pointerleave", "blur", "click"]) this.off.addEventListener(event, () => this.#hideAlike());
     this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
-    store.on("state tokens focus weights open", () => {
-      this.#weigh();
-      this.draw();
-    });
+    store.on("state tokens focus weights open together", () => this.draw());
     store.on("state tokens weights", () => this.#land());
-    store.on("together", () => this.draw());
     this.draw();
   }
 
@@ -58,25 +47,38 @@ export class Finding {
     const { focus } = store;
     const isKnown = focus !== null && focus.key !== null;
     const parts = isKnown ? describeFocus(store, focus.query, /** @type {number} */ (focus.key)) : [];
+    const isSeen = isKnown && !store.view.options.details && store.hover?.key === undefined && store.hover !== null;
+    if (isSeen && focus.query < store.count - 1) parts.push(` Orange ${unitOf(store)}s look at it.`);
     const text = parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
     if (text !== this.words.textContent) this.words.replaceChildren(...parts);
     const why = `Why this ${unitOf(store)}?`;
     if (this.why.textContent !== why) this.why.textContent = why;
     this.why.disabled = !isKnown || store.isGrowing;
-    this.off.disabled = this.why.disabled || !isLook(store) || this.#isIdle;
-    this.off.title = this.#isIdle ? "Here they make no difference to the next word" : OFF;
+    this.off.disabled = this.why.disabled || !isOn(store);
+    const areSeveral = isLook(store) || store.together.chosen.length > 1;
+    const off = `What if ${areSeveral ? "these heads" : "this head"} were off?`;
+    if (this.off.textContent !== off) this.off.textContent = off;
   }
 
-  /** Without details, a text that was written or shared shows where the open head looks back most clearly. */
-  #land() {
+  /**
+   * Without details, a text that was written shows the head that looks back most clearly from the end of its prompt.
+   * One that was shared, or without such a head, shows where the open head looks back most clearly.
+   */
+  async #land() {
     const { store } = this;
     const { run, state } = store.pointer;
     if (run !== this.#landed && (store.isGrowing || state === "linked")) this.#awaited = run;
     if (this.#awaited !== run || !isComplete(store)) return;
     this.#landed = run;
     this.#awaited = "";
-    if (store.view.options.details || store.step !== null || store.locked.length || isLook(store, LOOKS)) return;
-    const at = clearestLook(store);
+    const isLeft = () => !store.view.options.details && store.step === null && !store.locked.length;
+    if (!isLeft()) return;
+    const query = store.firstStep - 1;
+    const weights = state === "linked" ? null : await store.fetcher.query(query).catch(() => null);
+    if (run !== store.pointer.run || !isLeft()) return;
+    const head = weights && clearestHead(store, weights, query);
+    if (head) store.view.choose(head);
+    const at = head ? query : isLook(store, LOOKS) ? null : clearestLook(store);
     if (at !== null) store.look(at);
   }
 
@@ -85,32 +87,37 @@ export class Finding {
     if (this.off.disabled || !this.off.matches(":hover, :focus-visible")) return;
     this.#isAsking = true;
     const found = await withoutAlike(this.store);
-    if (found && this.#isAsking) this.store.together.select(found.heads);
+    if (found && this.#isAsking) this.store.together.point(found.heads);
   }
 
   #hideAlike() {
     this.#isAsking = false;
-    this.store.together.select([]);
+    this.store.together.point([]);
   }
+}
 
-  /** What makes no difference is not offered; that is known once the selection has rested for a while. */
-  #weigh() {
-    const { store, mixer } = this.answer;
-    if (store.view.isLookOnly || store.view.options.details || store.isGrowing || store.hover || !isLook(store)) return;
-    const place = [store.pointer.sha256, store.ids, store.currentRow, store.open].join();
-    if (place === this.#place) return;
-    this.#place = place;
-    this.#isIdle = false;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(async () => {
-      const found = await withoutAlike(store);
-      if (!found || place !== this.#place || found.query !== store.currentRow) return;
-      const effect = await effectOf(store, mixer, found.mask, found.query).catch(() => null);
-      if (!effect || place !== this.#place) return;
-      this.#isIdle = Math.abs(effect.to - effect.from) < LEAST;
-      this.draw();
-    }, RESTING);
+/** Which tokens are words, or parts of them. @param {Store} store */
+const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
+
+/**
+ * The head that looks back most clearly at a word from a token, best of all at the one that comes next; null for none.
+ * @param {Store} store
+ * @param {Float32Array} weights of the token in every picture
+ * @param {number} query
+ */
+export function clearestHead(store, weights, query) {
+  const isWord = wordsOf(store);
+  const { tokens } = store;
+  let [best, most] = [/** @type {PictureId | null} */ (null), LOOKS];
+  for (const head of store.data.heads) {
+    const start = store.data.index(head) * (query + 1);
+    for (let key = 1; key < query - 1; key++) {
+      const weight = isWord[key] ? weights[start + key] : 0;
+      const clarity = weight < LOOKS ? 0 : weight + (tokens[key].id === tokens[query + 1]?.id ? 1 : 0);
+      if (clarity > most) [best, most] = [head, clarity];
+    }
   }
+  return best;
 }
 
 /**
@@ -118,8 +125,9 @@ export class Finding {
  * comes next; null if there is none.
  * @param {Store} store
  */
-function clearestLook({ tokens, weights, firstStep, count }) {
-  const isWord = tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
+function clearestLook(store) {
+  const { tokens, weights, firstStep, count } = store;
+  const isWord = wordsOf(store);
   let [best, most] = [/** @type {number | null} */ (null), LOOKS];
   for (let query = firstStep - 1; query < count - 1; query++) {
     for (let key = Math.max(query - NEAR, 1); isWord[query] && key < query; key++) {
@@ -131,32 +139,45 @@ function clearestLook({ tokens, weights, firstStep, count }) {
   return best;
 }
 
+/** Whether the open picture is a head that is not switched off. @param {Store} store */
+const isOn = ({ open: [layer, head], pointer }) =>
+  layer < pointer.n_layer && head < pointer.n_head && pointer.head_mask?.[layer]?.[head] !== 0;
+
 /**
- * Whether the open picture is a head that looks at another token, and that is not switched off.
+ * Whether the open head looks at another token.
  * @param {Store} store
  * @param {number} [least] of its attention
  */
-function isLook({ open: [layer, head], pointer, focus, weights }, least = THIN) {
-  if (layer >= pointer.n_layer || head >= pointer.n_head || pointer.head_mask?.[layer]?.[head] === 0) return false;
-  const { query, key } = focus ?? {};
-  return query !== undefined && key != null && key !== query && weights.at(query, key) >= least;
+function isLook(store, least = THIN) {
+  const { query, key } = store.focus ?? {};
+  const isElsewhere = query !== undefined && key != null && key !== query;
+  return isElsewhere && isOn(store) && store.weights.at(query, key) >= least;
 }
 
 /**
- * The heads that do what the open one does at the token in focus, and the mask without them; null if that is not known.
+ * The heads that are selected together; else those that do what the open one does at the token in focus. With the mask
+ * without them; null if that is not known.
  * @param {Store} store
  */
 export async function withoutAlike(store) {
   const { focus, fetcher, pointer } = store;
   if (!focus || focus.key === null) return null;
+  const { query } = focus;
+  const without = (/** @type {PictureId[]} */ heads) => ({
+    heads,
+    mask: withScale(pointer.head_mask, pointer, heads, 0),
+    query,
+  });
+  const { chosen } = store.together;
+  if (chosen.length > 1) return without(chosen);
+  if (!isLook(store)) return without([store.open]);
   try {
     const weights = await fetcher.query(focus.query);
     // On a page that has just been opened, what the heads do is not known yet.
     const rolesCame = new Promise((resolve) => store.on("roles", () => store.roles && resolve(null)));
-    if (!store.roles) await Promise.race([rolesCame, wait(PATIENCE)]);
+    if (!store.roles) await Promise.race([rolesCame, wait(ROLES_TIMEOUT)]);
     if (fetcher !== store.fetcher) return null;
-    const heads = headsAlike(store, weights, focus);
-    return { heads, mask: withScale(pointer.head_mask, pointer, heads, 0), query: focus.query };
+    return without(headsAlike(store, weights, focus));
   } catch (error) {
     store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
     return null;
@@ -186,7 +207,7 @@ export function headsAlike(store, weights, { query, key }, like = store.open) {
 }
 
 /** "Layer 5, head 1", or the name of another picture. @param {Store} store */
-function spelledName({ open, pointer }) {
+export function spelledName({ open, pointer }) {
   const [layer, head] = open;
   return layer < pointer.n_layer && head < pointer.n_head ? `Layer ${layer}, head ${head}` : pictureName(open, pointer);
 }
@@ -212,8 +233,12 @@ export function describeFocus(store, query, key) {
   const part = make("b", {}, share(weight));
   const name = spelledName(store);
   const isMost = key === store.weights.strongest(query, store.view.options.hideFirst ? 1 : 0);
-  if (!isMost) return [`${name} gives `, word, " ", part, " of its attention."];
+  const from = wordUpTo(store.tokens, query);
+  if (!isMost) return [`${name}: “${from}” gives `, word, " ", part, " of its attention."];
   if (key === query) return [`${name} looks at the ${unit} itself with `, part, " of its attention."];
   if (weight < THIN) return [`${name} spreads its attention: at most `, part, ", on ", word, "."];
-  return [`${name} ${areSquares() ? "looks at" : "looks back at"} `, word, " with ", part, " of its attention."];
+  const isAfterSame = key > 0 && !areSquares() && store.tokens[key - 1].id === store.tokens[query].id;
+  const which = isAfterSame ? `, which came after “${from}” before,` : "";
+  const looks = areSquares() ? "looks at" : "looks back at";
+  return [`${name} ${looks} `, word, `${which} with `, part, " of its attention."];
 }

@@ -264,7 +264,7 @@ export class Grid {
     this.measure();
     this.arrange();
     if (this.#isResized) this.#measureRoom();
-    this.element.dataset.rows = String(store.step ?? store.readable);
+    this.element.dataset.rows = String(this.rows[0]);
     for (const card of this.shown) this.#due.add(card);
     if (store.isGrowing) this.#drawSoon();
     else this.#drawDue(this.shown.length);
@@ -280,18 +280,26 @@ export class Grid {
     });
   }
 
+  /** How many tokens the tiles show: in full colour, and with the faded ones after them, which are details. */
+  get rows() {
+    const { readable, step, view } = this.store;
+    const rows = step ?? readable;
+    return [rows, view.options.details ? readable : rows];
+  }
+
   /** Draw the cards that have waited longest. @param {number} most */
   #drawDue(most) {
     const { store } = this;
     const room = this.#room * (window.devicePixelRatio || 1);
+    const [rows, drawn] = this.rows;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
       new Scale(store.view.options),
       palette().looks.pixels,
       room,
-      store.step ?? store.readable,
-      store.readable,
-      store.isGrowing,
+      rows,
+      drawn,
+      store.isGrowing || !store.view.options.details,
     );
     const side = Math.max(painter.side, 1);
     const ends = barEnds(store.data, store.view.options.metric);
@@ -341,7 +349,7 @@ export class Grid {
       return;
     }
     this.#peeked = null;
-    this.store.together.select([]);
+    this.store.together.choose([]);
     this.store.view.choose(card.place);
     this.store.emit("opened");
   }

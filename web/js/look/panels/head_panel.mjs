@@ -6,6 +6,7 @@ import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
+import { spelledName } from "./finding.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
@@ -60,11 +61,11 @@ export function headPanel(store, actions) {
     const { mode } = view.options;
     for (const [name, part] of Object.entries(parts)) part.hidden = name !== mode;
     modes.show(mode);
-    title.textContent = store.openName;
+    title.textContent = view.options.details ? store.openName : spelledName(store);
     region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
   };
   show();
-  store.on("state open", show);
+  store.on("state open view", show);
 
   // On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
   const lift = (/** @type {boolean} */ isUp) => view.lift(isUp);

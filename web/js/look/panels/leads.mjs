@@ -19,7 +19,9 @@ export const textLead = (store) =>
 /** @param {Store} store */
 export const tilesLead = (store) =>
   lead(store, () => {
+    const { shownOverlay } = store;
     const heads = counted(store.pointer.n_layer * store.pointer.n_head, "head");
+    if (shownOverlay) return [`${heads}, coloured by ${shownOverlay.title}.`, ""];
     return [
       `${heads}: each tile shows where one of them looks.`,
       ` A line of tiles is a layer; a row in a tile is a ${unitOf(store)} of the text.`,
@@ -39,7 +41,7 @@ function lead(store, words) {
     element.replaceChildren(always, more);
     more.textContent = withRoom;
   };
-  store.on("state tokens", say);
+  store.on("state tokens overlay", say);
   say();
   return element;
 }

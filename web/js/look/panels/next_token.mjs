@@ -5,7 +5,7 @@ import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
-import { plainly, unitOf, visible } from "../../lib/words.mjs";
+import { plainly, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
@@ -70,8 +70,10 @@ export function nextTokenPanel(store, settings, branch, mixer, answer) {
   const top = make("div", { class: "hs-top" }, title, hint);
   const name = () => {
     const { details } = store.view.options;
-    const after = plainly(store.tokens[next.position]?.text ?? "");
-    const words = details ? "Next token" : `Next ${unitOf(store)}${after && ` after “${after}”`}`;
+    const after = store.tokens[next.position] ? ` after “${wordUpTo(store.tokens, next.position)}”` : "";
+    const without = next.isChanged ? ", without them" : "";
+    const words = details ? "Next token" : `Next ${unitOf(store)}${after}${without}`;
+    title.title = next.isChanged ? "Outlines: with all heads" : "";
     if (title.textContent !== words) title.textContent = words;
   };
   const next = new NextToken(store, settings, branchAt, mixer);
@@ -133,7 +135,10 @@ export class NextToken {
     store.on("state tokens step focus", () => this.want());
     store.view.on((changed) => changed.includes("details") && this.draw());
     settings.on(() => this.draw());
-    mixer.on("changed", () => this.draw());
+    mixer.on("changed", () => {
+      this.draw();
+      this.#listeners.forEach((listener) => listener());
+    });
   }
 
   /** The token after which the probabilities are shown. */
@@ -204,6 +209,11 @@ export class NextToken {
     return { at: this.#position + 1, tokens };
   }
 
+  /** Whether the probabilities are those without some heads. */
+  get isChanged() {
+    return this.#source === this.store.fetcher && this.mixer.logitsAt(this.#position) !== null;
+  }
+
   /** The id of the token that was written there; null before there is one. */
   get writtenId() {
     return this.store.tokens[this.#position + 1]?.id ?? null;
@@ -219,7 +229,7 @@ export class NextToken {
     const written = (this.#written = this.writtenId);
     const { details } = this.store.view.options;
     const count = details ? SHOWN : FEW;
-    const likely = prediction ? likeliest(own, prediction.own, count) : most.slice(0, count);
+    const likely = prediction ? likeliest(own, prediction.own, count, details) : most.slice(0, count);
     const ids = written === null || likely.includes(written) ? likely : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");
     const which = prediction ? ", with heads muted or scaled; outlines: without that" : "";
@@ -309,15 +319,15 @@ function changedPrediction(plain, changed, settings) {
 }
 
 /**
- * The most probable ids of either distribution, ordered by the first, so that the order stays while the second changes.
+ * The most probable ids of either distribution: by their larger probability, or by the first, so that the order stays
+ * while the second changes.
  * @param {Float64Array} plain
  * @param {Float64Array} changed
  * @param {number} count
+ * @param {boolean} isSteady
  */
-function likeliest(plain, changed, count) {
-  const ids = mostProbable(
-    plain.map((probability, id) => Math.max(probability, changed[id])),
-    count,
-  );
-  return ids.sort((a, b) => plain[b] - plain[a] || a - b);
+function likeliest(plain, changed, count, isSteady) {
+  const larger = plain.map((probability, id) => Math.max(probability, changed[id]));
+  const ids = mostProbable(larger, count);
+  return isSteady ? ids.sort((a, b) => plain[b] - plain[a] || a - b) : ids;
 }

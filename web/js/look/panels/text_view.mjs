@@ -68,6 +68,7 @@ export class TextView {
     this.element.addEventListener("scroll", () => {
       this.#follows = this.isAtEnd;
       this.places.top = this.element.scrollTop;
+      this.#showEdges();
       this.arcs?.draw(this.#words);
     });
     this.element.addEventListener("pointerleave", () => store.point(null));
@@ -91,6 +92,7 @@ export class TextView {
     store.on("looks-back", () => this.scrollToKey());
     const remeasure = () => {
       this.places.forget();
+      this.#showEdges();
       this.arcs?.draw(this.#words);
     };
     if (!this.arcs) return;
@@ -118,6 +120,13 @@ export class TextView {
     this.#lastLine = 0;
     if (earlier && this.#follows) element.scrollTop = element.scrollHeight;
     else this.#follows = true;
+  }
+
+  /** Lines that are cut off fade, and what is said of the end is seen only there. */
+  #showEdges() {
+    const { scrollTop, scrollHeight, clientHeight, classList } = this.element;
+    classList.toggle("hs-more-above", scrollTop > 2);
+    classList.toggle("hs-more-below", scrollHeight - scrollTop - clientHeight > NEAR_END / 2);
   }
 
   get isAtEnd() {
@@ -149,6 +158,7 @@ export class TextView {
     if (!this.#spans[1]?.title) this.#nameTokens(); // they come without an event of their own
     if (first === this.#spans.length) return;
     this.places.forget(this.#startOfWord(first));
+    if (!store.isGrowing) this.#showEdges();
     if (!this.#follows || element.closest("[hidden]")) return;
     const last = this.arcs ? this.places.measured(this.#words).at(-1) : undefined;
     if (last && last.top === this.#lastLine) return;

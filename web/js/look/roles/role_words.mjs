@@ -31,7 +31,8 @@ export function roleSentence(store, place) {
     const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
     return `${does} Of the roles below, its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
   }
-  return `${name} has no clear role: its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
+  const highest = `its highest score is for ${ROLES[best].name} (${numbers})`;
+  return `${name} has no clear role in where it looks: ${highest}.${copying}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 // How much of a text is shown: it appears at a readable speed, however fast the model writes it.
 
-const PATIENCE = 80; // milliseconds that a token waits for the pictures of its step
-const FIRST_PATIENCE = 250; // for the first token of a text, when everything has to be fetched
+const MAX_DELAY = 80; // milliseconds that a token waits for the pictures of its step
+const MAX_FIRST_DELAY = 250; // for the first token of a text, when everything has to be fetched
 const REST = 1; // multiple of the time that a drawing took
 
 export class Playback {
@@ -161,7 +161,7 @@ export class Playback {
       return shown;
     }
     this.#due ||= now;
-    if (now - this.#due < (this.#hasBegun ? PATIENCE : FIRST_PATIENCE)) return shown;
+    if (now - this.#due < (this.#hasBegun ? MAX_DELAY : MAX_FIRST_DELAY)) return shown;
     this.#due = 0;
     this.#began = now; // the text continues without them, and the clock restarts
     this.#from = shown;

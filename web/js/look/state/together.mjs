@@ -9,7 +9,9 @@ import { keysOf } from "../../lib/triangle.mjs";
 
 export class Together {
   /** @type {PictureId[]} */
-  #others = [];
+  #chosen = [];
+  /** @type {PictureId[]} */
+  #pointed = [];
   /** @type {{ fetcher: RunFetcher, query: number, weights: Float32Array } | null} weights of all pictures */
   #known = null;
   #model = "";
@@ -29,40 +31,61 @@ export class Together {
     this.store = store;
     store.on("state", () => {
       const { sha256 } = store.pointer;
-      if (this.#model !== sha256) this.select([]);
+      if (this.#model !== sha256) this.choose([]);
       this.#model = sha256;
     });
     store.on("state focus", () => this.#fetch());
   }
 
-  /** The open head and the others; only the open one if no others are selected. */
-  get heads() {
-    const open = this.store.open.join();
-    return [this.store.open, ...this.#others.filter((head) => head.join() !== open)];
+  /** The open head and those chosen with it; only the open one if no others are chosen. */
+  get chosen() {
+    return this.#withOpen(this.#chosen);
   }
 
-  /** @param {PictureId[]} heads in addition to the open one, or with it */
-  select(heads) {
-    if (!heads.length && !this.#others.length) return;
-    this.#others = heads;
-    this.#fetch();
-    this.store.emit("together");
+  /** The heads that are shown: those pointed at or, if there are none, the chosen ones. */
+  get heads() {
+    return this.#withOpen(this.#pointed.length ? this.#pointed : this.#chosen);
+  }
+
+  /** @param {PictureId[]} others */
+  #withOpen(others) {
+    const open = this.store.open.join();
+    return [this.store.open, ...others.filter((head) => head.join() !== open)];
+  }
+
+  /** Choose heads in addition to the open one. @param {PictureId[]} heads */
+  choose(heads) {
+    if (!heads.length && !this.#chosen.length) return;
+    this.#chosen = heads;
+    this.#show();
   }
 
   /** @param {PictureId} head */
   toggle(head) {
-    const others = this.#others.filter((other) => other.join() !== head.join());
-    this.select(others.length < this.#others.length ? others : [...others, head]);
+    const others = this.#chosen.filter((other) => other.join() !== head.join());
+    this.choose(others.length < this.#chosen.length ? others : [...others, head]);
+  }
+
+  /** Show heads with the open one until none are named. @param {PictureId[]} heads */
+  point(heads) {
+    if (!heads.length && !this.#pointed.length) return;
+    this.#pointed = heads;
+    this.#show();
+  }
+
+  #show() {
+    this.#fetch();
+    this.store.emit("together");
   }
 
   #fetch() {
     const { fetcher, focus, isGrowing } = this.store;
-    const query = this.#others.length && !isGrowing ? focus?.query : undefined;
+    const query = this.heads.length > 1 && !isGrowing ? focus?.query : undefined;
     this.#loader.want(fetcher, query ?? null, 0);
   }
 
   /**
-   * The mean of the heads' weights from a token; null if no others are selected or it is not known yet.
+   * The mean of the heads' weights from a token; null if there is only the open one or it is not known yet.
    * @param {number} query
    */
   row(query) {
