@@ -168,7 +168,7 @@ class Complaints:
 
     def __init__(self, page: Any, url: str) -> None:
         self.heard: list[str] = []
-        page.on("pageerror", lambda error: self.heard.append(str(error)))
+        page.on("pageerror", lambda error: None if error.name == "AbortError" else self.heard.append(str(error)))
         page.on("console", lambda said: self.heard.append(said.text) if is_error(said) else None)
         page.on("request", lambda request: None if is_own(request.url, url) else self.heard.append(request.url))
 
@@ -321,8 +321,10 @@ def write_once(request: pytest.FixtureRequest, kept_text: KeptText) -> Iterator[
 
 
 def is_error(said: Any) -> bool:
-    """Whether the console shows an error other than those that the browser logs for refused or lost requests."""
-    return said.type == "error" and "a status of 4" not in said.text
+    """Whether the console shows an error other than those that the browser logs for refused or lost requests, and
+    Gradio's own for a connection that it ends.
+    """
+    return said.type == "error" and not any(words in said.text for words in ("a status of 4", "Connection errored out"))
 
 
 def is_own(address: str, url: str) -> bool:

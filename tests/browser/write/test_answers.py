@@ -74,12 +74,13 @@ def test_without_such_heads_the_text_is_written_twice_in_its_place(browser: Any,
     assert shares(said) == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
     first, second = shown.locator(".hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
-    assert len(second) < len(before) + 100  # it stops soon after the texts have parted
+    assert len(second) < len(before) + 150  # it stops soon after the texts have parted
     parted = shown.locator(".hs-parts").all_text_contents()
     assert parted[0] == " kite" != parted[1]
     for part in shown.locator(".hs-parts").all():
         expect(part).to_be_in_viewport()
     # Back closes the answer; playing it has added no entry.
+    page.mouse.move(5, 5)
     assert page.evaluate("history.length") == entries + 1
     page.evaluate("history.back()")
     expect(shown).to_be_hidden()
@@ -93,6 +94,7 @@ def test_without_such_heads_the_text_is_written_twice_in_its_place(browser: Any,
     expect(compare).to_contain_text("Without 6 heads")
     page.wait_for_url("**b_sha256=**")
     page.get_by_role("button", name="Close compare").click()
+    page.mouse.move(5, 5)
     expect(compare).to_have_count(0)
     expect(text(page)).to_have_text(before)
     expect(page.locator(".hs-finding p")).to_have_text(sentence)
@@ -110,7 +112,7 @@ def test_why_this_word_names_the_heads_that_speak_for_it(browser: Any, story: Se
     heads = [tuple(map(int, re.findall(r"\d+", row)[:2])) for row in rows.all_text_contents()]
     with_all, without = kite(story, before, heads)
     assert shares(said)[:2] == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
-    assert f"{len(heads)} heads look back at an earlier “kite”" in said and "“big”" in said
+    assert said.startswith(f"{len(heads)} heads do most for “kite”: all look back at an earlier one. Without these")
     # Each opens its head; another word of the text is explained in the same place.
     rows.first.get_by_role("button").click()
     layer, head = heads[0]

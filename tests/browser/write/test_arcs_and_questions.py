@@ -169,7 +169,7 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     page.get_by_label("Prompt").fill('Sara has a green frog. Tom has a blue hat. Sara says, "I like my green')
     page.get_by_role("button", name="Write", exact=True).click()
     expect(page.locator(".hs-page[data-state=writing]")).to_be_visible()
-    page.wait_for_function("document.querySelectorAll('.hs-writing .hs-token').length > 60")
+    page.wait_for_function("document.querySelectorAll('.hs-writing .hs-token').length > 40")
     page.evaluate("window.areAllDrawn = true")  # at the end, all at once
     page.get_by_role("button", name="Stop").click()
     assert 0 < max(page.evaluate("frames")) <= 16

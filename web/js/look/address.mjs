@@ -62,6 +62,12 @@ export class Address {
     else history.pushState(this.entry(), "", `${link}${location.hash}`);
   }
 
+  /** Another view of the text whose address is shown was opened: its address names it, without an entry of its own. */
+  follow() {
+    if (this.isOpening || this.texts.isComparing || !location.search) return;
+    if (textsIn(this.#link) === textsIn(location.search)) this.remember();
+  }
+
   /** Before two texts are compared: let Back return to the text as it looks now, with the open question. */
   remember() {
     if (this.texts.isComparing) return;

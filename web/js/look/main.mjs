@@ -153,6 +153,7 @@ class Page {
       pageOf,
     });
     this.address.entry = () => this.opened.entry;
+    this.store.on("landed opened", () => this.address.follow());
     this.texts.workspace.answer.on("asked", () => this.opened.keep());
     view.on(
       (changed) =>

@@ -205,7 +205,8 @@ export class Tour {
       return;
     }
     const { run, state } = store.pointer;
-    if (this.#sought !== run && state !== "opening" && store.step === null && !store.locked.length) {
+    const isUnchosen = store.isLanding || (store.step === null && !store.locked.length);
+    if (this.#sought !== run && state !== "opening" && isUnchosen) {
       this.#sought = run;
       void this.#seek(run);
     }

@@ -80,6 +80,7 @@ export class Finding {
     if (head) store.view.choose(head);
     const at = head ? query : isLook(store, LOOKS) ? null : clearestLook(store);
     if (at !== null) store.look(at);
+    store.land();
   }
 
   /** Which heads "these" are, while the question is pointed at. */
@@ -100,7 +101,8 @@ export class Finding {
 const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
 
 /**
- * The head that looks back most clearly at a word from a token, best of all at the one that comes next; null for none.
+ * The head that looks back most clearly at a word from a token, best of all at the one that comes next, and best of
+ * those a head that copies; null for none.
  * @param {Store} store
  * @param {Float32Array} weights of the token in every picture
  * @param {number} query
@@ -113,7 +115,8 @@ export function clearestHead(store, weights, query) {
     const start = store.data.index(head) * (query + 1);
     for (let key = 1; key < query - 1; key++) {
       const weight = isWord[key] ? weights[start + key] : 0;
-      const clarity = weight < LOOKS ? 0 : weight + (tokens[key].id === tokens[query + 1]?.id ? 1 : 0);
+      const isNext = tokens[key].id === tokens[query + 1]?.id;
+      const clarity = weight < LOOKS ? 0 : weight + (isNext ? 1 : 0) + (isNext && copies(roleOf(store, head)) ? 1 : 0);
       if (clarity > most) [best, most] = [head, clarity];
     }
   }

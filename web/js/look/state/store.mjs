@@ -20,7 +20,7 @@ const EVERYTHING = ["state", "open", ...SHOWN];
 
 /**
  * Topics: those above (open: another picture; weights: those of the open picture), together (which heads are, or where
- * they look), view, overlay, roles, problem.
+ * they look), landed, opened (a tile was chosen), view, overlay, roles, problem.
  */
 export class Store extends Emitter {
   /** @type {Pointer} */
@@ -44,6 +44,7 @@ export class Store extends Emitter {
   /** @type {Overlay | null} */
   #overlay = null;
   #hidesOverlay = false;
+  #landing = "";
   /** @type {Roles | null} */
   #roles = null;
   /** @type {import("../../types.js").Answered | null} the answer of Ask that is shown */
@@ -428,6 +429,21 @@ export class Store extends Emitter {
   look(position) {
     if (position + 1 >= this.firstStep && position + 1 < this.length) this.select(position + 1);
     else if (this.leading?.query !== position) this.lock({ query: position });
+  }
+
+  /** The selection was made for the visitor, who has not chosen anything yet. */
+  land() {
+    this.#landing = this.#place;
+    this.emit("landed");
+  }
+
+  /** Whether the selection is still the one that was made for the visitor. */
+  get isLanding() {
+    return this.#landing === this.#place;
+  }
+
+  get #place() {
+    return [this.pointer.run, this.open, this.step, this.locked.map(({ query }) => query)].join(";");
   }
 
   /**
