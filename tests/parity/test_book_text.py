@@ -109,6 +109,7 @@ def test_token_and_position_embedding() -> None:
         embedding(torch.tensor([[0, 6]]))
 
 
+@pytest.mark.slow
 def test_bigram_of_shakespeare(shakespeare: tuple[ladder.CharacterTokenizer, Tensor], texts: Texts) -> None:
     tokenizer, ids = shakespeare
     train = ids[: int(published.SPLIT * len(ids))]

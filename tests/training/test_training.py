@@ -191,6 +191,7 @@ def test_forgetting_removes_the_model_and_its_texts(quick: Server, nothing_is_le
     assert all(loaded.name != name for loaded in quick.services.engines.engines)
 
 
+@pytest.mark.slow
 def test_served_model_can_write_the_training_text(quick: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.training.training_request.TRAINING_CHARACTERS", 1_000)
     visitor = Visitor(quick)

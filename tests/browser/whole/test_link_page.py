@@ -181,6 +181,7 @@ def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
     assert not page.errors
 
 
+@pytest.mark.slow
 def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
     folder = tmp_path / "long"
     tiny_model(0, CharTokenizer.train(CHARACTERS), n_embd=32, context_length=1024).save(folder)

@@ -30,6 +30,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate.release(10_000)
 
 
+@pytest.mark.slow
 def test_gradio_events_carry_the_texts(
     browser: Any, launch: Callable[..., Server], checkpoints: Path, gate: Gate
 ) -> None:

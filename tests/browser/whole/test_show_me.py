@@ -154,6 +154,7 @@ def test_by_taps_on_a_phone_the_words_cover_nothing_they_speak_of(browser: Any, 
     expect(tour(page)).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_reduced_motion_shows_stills(browser: Any, story: Server) -> None:
     page = opened(browser, story, reduced_motion="reduce")
     before = text(page).text_content()
@@ -178,6 +179,7 @@ def test_reduced_motion_shows_stills(browser: Any, story: Server) -> None:
     assert page.evaluate("window.moves") > 10  # the arc, and a cell of the row for each token
 
 
+@pytest.mark.slow
 def test_it_runs_by_itself_if_asked(browser: Any, story: Server) -> None:
     page = opened(browser, story, own_clock=True)
     page.clock.install()

@@ -70,6 +70,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_stop_keeps_what_was_learned_and_cancel_nothing(page: Any) -> None:
     training = begin(page, "Large")
     expect(training.get_by_role("status")).to_contain_text("steps a second", timeout=60_000)

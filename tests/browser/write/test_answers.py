@@ -139,6 +139,7 @@ def test_another_word_instead_is_written_next_to_the_text(browser: Any, story: S
     expect(page.get_by_role("button", name="What if it were “big”?")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_with_details_the_comparison_opens_and_one_back_leaves_it(browser: Any, story: Server) -> None:
     page = opened(browser, story, details="on")
     before, sentence, address = text(page).text_content(), page.locator(".hs-finding p").text_content(), page.url

@@ -173,6 +173,7 @@ def test_the_choice_of_a_speed_is_kept(browser: Any, server: Server) -> None:
     expect(page.get_by_label("Speed")).to_have_value(str(SPEED))
 
 
+@pytest.mark.slow
 def test_without_a_pace_a_token_is_shown_when_it_arrives(browser: Any, server: Server, slow: Any) -> None:
     """The server does not wait for a second token, nor the page for a frame, since its clock is stopped."""
     page = opened(browser, server)

@@ -61,6 +61,7 @@ def write_little(route: Any) -> None:
     route.continue_(post_data=json.dumps(route.request.post_data_json | {"max_new_tokens": 24}))
 
 
+@pytest.mark.slow
 def test_nothing_moves_when_the_model_comes_or_writes(browser: Any, unloaded: Server) -> None:
     """At every width: the page is opened before the model is loaded, and Write is pressed after that. The widest and
     the narrowest page show the text to its end.
@@ -99,6 +100,7 @@ def test_it_stands_at_once(browser: Any, unloaded: Server) -> None:
     assert min(times) <= SECONDS, times  # the others waited for a busy machine
 
 
+@pytest.mark.slow
 def test_a_model_without_a_first_screen_moves_nothing_when_it_comes(browser: Any, tmp_path: Path) -> None:
     ours = ("opening.json", "first_screen.json")
     folder = shutil.copytree(

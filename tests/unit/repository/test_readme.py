@@ -64,6 +64,7 @@ def test_links_lead_to_files_that_exist(document: Path) -> None:
     assert not [path for path in local if not (document.parent / path).exists()]
 
 
+@pytest.mark.slow
 def test_the_python_examples_run(tmp_path: Path) -> None:
     """In one process, since each would import torch, but with separate globals."""
     shown = "print('\\n', trace.attention.shape, trace.logits.shape, trace.tokens[0])"

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from web.edge.logs import JsonFormatter, TextFormatter
 
 BLOCKED = """
@@ -43,6 +45,7 @@ def test_json_is_one_object_a_line() -> None:
     assert (found["time"], found["level"], found["logger"]) == ("1970-01-01T00:00:00Z", "WARNING", "here")
 
 
+@pytest.mark.slow
 def test_a_blocked_event_loop_ends_the_process_and_says_where() -> None:
     root = Path(__file__).parents[3]
     ended = subprocess.run([sys.executable, "-c", BLOCKED], cwd=root, capture_output=True, text=True, timeout=120)
