@@ -95,8 +95,10 @@ export class OpenedHistory {
     else this.#write({ opened: now, chain: isSamePage ? [...chain, opened].slice(-MAX_ENTRIES) : [] }, true);
   }
 
-  /** An address was opened. What a link opened on top of its text can be closed by Back. */
+  /** An address was opened: Back closes what a link opened on top of its text, and a reload keeps the question. */
   begin() {
+    const before = this.#hasBegun ? null : history.state?.opened;
+    if (before?.ask) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
     const now = this.read();
     const plain = /** @type {Opened} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false, menu: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);

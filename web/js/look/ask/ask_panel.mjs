@@ -3,6 +3,7 @@
 import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { askServer } from "../state/ask_server.mjs";
+import { copyMenu } from "./copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
@@ -64,12 +65,14 @@ export class AskPanel {
     this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
     this.answer = make("div", { class: "hs-ask-answer" });
+    const { element: copying } = copyMenu(() => this.#answered());
+    this.copying = copying;
     this.precision = make("p", { class: "hs-hint" });
     this.caution = make("p", { class: "hs-hint hs-caution" });
     const top = make("div", { class: "hs-top" }, this.title, this.all, close);
     this.element = make("section", { class: "hs-panel hs-ask", "aria-label": "Ask", tabindex: -1 }, top, this.list);
     this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
-    this.element.append(overlayLegend(store), this.answer, this.caution, this.precision);
+    this.element.append(overlayLegend(store), this.answer, this.caution, this.precision, this.copying);
     this.redraw = steadily(this.element, () => this.refresh());
     // At most once per animation frame, because one selection emits several topics.
     store.on("state tokens open step focus view roles", () => this.soon());
@@ -201,6 +204,13 @@ export class AskPanel {
     }
   }
 
+  /** The answer that is shown and the request that it answers. */
+  #answered() {
+    const asked = this.#built?.request();
+    const kept = this.#kept.get(this.#shown);
+    return asked && typeof asked !== "string" && kept ? { asked, answer: kept.answer } : null;
+  }
+
   /** @param {string} key @param {Kept} value */
   keep(key, value) {
     this.#kept.set(key, value);
@@ -239,6 +249,7 @@ export class AskPanel {
     built.draw(answer);
     this.precision.textContent = precisionOf(answer?.precision);
     this.answer.hidden = this.precision.hidden = false;
+    this.copying.hidden = answer === null;
     setFlag(this.element, "aria-busy", false);
   }
 
@@ -272,7 +283,7 @@ export class AskPanel {
       this.store.setOverlay(null);
       this.conclude("");
     }
-    for (const part of [this.answer, this.precision, this.progress, this.notice]) part.hidden = true;
+    for (const part of [this.answer, this.precision, this.copying, this.progress, this.notice]) part.hidden = true;
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }

@@ -14,6 +14,7 @@ const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
  * @property {PictureId} place
  * @property {number} value
  * @property {string} text
+ * @property {number} [error] the standard error of the value, drawn below the bar
  */
 
 /**
@@ -71,13 +72,16 @@ export class HeadList {
   }
 
   /** @param {HeadRow} row @param {number} most */
-  makeRow({ place, value, text }, most) {
+  makeRow({ place, value, text, error }, most) {
     const { store } = this;
     const open = make("button", { type: "button", class: "hs-small" }, pictureName(place, store.pointer));
     open.addEventListener("click", () => store.view.choose(place));
     const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
     bar.style.setProperty("--part", String(Math.abs(value) / most));
-    const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar)];
+    const whisker = make("span", { class: "hs-error", "aria-hidden": "true", hidden: error === undefined });
+    whisker.style.setProperty("--from", String(Math.max(0, Math.abs(value) - (error ?? 0)) / most));
+    whisker.style.setProperty("--part", String((2 * (error ?? 0)) / most));
+    const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar, whisker)];
     const { picking } = this;
     if (picking) {
       const label = picking.label(pictureName(place, store.pointer));

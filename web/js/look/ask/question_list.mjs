@@ -11,6 +11,7 @@ import { oneHead } from "./questions/head.mjs";
 import { knockout } from "./questions/knockout.mjs";
 import { ledger } from "./questions/ledger.mjs";
 import { logitLens } from "./questions/logit_lens.mjs";
+import { many } from "./questions/many.mjs";
 import { mixingDesk } from "./questions/mixing_desk.mjs";
 import { passages } from "./questions/passages.mjs";
 import { patching } from "./questions/patching.mjs";
@@ -23,6 +24,7 @@ export const QUESTIONS_BY_TOPIC = {
   "The selected token": [attribution, logitLens, ledger],
   "The open head": [roles, oneHead, passages, feeding],
   "The whole text": [knockout, mixingDesk, patching],
+  "Across a set": [many],
 };
 
 export const QUESTIONS = Object.values(QUESTIONS_BY_TOPIC).flat();

@@ -21,7 +21,7 @@ export const tilesLead = (store) =>
   lead(store, () => {
     const { shownOverlay } = store;
     const heads = counted(store.pointer.n_layer * store.pointer.n_head, "head");
-    if (shownOverlay) return [`${heads}, coloured by ${shownOverlay.title}.`, ""];
+    if (shownOverlay) return [`${heads}, coloured by: ${shownOverlay.title}.`, ""];
     return [
       `${heads}: each tile shows where one of them looks.`,
       ` A line of tiles is a layer; a row in a tile is a ${unitOf(store)} of the text.`,

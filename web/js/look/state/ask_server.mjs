@@ -33,6 +33,7 @@ export async function askServer(asked, { signal, onProgress } = {}) {
   for await (const event of readEvents(response)) {
     signal?.throwIfAborted();
     if (event.error) throw new Error(event.error.message);
+    if ("row" in event) continue; // the answer has all rows
     if (!("progress" in event)) return event;
     onProgress?.(event.progress);
   }

@@ -1,0 +1,45 @@
+"""The sets of prompts that come with the page, on the model that they were written for."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+import model
+from helpers.files import ROOT
+from model import LoadedModel
+from model.lens.interventions.patching import patch_site
+from model.lens.text_pass import TextPass
+
+SETS: dict[str, list[dict[str, str]]] = {
+    each["key"]: each["rows"]
+    for each in json.loads((ROOT / "web/js/look/ask/questions/prompt_sets.json").read_text(encoding="utf-8"))
+}
+
+
+@pytest.fixture(scope="module")
+def stories() -> LoadedModel:
+    return model.load(ROOT / "checkpoints" / "stories-bpe", device="cpu", dtype="float32")
+
+
+@pytest.mark.parametrize("key", SETS)
+def test_rows_are_pairs_with_single_answers(stories: LoadedModel, key: str) -> None:
+    encode = stories.tokenizer.encode
+    assert len(SETS[key]) == 24 and len({row["prompt"] + row["corrupted"] for row in SETS[key]}) == 24
+    for row in SETS[key]:
+        assert len(encode(row["prompt"])) == len(encode(row["corrupted"]))
+        assert row["prompt"] != row["corrupted"] and row["answer"] != row["wrong"]
+        assert len(encode(row["answer"])) == len(encode(row["wrong"])) == 1
+
+
+def test_names_are_carried_by_the_heads_that_copy_them(stories: LoadedModel) -> None:
+    encode, restored = stories.tokenizer.encode, list[torch.Tensor]()
+    for row in SETS["names"][::4]:
+        texts = [TextPass(stories.gpt, encode(row[name])) for name in ("prompt", "corrupted")]
+        given: dict[str, Any] = {name: encode(row[name])[0] for name in ("answer", "wrong")}
+        found = patch_site(*texts, **given, site="z", each_position=False)
+        assert found.clean > 0 > found.corrupted and found.exact is not None
+        restored.append(found.restored(found.exact))
+    best = torch.stack(restored).mean(0).flatten().argsort(descending=True)[:3].tolist()
+    assert {divmod(int(index), 8) for index in best} == {(4, 5), (3, 2), (5, 0)}

@@ -1,0 +1,295 @@
+// What holds over many prompts? One question asked of each: the mean over them, its standard error, and every row.
+
+import { dropdown, make } from "../../../lib/dom.mjs";
+import { headEntries } from "../../../lib/heads.mjs";
+import { request as post } from "../../../lib/http.mjs";
+import { counted, fixed, signed } from "../../../lib/numbers.mjs";
+import { pictureName } from "../../../lib/words.mjs";
+import { openText } from "../../address.mjs";
+import { keep, kept } from "../../state/storage.mjs";
+import { HeadList } from "../head_list.mjs";
+import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
+import { percent } from "./residual_table.mjs";
+
+/** @import { PromptsAnswer } from "../../../lens.js" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskRequest } from "../../state/ask_server.mjs" */
+/** @import { PromptRow } from "./prompt_rows.mjs" */
+
+/**
+ * @typedef {object} Measure
+ * @property {string} name
+ * @property {string} help
+ * @property {"patch" | "knockout" | "attribution" | "text-roles" | "difference"} asked of every prompt
+ * @property {Record<string, string>} [body]
+ * @property {string} number the name of the numbers in the answer, `[layer][head]`
+ * @property {(value: number) => string} words a value with its unit
+ * @property {"change" | "looks"} ramp
+ * @property {[string, string]} ends
+ */
+
+const nats = (/** @type {number} */ value) => `${signed(value, 3)} nats`;
+const weight = (/** @type {number} */ value) => fixed(value, 3);
+
+/** @type {Record<string, Measure>} */
+const MEASURES = {
+  patch: {
+    name: "share of the answer that a head restores",
+    help: "Each head’s output is put from a run of the prompt into one of the corrupted prompt (activation patching).",
+    asked: "patch",
+    body: { site: "z" },
+    number: "effects",
+    words: percent,
+    ramp: "change",
+    ends: ["away from the answer", "restores the answer"],
+  },
+  estimate: {
+    name: "the same, estimated by gradients",
+    help: "Attribution patching: the gradient times the difference of each head’s output, in place of a run per head.",
+    asked: "patch",
+    body: { site: "z", method: "attribution" },
+    number: "attribution",
+    words: percent,
+    ramp: "change",
+    ends: ["away from the answer", "restores the answer"],
+  },
+  knockout: {
+    name: "loss without a head",
+    help: "Each head is removed in turn (replaced by zeros), and the change of the prompt’s loss is measured.",
+    asked: "knockout",
+    number: "delta",
+    words: nats,
+    ramp: "change",
+    ends: ["better without it", "worse without it"],
+  },
+  attribution: {
+    name: "part of the logit difference",
+    help: "What each head adds directly to the logit of the answer minus that of the wrong one, after the last token.",
+    asked: "attribution",
+    number: "heads",
+    words: signed,
+    ramp: "change",
+    ends: ["against the answer", "for the answer"],
+  },
+  previous: {
+    name: "weight on the previous token",
+    help: "The mean attention weight that each head gives to the token before.",
+    asked: "text-roles",
+    number: "previous_token",
+    words: weight,
+    ramp: "looks",
+    ends: ["never", "always"],
+  },
+  induction: {
+    name: "weight on what followed the same token",
+    help: "The mean attention weight that each head gives to the tokens after earlier occurrences of its own token.",
+    asked: "text-roles",
+    number: "induction",
+    words: weight,
+    ramp: "looks",
+    ends: ["never", "always"],
+  },
+  difference: {
+    name: "difference between the two prompts",
+    help: "How differently each head attends in the prompt and in the corrupted one: 0 is the same, 1 all different.",
+    asked: "difference",
+    number: "heads",
+    words: weight,
+    ramp: "looks",
+    ends: ["the same", "all different"],
+  },
+};
+
+const OWN = "own";
+const STORED = "headscope-prompts";
+const DEFAULTS = { measure: "patch", set: "names" };
+
+/** @typedef {{ key: string, title: string, about: string, rows: PromptRow[] }} PromptSet */
+
+/** @type {PromptSet[]} */
+let sets = [];
+
+/** A short code for a text. @param {string} text */
+function codeOf(text) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  return `${OWN}-${hash.toString(16)}`;
+}
+
+/** @type {Question} */
+export const many = {
+  key: "many",
+  title: "What holds over many prompts?",
+  hook: "One question asked of a whole set: the mean, its error, and every row.",
+  explanation:
+    "The question is asked of every prompt of a set. The map and the list show the mean over the set; ± is its " +
+    "standard error. A click on a row opens that prompt in the page.",
+  caution:
+    "A mean hides differences between prompts, and the standard error says nothing about prompts that are unlike " +
+    "those of the set.",
+  defaults: DEFAULTS,
+  build,
+};
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
+  const measures = dropdown("Measure", names, (measure) => choose({ measure }));
+  const setChoice = make("select", { "aria-label": "Set of prompts" });
+  const area = make("textarea", {
+    rows: 4,
+    spellcheck: "false",
+    placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
+  });
+  const file = make("input", { type: "file", class: "hs-hidden", accept: ".csv,.json,.jsonl,.txt", tabindex: -1 });
+  file.setAttribute("aria-label", "File of prompts");
+  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
+    make("button", { type: "button", class: "hs-small", onclick }, label);
+  const own = make(
+    "div",
+    {},
+    area,
+    button("Use these", () => take(area.value)),
+    button("Open a file", () => file.click()),
+  );
+  const about = make("p", { class: "hs-hint" });
+  const sentence = make("p", { class: "hs-answer" });
+  const list = new HeadList(store, "Heads by their mean over the prompts");
+  const body = make("tbody", {});
+  const named = make("th", { scope: "col" }); // the head whose numbers are listed
+  const titles = ["line", "prompt"].map((name) => make("th", { scope: "col" }, name));
+  const head = make("thead", {}, make("tr", {}, ...titles, named));
+  const table = make("table", {}, make("caption", { class: "hs-hidden" }, "Every prompt"), head, body);
+  const every = make("div", { class: "hs-head-list" }, table);
+  let shownSets = "";
+  /** @type {{ rows: PromptRow[], lines: number[] }} */
+  let current = { rows: [], lines: [] };
+
+  setChoice.addEventListener("change", () => choose({ set: setChoice.value }));
+  file.addEventListener("change", async () => {
+    const [chosen] = file.files ?? [];
+    file.value = "";
+    if (!chosen) return;
+    if (chosen.size > MAX_BYTES) about.textContent = "The file has more than 2 MB.";
+    else take(await chosen.text());
+  });
+
+  /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
+  function take(text) {
+    keep(STORED, text);
+    choose({ set: codeOf(text) });
+  }
+
+  const measure = () => MEASURES[choices.measure] ?? MEASURES.patch;
+
+  /** The rows of the chosen set, or why there are none. @returns {{ rows: PromptRow[], lines: number[] } | string} */
+  function chosenRows() {
+    if (!choices.set.startsWith(OWN)) {
+      const set = sets.find(({ key }) => key === choices.set);
+      about.textContent = set?.about ?? "";
+      return set ? { rows: set.rows, lines: set.rows.map((_, at) => at + 1) } : "Loading the prompts…";
+    }
+    about.textContent = "";
+    if (choices.set === OWN) return "Paste prompts above, or open a file.";
+    const text = kept(STORED);
+    if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
+    if (!area.value) area.value = text;
+    try {
+      return parseRows(text);
+    } catch (error) {
+      return /** @type {Error} */ (error).message;
+    }
+  }
+
+  async function loadSets() {
+    if (sets.length) return;
+    const response = await fetch(new URL("prompt_sets.json", import.meta.url));
+    sets = await response.json();
+    store.emit("view");
+  }
+  void loadSets();
+
+  function showSets() {
+    const code = choices.set.startsWith(OWN) ? choices.set : OWN;
+    const entries = [...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
+    if (shownSets !== JSON.stringify(entries)) {
+      setChoice.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
+      shownSets = JSON.stringify(entries);
+    }
+    setChoice.value = choices.set;
+    own.hidden = !choices.set.startsWith(OWN);
+  }
+
+  /** Open a prompt as the text of the page. @param {PromptRow} row */
+  async function open({ prompt }) {
+    const answer = await (await post("v1/tokenize", { body: { model: store.pointer.model, prompt } })).json();
+    openText(store, { ids: answer.tokens, n_prompt: answer.tokens.length });
+  }
+
+  return {
+    controls: [make("span", {}, "measure"), measures, make("span", {}, "over"), setChoice, own, file, about],
+    element: make("div", { class: "hs-knockout" }, sentence, list.element, every),
+    request() {
+      measures.value = choices.measure;
+      showSets();
+      if (!store.pointer.run) return "There is no model to ask about yet.";
+      const found = chosenRows();
+      if (typeof found === "string") return found;
+      current = found;
+      const { asked, body: more } = measure();
+      return /** @type {AskRequest} */ ({
+        route: `${asked}/prompts`,
+        body: { model: store.pointer.model, ...more, prompts: found.rows },
+      });
+    },
+    /** @param {PromptsAnswer} answer */
+    draw(answer) {
+      const { name, help, number, words, ramp, ends } = measure();
+      const values = /** @type {number[][]} */ (answer.mean[number]);
+      const errors = /** @type {number[][]} */ (answer.standard_error[number]);
+      const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
+        `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
+      const rows = headEntries(values).map(({ place, value }) => {
+        const error = errors[place[0]][place[1]];
+        return { place, value, error, text: withError(value, error) };
+      });
+      rows.sort((a, b) => b.value - a.value);
+      const [first] = rows;
+      const best = pictureName(first.place, store.pointer);
+      conclude(`Over ${counted(answer.n, "prompt")}, ${best} comes first for the ${name}: ${first.text}.`);
+      const failed = answer.rows.length - answer.n;
+      sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
+      list.show("mean ± standard error", rows);
+      const [layer, column] = first.place;
+      body.replaceChildren(
+        ...answer.rows.map((row) => {
+          const { prompt, answer: right } = current.rows[Number(row.row)] ?? { prompt: "" };
+          const line = `${current.lines[Number(row.row)] ?? ""}`;
+          const opener = button(prompt.length > 60 ? `…${prompt.slice(-60)}` : prompt, () => void open({ prompt }));
+          opener.title = `Open “${prompt}” in the page`;
+          const numbers = /** @type {number[][] | undefined} */ (row[number]);
+          const text = numbers ? words(numbers[layer][column]) : String(row.error);
+          const expected = right === undefined ? "" : ` → ${right}`;
+          return make(
+            "tr",
+            {},
+            make("td", { class: "hs-number-cell" }, line),
+            make("td", {}, opener, expected),
+            make("td", { class: "hs-number-cell" }, text),
+          );
+        }),
+      );
+      named.textContent = best;
+      overlay({
+        title: `Mean over ${counted(answer.n, "prompt")}: ${name}`,
+        values,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+        ramp,
+        short: (value) =>
+          words === percent ? String(Math.round(100 * value) || 0) : fixed(value, 2).replace("0.", "."),
+        long: words,
+        ends,
+      });
+    },
+  };
+}
