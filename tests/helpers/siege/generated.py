@@ -40,6 +40,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "paths": asked | {"layer": 1, "head": 2},
         "difference": asked | {"other": "ab d"},
         "passages": {"model": "tiny", "text": "some text " * 5},
+        "neuron": {"model": "tiny", "text": "some text " * 5, "layer": 1, "neuron": 2, "top": 3},
     }
     row = {"prompt": "ab c", "corrupted": "ab d", "answer": "a", "wrong": "b"}
     of_many = ("knockout", "removal", "attribution", "head", "patch", "difference", "text-roles")
@@ -48,6 +49,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
     prompts["head"] |= {"layer": 1, "head": 2}
     for name in ("patch", "difference"):
         prompts[name]["prompts"] = [row]
+    lens["circuit"] = {"model": "tiny", "prompts": [row]}
     lesson = {"sentence": "Your journey", "x": [[0.1, 0.2, 0.3]] * 2}
     lessons: dict[str, dict[str, Any]] = {
         "tokens": lesson | {"training_text": "abc abd", "merges": 3},
