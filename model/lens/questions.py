@@ -4,9 +4,9 @@ The names are those of ``/v1/lens``. A text is a string, token ids, or a trace, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from torch import Tensor
 
@@ -31,12 +31,15 @@ from .logit_lens import LogitLens, logit_lens
 from .neurons import Neuron, neuron
 from .one_head import HeadMeasures, head_measures
 from .passages import Firing, firing, mark_tokens, read_long_text
+from .progress import Progress
+from .prompts import AboutPrompts, Numbers, OverPrompts, average, check_columns, check_question, each_row, in_row
 from .text_pass import TextPass
 from .token_circuits import Circuit, CircuitSummary, Side, token_circuit
 
 Prompt = str | Sequence[int]
 Text = Prompt | Trace
 Heads = Sequence[tuple[int, int]]  # each a layer and a head
+Row = Text | Mapping[str, Any]  # a prompt, or a prompt with the columns corrupted, answer and wrong
 
 
 class Float32Model(NamedTuple):
@@ -173,9 +176,12 @@ class Questions(ABC):
 
     # ---- About two texts ---------------------------------------------------------------------------------------------
 
-    def difference(self, text: Text, other: Text, other_model: Union["Questions", None] = None) -> AttentionDifference:
-        """How differently each head attends in two texts, or in two models."""
-        return attention_difference(self.text_pass(text), (other_model or self).text_pass(other))
+    def difference(
+        self, text: Text, other: Text | None = None, other_model: Union["Questions", None] = None
+    ) -> AttentionDifference:
+        """How differently each head attends in two texts, or in two models; by default both read the same text."""
+        compared = text if other is None else other
+        return attention_difference(self.text_pass(text), (other_model or self).text_pass(compared))
 
     def patch(
         self,
@@ -249,24 +255,60 @@ class Questions(ABC):
             direction=direction,
         )
 
-    def circuit(
-        self, pairs: Sequence[tuple[Text, Text, str | int | None, str | int | None]], *, max_lost: float = MAX_LOST
-    ) -> FoundCircuit:
+    def circuit(self, prompts: Sequence[Row], *, max_lost: float = MAX_LOST) -> FoundCircuit:
         """The heads, and the edges between them, that carry the difference between pairs of prompts.
 
-        A pair is a clean and a corrupted text, and the tokens that they lead to; None stands for the most probable one.
+        A row is that of ``over_prompts``, with the column ``corrupted``.
         """
         runs = [
-            patch_run(
-                self.text_pass(clean),
-                self.text_pass(corrupted),
-                answer=self.read_token(answer, "answer"),
-                wrong=self.read_token(wrong, "wrong"),
-                direction="noise",
-            )
-            for clean, corrupted, answer, wrong in pairs
+            patch_run(self.text_pass(row.pop("prompt")), self.text_pass(row.pop("corrupted")), **row, direction="noise")
+            for row in self.read_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
         ]
         return find_circuit(runs, max_lost=max_lost)
+
+    # ---- About many prompts ------------------------------------------------------------------------------------------
+
+    def over_prompts(self, question: AboutPrompts, prompts: Sequence[Row], **options: Any) -> OverPrompts:
+        """A question about one text or two, asked of many prompts: every row, the mean, and its standard error.
+
+        ``question`` is the name of the method, and ``options`` are its other arguments. A row is a text, or a
+        dictionary with ``prompt`` and, where the question reads them, ``corrupted`` (another prompt), and ``answer``
+        and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once.
+        Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
+        """
+        about = check_question(question)
+        rows = self.read_rows(prompts, about.columns, about.required)
+        ask = getattr(self, question)
+
+        def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
+            given = {about.columns[name]: value for name, value in row.items() if name != "prompt"}
+            return about.numbers(ask(row["prompt"], **given, **about.fixed, **options).content())
+
+        return average(list(each_row(rows, numbers)))
+
+    def read_rows(
+        self, prompts: Sequence[Row], columns: Collection[str], required: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """Rows as dictionaries with the prompt and ``columns``, in which text is read as token ids."""
+        found = []
+        for index, row in enumerate(prompts):
+            given = row if isinstance(row, Mapping) else {"prompt": row}
+            try:
+                check_columns(given, required)
+                found.append({name: self.read_column(name, given.get(name)) for name in ("prompt", *columns)})
+            except InputError as error:
+                raise in_row(index, error) from None
+        return found
+
+    def read_column(self, name: str, value: Any) -> Any:
+        if name in ("answer", "wrong"):
+            return self.read_token(value, name)
+        if value is None or isinstance(value, Trace):
+            return value
+        try:
+            return self.read_prompt(value)
+        except InputError as error:
+            raise InputError(name, str(error), error.code) from None
 
     # ---- About the model ---------------------------------------------------------------------------------------------
 

@@ -57,9 +57,4 @@ ATTRIBUTION = Question(
     answer_attribution,
 )
 
-PARTS = ("logit", "probability", "heads", "mlps", "embedding", "biases")
-ATTRIBUTION_PROMPTS = of_many(
-    ATTRIBUTION,
-    lambda answer: {name: answer[name] for name in PARTS},
-    columns={"answer": "token", "wrong": "against"},
-)
+ATTRIBUTION_PROMPTS = of_many(ATTRIBUTION, "attribution")

@@ -57,4 +57,4 @@ DIFFERENCE = Question(
     answer_difference,
 )
 
-DIFFERENCE_PROMPTS = of_many(DIFFERENCE, lambda answer: {"heads": answer["heads"]}, columns={"corrupted": "other"})
+DIFFERENCE_PROMPTS = of_many(DIFFERENCE, "difference")

@@ -28,7 +28,7 @@ from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
 from .inquiry import Answer, Ask, Inquiry
-from .prompts import Numbers, of_many
+from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, TextAnswer
 from .turns import lower_priority
 
@@ -202,10 +202,4 @@ TEXT_ROLES = Question(
     answer_text_roles,
 )
 
-
-def text_scores(answer: Answer) -> Numbers:
-    found: Any = answer["scores"]
-    return dict(found)
-
-
-TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, text_scores)
+TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, "text_roles")

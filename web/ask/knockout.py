@@ -8,7 +8,7 @@ from model.lens.progress import Progress
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
-from .prompts import Numbers, of_many
+from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
 from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
@@ -100,10 +100,5 @@ REMOVAL = Question(
     check_removal,
 )
 
-
-def changes(answer: Answer) -> Numbers:
-    return {name: answer[name] for name in ("loss", "delta")}
-
-
-KNOCKOUT_PROMPTS = of_many(KNOCKOUT, changes)
-REMOVAL_PROMPTS = of_many(REMOVAL, changes)
+KNOCKOUT_PROMPTS = of_many(KNOCKOUT, "knockout")
+REMOVAL_PROMPTS = of_many(REMOVAL, "removal")

@@ -1,7 +1,5 @@
 """The question of what one head takes from each token for one prediction."""
 
-from typing import Any
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
@@ -10,7 +8,7 @@ from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, named
-from .prompts import Numbers, of_many
+from .prompts import of_many
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
 
 
@@ -77,10 +75,4 @@ ONE_HEAD = Question(
     endpoint_name="head_lenses",
 )
 
-
-def sums(answer: Answer) -> Numbers:
-    found: Any = answer
-    return {**found["sums"], "without_head": found["without_head"]["loss_change"]}
-
-
-ONE_HEAD_PROMPTS = of_many(ONE_HEAD, sums, columns={"answer": "token"})
+ONE_HEAD_PROMPTS = of_many(ONE_HEAD, "head")

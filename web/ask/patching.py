@@ -15,7 +15,7 @@ from model.lens.text_pass import TextPass
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
-from .prompts import Numbers, of_many
+from .prompts import of_many
 from .question import (
     HEAD_MASK,
     MODEL,
@@ -207,18 +207,18 @@ PATCH = Question(
 )
 
 
-def effects(answer: Answer) -> Numbers:
-    found: Any = answer
-    site = {"effects": found["site"]["exact"], "attribution": found["site"]["attribution"]}
-    numbers = {"clean": found["clean"], "corrupted": found["corrupted"], "joint": found["joint"], **site}
-    return {name: each for name, each in numbers.items() if each is not None}
+def answer_patch_site(inquiry: Inquiry, progress: Progress) -> Answer:
+    answer: Any = answer_patch(inquiry, progress)
+    return {**answer, **answer["site"]}
 
 
-# Prompts differ in length, so all positions are patched at once. Without a site, heads are.
+# Without a site, heads are patched.
 PATCH_PROMPTS = of_many(
-    replace(PATCH, fields=[replace(each, default="z") if each.name == "site" else each for each in PATCH.fields]),
-    effects,
-    columns={"corrupted": "corrupted", "answer": "answer", "wrong": "wrong"},
+    replace(
+        PATCH,
+        fields=[replace(each, default="z") if each.name == "site" else each for each in PATCH.fields],
+        compute=answer_patch_site,
+    ),
+    "patch_site",
     fixed={"positions": "all", "grid": False},
-    check_columns=["corrupted"],
 )

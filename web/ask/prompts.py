@@ -1,6 +1,6 @@
 """A question asked of many prompts: every row, the mean over the rows, and its standard error."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field as Described
 
 from model import InputError
-from model.errors import InvalidValue, shorten
-from model.lens.progress import Progress, part
-from model.lens.statistics import mean_and_error
+from model.errors import InvalidValue
+from model.lens.progress import Progress
+from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, check_columns, each_row, in_row
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
@@ -20,14 +20,12 @@ MAX_ROWS = 1_000
 # The body, its strings, and the token ids made from them.
 BODY_LIMIT = BodyLimit(max_bytes=2_000_000, budget_factor=8)
 
-# What a row may hold besides its prompt.
-COLUMNS: dict[str, Field] = {
+# How the columns of a row are read, besides its prompt.
+FIELDS: dict[str, Field] = {
     "corrupted": TextField("corrupted", "A prompt that leads to another answer.", default=None),
     "answer": TokenField("answer", "The token that the prompt leads to.", default=None),
     "wrong": TokenField("wrong", "The token that the corrupted prompt leads to.", default=None),
 }
-
-Numbers = dict[str, Any]  # by name: a number, or nested lists or arrays of them
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,7 @@ class PromptsField(Field):
     kind: Any = list[Any]
     is_posted: ClassVar[bool] = True
     columns: Sequence[str] = ()  # that the question reads
+    required: Sequence[str] = ()  # that it needs besides the prompt
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> list[dict[str, Any]]:
         return [self.parse_row(index, row, subject) for index, row in enumerate(given[self.name])]
@@ -44,30 +43,23 @@ class PromptsField(Field):
     def parse_row(self, index: int, row: Any, subject: Subject) -> dict[str, Any]:
         read = {"prompt": row} if isinstance(row, str) else row
         try:
-            check_row(read)
+            check_row(read, self.required)
             return {"prompt": PROMPT.parse(read, subject)} | {
-                name: COLUMNS[name].parse(read, subject) for name in self.columns
+                name: FIELDS[name].parse(read, subject) for name in self.columns
             }
         except InputError as error:
             raise in_row(index, error) from None
 
 
-def check_row(row: Any) -> None:
+def check_row(row: Any, required: Sequence[str]) -> None:
     """Raise ``InputError`` unless a row has the right columns with the right types."""
     if not isinstance(row, dict):
         raise InvalidValue("row", row, "a text, or an object with a prompt")
+    check_columns(row, required)
     for name, value in row.items():
-        if name != "prompt" and name not in COLUMNS:
-            raise InputError(name, f"There is no column {shorten(name)}, only prompt, {', '.join(COLUMNS)}.")
         may_be_id = name in ("answer", "wrong")
-        is_right = isinstance(value, str) or (may_be_id and type(value) is int) or (value is None and name != "prompt")
-        if not is_right:
+        if not (value is None or isinstance(value, str) or (may_be_id and type(value) is int)):
             raise InvalidValue(name, value, "text or a token id" if may_be_id else "text")
-
-
-def in_row(index: int, error: InputError) -> InputError:
-    """The same error, naming the row that it is about."""
-    return InputError(f"prompts[{index}].{error.field}", f"prompts[{index}]: {error}", error.code)
 
 
 class PromptsAnswer(ModelAnswer):
@@ -84,9 +76,9 @@ class PromptsAnswer(ModelAnswer):
     )
 
 
-def check_size(inquiry: Inquiry, numbers: Numbers) -> None:
-    """Raise ``InputError`` if as many rows as were sent, all with as many ``numbers``, would be too large an answer."""
-    n_rows, each, most = len(inquiry.values["prompts"]), count(numbers), inquiry.ask.limits.max_json_weights
+def check_size(inquiry: Inquiry, row: Numbers) -> None:
+    """Raise ``InputError`` if as many rows as were sent, all with as many numbers, would be too large an answer."""
+    n_rows, each, most = len(inquiry.values["prompts"]), count(row) - 1, inquiry.ask.limits.max_json_weights
     if n_rows * each > most:
         found = f"The answer would have {n_rows * each:,} numbers, {each:,} for each of {n_rows:,} rows"
         raise InputError("prompts", f"{found}; at most {most:,} are sent. Send fewer rows.")
@@ -100,19 +92,13 @@ def count(numbers: Any) -> int:
     return 1 if parts is None else sum(map(count, parts))
 
 
-def of_many(
-    base: Question,
-    numbers: Callable[[Answer], Numbers],
-    columns: Mapping[str, str] | None = None,
-    fixed: Mapping[str, Any] | None = None,
-    check_columns: Sequence[str] = (),
-) -> Question:
-    """The question ``base`` about many prompts.
+def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None = None) -> Question:
+    """The question ``base`` about many prompts, asked as ``about`` says in ``model.lens.prompts``.
 
-    ``numbers`` takes what is averaged out of an answer. ``columns`` maps a column of the rows to the field of ``base``
-    that it stands for, and ``fixed`` sets fields of ``base`` that are the same in every row and not in the body.
+    ``fixed`` sets fields of ``base`` that are the same in every row and not in the body.
     """
-    taken, fixed = dict(columns or {}), dict(fixed or {})
+    averaged, fixed = OVER_PROMPTS[about], dict(fixed or {})
+    taken = averaged.columns
     texts = [each.name for each in base.fields if isinstance(each, TextField) or each.below == "n_tokens"]
     kept = [each for each in base.fields if each.name not in {*texts, *taken.values(), *fixed, "per_token"}]
     defaults = {each.name: each.default for each in base.fields if each not in kept and each is not PROMPT}
@@ -127,36 +113,18 @@ def of_many(
     def check(inquiry: Inquiry, limits: Limits) -> None:
         for index, row in enumerate(inquiry.values["prompts"]):
             try:
-                for name in check_columns:
-                    if row[name] is None:
-                        raise InputError(name, f"{name} is needed.")
                 base.check(row_of(inquiry, row), limits)
             except InputError as error:
                 raise in_row(index, error) from None
 
     def compute(inquiry: Inquiry, progress: Progress) -> Answer:
-        prompts, found = inquiry.values["prompts"], list[Numbers]()
-        for index, row in enumerate(prompts):
-            step = part(progress, index / len(prompts), (index + 1) / len(prompts))
-            try:
-                own = numbers(base.compute(row_of(inquiry, row), step))
-            except InputError as error:  # which only the model can tell, such as two prompts with the same answer
-                inquiry.rows.append({"row": index, "error": str(error)})
-            else:
-                check_size(inquiry, own)
-                found.append(own)
-                inquiry.rows.append({"row": index, **own})
-            step(1)
-        if not found:
-            raise InputError("prompts", f"No row could be answered. {inquiry.rows[0]['error']}")
-        averages = {name: mean_and_error([each[name] for each in found]) for name in found[0]}
-        return {
-            "columns": reads,
-            "n": len(found),
-            "mean": {name: mean for name, (mean, _) in averages.items()},
-            "standard_error": {name: error for name, (_, error) in averages.items()},
-            "rows": list(inquiry.rows),
-        }
+        def ask(row: Mapping[str, Any], progress: Progress) -> Numbers:
+            return averaged.numbers(base.compute(row_of(inquiry, row), progress))
+
+        for found in each_row(inquiry.values["prompts"], ask, progress):
+            check_size(inquiry, found)
+            inquiry.rows.append(found)
+        return {"columns": reads} | average(inquiry.rows).to_dict()
 
     needed = " ".join(f"`{name}`" for name in taken)
     rows_help = (
@@ -166,7 +134,7 @@ def of_many(
     return Question(
         f"{base.name}/prompts",
         f"For many prompts: {base.summary[0].lower()}{base.summary[1:]}",
-        [PromptsField("prompts", rows_help, columns=tuple(taken)), *kept],
+        [PromptsField("prompts", rows_help, columns=tuple(taken), required=averaged.required), *kept],
         "The numbers of every prompt, their mean and its standard error.",
         PromptsAnswer,
         compute,

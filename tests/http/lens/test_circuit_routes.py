@@ -262,8 +262,7 @@ PAIRS = [
 
 def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": PAIRS}, timeout=60).json()
-    given = [(row["prompt"], row["corrupted"], row.get("answer"), row.get("wrong")) for row in PAIRS]
-    expected = tiny.circuit(given).to_dict()
+    expected = tiny.circuit(PAIRS).to_dict()
     assert found["kept"] == pytest.approx(expected["kept"], abs=1e-5)
     assert found["without_heads"] == pytest.approx(expected["without_heads"], abs=1e-5)
     assert [edge["sender"] for edge in found["edges"]] == [list(edge["sender"]) for edge in expected["edges"]]

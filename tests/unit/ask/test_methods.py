@@ -13,6 +13,7 @@ from helpers.models import tiny_model
 from model import InputError, LoadedModel
 from model.lens.answer import Answer
 from model.lens.progress import ignore
+from model.lens.prompts import OVER_PROMPTS
 from web.ask.inquiry import Ask
 from web.ask.table import QUESTIONS
 from web.prometheus import Metrics
@@ -21,6 +22,11 @@ from web.settings import Limits
 TEXT, OTHER, LONG = "so it is", "so he is", "Tom ran. Hi! said a big dog.\n" * 9
 HEAD = {"layer": 1, "head": 1}
 PAIR = {"corrupted": OTHER, "answer": "a", "wrong": "b"}
+ROWS = [
+    {"prompt": TEXT, **PAIR},
+    {"prompt": "as it was", "corrupted": "as he was", "answer": "c", "wrong": 7},
+    {"prompt": "as it is", "corrupted": "as is it", "answer": "d", "wrong": "d"},
+]
 ASKED = pytest.mark.parametrize(
     ("name", "given", "ask"),
     [
@@ -70,8 +76,8 @@ ASKED = pytest.mark.parametrize(
         ("role-paths", HEAD, lambda loaded: loaded.role_paths(1, 1)),
         (
             "circuit",
-            {"prompts": [{"prompt": TEXT, **PAIR}]},
-            lambda loaded: loaded.circuit([(TEXT, OTHER, "a", "b")]),
+            {"prompts": [ROWS[0]]},
+            lambda loaded: loaded.circuit([ROWS[0]]),
         ),
         ("neuron", {"text": LONG, "layer": 1, "neuron": 3}, lambda loaded: loaded.neuron(LONG, 1, 3)),
         ("token-circuit", HEAD, lambda loaded: loaded.token_circuit(1, 1)),
@@ -199,6 +205,74 @@ def test_answers_are_dataclasses_that_draw_themselves(
 def test_every_question_about_one_text_is_a_method() -> None:
     names = {question.name.replace("-", "_") for question in QUESTIONS if "/" not in question.name}
     assert not {name for name in names if not callable(getattr(LoadedModel, name, None))}
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "method", "options"),
+    [
+        ("knockout", {"method": "mean"}, "knockout", {"method": "mean"}),
+        ("removal", {"heads": [[0, 1], [1, 0]]}, "removal", {"heads": [(0, 1), (1, 0)]}),
+        ("attribution", {}, "attribution", {}),
+        ("head", HEAD, "head", HEAD),
+        ("patch", {}, "patch_site", {"site": "z"}),
+        ("patch", {"site": "v", "method": "both"}, "patch_site", {"site": "v", "estimate": True}),
+        ("patch", {"heads": [[0, 1], [1, 0]]}, "patch", {"heads": [(0, 1), (1, 0)]}),
+        ("text-roles", {}, "text_roles", {}),
+        ("difference", {}, "difference", {}),
+    ],
+)
+def test_many_prompts_give_the_numbers_of_the_routes(
+    loaded: LoadedModel, route: str, body: dict[str, Any], method: Any, options: dict[str, Any]
+) -> None:
+    found = loaded.over_prompts(method, ROWS, **options).to_dict()
+    expected = answered(loaded, f"{route}/prompts", body | {"prompts": ROWS})
+    assert found["n"] == expected["n"] == (2 if route == "patch" else 3)
+    assert found["rows"][0].keys() == found["mean"].keys() | {"row"}
+    for name in found["mean"]:
+        for part in ("mean", "standard_error"):
+            assert numbers_in(found[part][name]) == pytest.approx(numbers_in(expected[part][name]), abs=1e-6)
+        rows = zip(found["rows"], expected["rows"], strict=True)
+        for one, other in rows:
+            assert numbers_in(one.get(name)) == pytest.approx(numbers_in(other.get(name)), abs=1e-6)
+            assert one.get("error") == other.get("error")
+    assert found["mean"].keys() == expected["mean"].keys() or method == "patch"  # the route also patches a site
+
+
+def test_every_question_about_many_prompts_is_one_of_a_loaded_model(loaded: LoadedModel) -> None:
+    names = {question.name.split("/")[0].replace("-", "_") for question in QUESTIONS if "/" in question.name}
+    assert names == OVER_PROMPTS.keys() - {"patch_site"}
+
+
+def test_many_prompts_may_be_texts_ids_or_traces(loaded: LoadedModel) -> None:
+    mask = torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+    found = loaded.over_prompts(
+        "attribution", [TEXT, loaded.tokenizer.encode(TEXT), {"prompt": loaded.trace(TEXT, head_mask=mask)}]
+    )
+    assert found.rows[0]["logit"] == found.rows[1]["logit"] and found.rows[2]["heads"][0, 1] == 0
+    drawn = found._repr_html_()
+    assert "mean heads" in drawn and "<th>H1</th>" in drawn
+
+
+@pytest.mark.parametrize(
+    ("ask", "field", "message"),
+    [
+        (lambda loaded: loaded.over_prompts("ledger", [TEXT]), "question", "one of knockout, removal"),
+        (lambda loaded: loaded.over_prompts("knockout", []), "prompts", "No row could be answered"),
+        (lambda loaded: loaded.over_prompts("knockout", ["a"]), "prompts", "at least two tokens"),
+        (lambda loaded: loaded.over_prompts("knockout", [TEXT, ""]), "prompts[1].prompt", "empty"),
+        (lambda loaded: loaded.over_prompts("knockout", [{"text": TEXT}]), "prompts[0].text", "no column 'text'"),
+        (lambda loaded: loaded.over_prompts("patch_site", [TEXT], site="z"), "prompts[0].corrupted", "needed"),
+        (lambda loaded: loaded.over_prompts("difference", [ROWS[0] | {"corrupted": "é"}]), "prompts[0].corrupted", "é"),
+        (lambda loaded: loaded.over_prompts("head", [ROWS[0] | {"answer": "ab"}]), "prompts[0].answer", "single token"),
+        (lambda loaded: loaded.circuit([TEXT]), "prompts[0].corrupted", "needed"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_refused_by_name(
+    loaded: LoadedModel, ask: Callable[[LoadedModel], object], field: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        ask(loaded)
+    assert refused.value.field == field
 
 
 def test_a_trace_brings_its_text_and_head_mask(loaded: LoadedModel) -> None:

@@ -48,7 +48,11 @@ def test_heads_that_copy_a_name_are_found() -> None:
     loaded = shipped("stories-bpe")
     names = [(" Lily", " Mia"), (" Tim", " Tom")]
     text = "Once there was a child named{}. One day,"
-    found = loaded.circuit([(text.format(one), text.format(other), one, other) for one, other in names])
+    rows = [
+        {"prompt": text.format(one), "corrupted": text.format(other), "answer": one, "wrong": other}
+        for one, other in names
+    ]
+    found = loaded.circuit(rows)
     assert 0.9 <= found.kept <= 1.1
     to_logits = [each.edge.sender for each in found.edges if each.edge.receiver is None]
     assert to_logits

@@ -10,11 +10,12 @@ from model import InputError
 from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, CircuitHead, find_circuit
 from model.lens.interventions.patching import PatchRun, check_prompts, patch_run
 from model.lens.progress import Progress, part
+from model.lens.prompts import in_row
 from model.lens.text_pass import TextPass
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
-from ..prompts import BODY_LIMIT, PromptsField, in_row
+from ..prompts import BODY_LIMIT, PromptsField
 from ..question import HEAD_MASK, MODEL, ModelAnswer, NamedToken, Question
 
 MAX_PAIRS = 100
@@ -75,8 +76,6 @@ def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
         raise InputError("prompts", f"There are {len(prompts):,} pairs; at most {MAX_PAIRS} are read together.")
     for index, row in enumerate(prompts):
         try:
-            if row["corrupted"] is None:
-                raise InputError("corrupted", "corrupted is needed.")
             check_prompts(row["prompt"], row["corrupted"])
         except InputError as error:
             raise in_row(index, error) from None
@@ -130,6 +129,7 @@ CIRCUIT = Question(
             f"Up to {MAX_PAIRS} pairs: objects with `prompt`, `corrupted` (with as many tokens) and, optionally, the "
             "tokens `answer` and `wrong` that they lead to.",
             columns=("corrupted", "answer", "wrong"),
+            required=("corrupted",),
         ),
         MODEL,
         HEAD_MASK,

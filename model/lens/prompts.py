@@ -1,0 +1,136 @@
+"""A question asked of many prompts: every row, the mean over the rows, and its standard error."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..errors import InputError, InvalidValue, shorten
+from .answer import Answer
+from .head_roles import LOOKS
+from .progress import Progress, ignore, part
+from .statistics import standard_error
+
+Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensors of them
+Row = TypeVar("Row")
+AboutPrompts = Literal["knockout", "removal", "attribution", "head", "patch", "patch_site", "text_roles", "difference"]
+COLUMNS = ("prompt", "corrupted", "answer", "wrong")  # of a row
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What of a question's answers is averaged over many prompts.
+
+    ``numbers`` takes it out of an answer. ``columns`` maps a column of the rows to the argument of the question that it
+    stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt.
+    """
+
+    numbers: Callable[[Mapping[str, Any]], Numbers]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    required: Sequence[str] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def only(*names: str) -> Callable[[Mapping[str, Any]], Numbers]:
+    return lambda answer: {name: answer[name] for name in names}
+
+
+def head_sums(answer: Mapping[str, Any]) -> Numbers:
+    return {**answer["sums"], "without_head": answer["without_head"]["loss_change"]}
+
+
+def effects(answer: Mapping[str, Any]) -> Numbers:
+    """The effects of patches, apart from those that were not requested."""
+    names = {name: name for name in ("clean", "corrupted", "joint", "attribution")} | {"effects": "exact"}
+    return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
+
+
+PAIR = {name: name for name in ("corrupted", "answer", "wrong")}
+# Prompts differ in length, so what is averaged has no positions: activations are patched at all of them at once.
+OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
+    "knockout": Averaged(only("loss", "delta")),
+    "removal": Averaged(only("loss", "delta")),
+    "attribution": Averaged(
+        only("logit", "probability", "heads", "mlps", "embedding", "biases"), {"answer": "token", "wrong": "against"}
+    ),
+    "head": Averaged(head_sums, {"answer": "token"}),
+    "patch": Averaged(effects, PAIR, ["corrupted"], {"grid": False}),
+    "patch_site": Averaged(effects, PAIR, ["corrupted"], {"each_position": False}),
+    "text_roles": Averaged(lambda answer: dict(answer["scores"])),
+    "difference": Averaged(only("heads"), {"corrupted": "other"}),
+}
+
+
+@dataclass(frozen=True)
+class OverPrompts(Answer):
+    """The numbers of a question for many prompts, by name.
+
+    ``n`` is the number of rows in the mean. ``standard_error`` is the standard deviation over these rows divided by the
+    square root of their number, 0 for one row; it and ``mean`` are float64. ``rows`` has for each prompt its index,
+    ``row``, and its numbers, or an ``error`` that left it out of the mean.
+    """
+
+    PER_HEAD = ("delta", "heads", "effects", "attribution", *LOOKS)
+
+    n: int
+    mean: dict[str, Tensor]
+    standard_error: dict[str, Tensor]
+    rows: list[Numbers]
+
+
+def each_row(
+    rows: Sequence[Row], ask: Callable[[Row, Progress], Numbers], progress: Progress = ignore
+) -> Iterator[Numbers]:
+    """Ask about one row after another: the index of each, ``row``, with its numbers or an ``error``."""
+    for index, row in enumerate(rows):
+        step = part(progress, index / len(rows), (index + 1) / len(rows))
+        try:
+            found = ask(row, step)
+        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
+            found = {"error": str(error)}
+        yield {"row": index, **found}
+        step(1)
+
+
+def average(rows: Sequence[Numbers]) -> OverPrompts:
+    """The mean and the standard error over the rows of ``each_row``. Raises ``InputError`` if all have an error."""
+    found = [row for row in rows if "error" not in row]
+    if not found:
+        reason = f" {rows[0]['error']}" if rows else ""
+        raise InputError("prompts", f"No row could be answered.{reason}")
+    samples = {
+        name: torch.from_numpy(np.stack([np.asarray(row[name], dtype=np.float64) for row in found]))
+        for name in found[0]
+        if name != "row"
+    }
+    return OverPrompts(
+        len(found),
+        {name: each.mean(0) for name, each in samples.items()},
+        {name: standard_error(each) for name, each in samples.items()},
+        list(rows),
+    )
+
+
+def check_question(question: str) -> Averaged:
+    """How a question is asked of many prompts. Raises ``InputError`` for one that is not."""
+    if question not in OVER_PROMPTS:
+        raise InvalidValue("question", question, f"one of {', '.join(OVER_PROMPTS)}")
+    return OVER_PROMPTS[question]
+
+
+def check_columns(row: Mapping[str, Any], required: Sequence[str]) -> None:
+    """Raise ``InputError`` unless a row has known columns only, and those that are required."""
+    for name in row:
+        if name not in COLUMNS:
+            raise InputError(name, f"There is no column {shorten(name)}, only {', '.join(COLUMNS)}.")
+    for name in ("prompt", *required):
+        if row.get(name) is None:
+            raise InputError(name, f"{name} is needed.")
+
+
+def in_row(index: int, error: InputError) -> InputError:
+    """The same error, naming the row that it is about."""
+    return InputError(f"prompts[{index}].{error.field}", f"prompts[{index}]: {error}", error.code)
