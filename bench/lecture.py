@@ -14,7 +14,6 @@ import torch
 from model.ladder.bigram import BigramTraining
 
 STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
-SHOWN = 48  # characters of the text to keep, as a quotation
 FILE = Path(__file__).parents[1] / "web" / "learn" / "bigram_lecture.json"
 
 
@@ -27,7 +26,6 @@ def record(text: str) -> dict[str, Any]:
         table = training.model.table.weight.softmax(dim=-1)
     end = training.end("")
     del end["sentence"]
-    before |= {"beginning": text[:SHOWN], "ids": training.ids[:SHOWN].tolist()}
     return rounded_to({"before": before, "training": advanced, "after": end}, 4) | {
         "table": [[float(f"{p:.4g}") for p in row] for row in table.tolist()]
     }

@@ -10,11 +10,12 @@
     8  many heads                 StackedHeads, WeightSplits, transfer_heads, product_batched, product_head_by_head
     9  the rest of a block        layer_norm, gelu, block_by_ladder
     10 the whole model            pack_weight_splits -> model.attention.MultiHeadAttention, block_by_ladder
+    11 induction                  read_twice, scores_without
 
 Rungs 1 and 2 are in ``text.py`` and ``bpe.py``, 3 in ``bigram.py``, 4 and 5 in ``averages.py``, 6 to 8 in
-``trainable_attention.py``, 9 and 10 in ``block.py``. The order follows Raschka 2024, chapters 2 and 3; rungs 3 and 4
-are from Karpathy's lecture on tiny Shakespeare. ``terms.py`` (intermediate results) and ``timing.py`` (running times)
-serve the pages that show the ladder.
+``trainable_attention.py``, 9 and 10 in ``block.py``, 11 in ``induction.py``. The order follows Raschka 2024, chapters 2
+and 3; rungs 3 and 4 are from Karpathy's lecture on tiny Shakespeare. ``terms.py`` (intermediate results) and
+``timing.py`` (running times) serve the pages that show the ladder.
 """
 
 from ..attention import MultiHeadAttention
@@ -36,6 +37,7 @@ from .averages import (
 from .bigram import BigramModel, counted_bigram_loss, train_bigram
 from .block import block_by_ladder, gelu, layer_norm
 from .bpe import BytePairEncoding, LearnedMerge, MergeStep, learn_merges, visible
+from .induction import TwiceRead, read_twice, scores_without
 from .text import UNKNOWN, CharacterTokenizer, TokenAndPositionEmbedding, WordTokenizer, random_batch, sliding_windows
 from .trainable_attention import (
     CausalAttention,
@@ -72,6 +74,6 @@ __all__ = [  # noqa: RUF022
     "causal_by_renormalising", "causal_by_minus_infinity", "drop_weights", "CausalAttention",
     "StackedHeads", "WeightSplits", "transfer_heads", "split_heads", "merge_heads",
     "product_batched", "product_head_by_head", "layer_norm", "gelu", "block_by_ladder",
-    "MultiHeadAttention", "pack_weight_splits",
+    "MultiHeadAttention", "pack_weight_splits", "TwiceRead", "read_twice", "scores_without",
 ]
 # fmt: on

@@ -120,9 +120,16 @@ def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
     return None
 
 
+class TrainedWords(NamedTuple):
+    """Words of a trained model: ``x`` ``(T, size)``, and the dot products ``(T, T)`` of their whole embeddings."""
+
+    x: Tensor
+    products: Tensor
+
+
 @torch.inference_mode()
-def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Tensor | None:
-    """``size`` numbers for each word, ``(T, size)``, that preserve the words' dot products as well as possible.
+def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> TrainedWords | None:
+    """``size`` numbers for each word that preserve the words' dot products as well as possible.
 
     The coordinates along the leading singular vectors are the best least-squares approximation of the trained
     embeddings' dot products (Eckart & Young 1936). None if the model cannot read one of the words.
@@ -131,10 +138,11 @@ def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Tenso
     vectors = [vector for vector in embedded if vector is not None]
     if not vectors or len(vectors) < len(words):
         return None
-    u, s, _ = torch.linalg.svd(torch.stack(vectors), full_matrices=False)
+    whole = torch.stack(vectors)
+    u, s, _ = torch.linalg.svd(whole, full_matrices=False)
     found = torch.zeros(len(words), size)
     n = min(size, len(s))
     found[:, :n] = u[:, :n] * s[:n]
     # The sign of a direction is arbitrary: make the largest number along it positive.
     largest = found.gather(0, found.abs().argmax(dim=0, keepdim=True))
-    return found * torch.where(largest < 0, -1.0, 1.0)
+    return TrainedWords(found * torch.where(largest < 0, -1.0, 1.0), whole @ whole.T)

@@ -18,8 +18,7 @@ SAMPLE_LENGTH = 160  # characters that the model generates at each snapshot
 TABLE_SIZE = 14  # characters in the table of follow-up probabilities
 MAX_POINTS = 200  # on the loss curve
 N_SNAPSHOTS = 12  # of the table, from the first to the last step
-SHOWN_BEGINNING = 300  # characters and
-SHOWN_IDS = 60  # ids of the text that are reported
+SHOWN_BEGINNING = 300  # characters of the text that are reported, also as ids
 
 
 class BigramModel(nn.Module):
@@ -137,7 +136,7 @@ class BigramTraining:
             "n_train": len(self.trained_on),
             "n_held_out": len(self.held_out),
             "beginning": self.text[:SHOWN_BEGINNING],
-            "ids": self.ids[:SHOWN_IDS].tolist(),
+            "ids": self.ids[:SHOWN_BEGINNING].tolist(),
             "batch": self.first_batch(),
             "uniform": torch.tensor(float(len(characters))).log().item(),
             "floor": counted_bigram_loss(self.trained_on, len(characters)),

@@ -1,6 +1,7 @@
 """Rung 9 of the ladder: what surrounds attention in a block of a GPT, and a whole block step by step."""
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -97,8 +98,11 @@ class BlockStages(NamedTuple):
 
 
 @torch.inference_mode()
-def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
-    """A layer of a GPT on the residual stream ``x`` ``(T, C)``, by the steps of the ladder instead of its own code."""
+def block_by_ladder(block: Block, x: Tensor, muted: Sequence[int] = ()) -> BlockStages:
+    """A layer of a GPT on the residual stream ``x`` ``(T, C)``, by the steps of the ladder instead of its own code.
+
+    The context vectors of the heads ``muted`` are set to 0.
+    """
     attn, mlp = block.attn, block.mlp
     normed = normalise(block_layers(block).normed, x)
     wide = linear(attn.c_attn, normed)  # (T, 3 C)
@@ -106,6 +110,7 @@ def block_by_ladder(block: Block, x: Tensor) -> BlockStages:
     scores = query @ key.mT
     weights = causal_by_minus_infinity(scores, attn.scale)
     context = weights @ value
+    context[list(muted)] = 0
     heads = merge_heads(context)
     attended = linear(attn.c_proj, heads)
     middle = x + attended

@@ -47,6 +47,7 @@ class Report(TypedDict):
     samples: list[Sample]
     finished: bool
     best_validation_loss: float | None
+    bigram_validation_loss: float  # of the counted pairs of the training split
     best_step: int  # whose weights are the model's
     n_parameters: int
     data_sha256: str

@@ -96,7 +96,7 @@ class LiveTrainer(Trainer):
                 "validation_tokens": len(self.data.validation),
                 "watched_tokens": self.windows[1].numel() if self.windows else len(self.data.validation),
                 "uniform": uniform_loss(vocab_size),
-                "bigram": self.bigram_loss(*(self.windows or self.all_pairs)),
+                "bigram": self.bigram_watched_loss,
                 "tokens": [token.text for token in self.loaded.tokens(self.sentence_ids)],
             }
         )
@@ -105,12 +105,11 @@ class LiveTrainer(Trainer):
         return super().run()
 
     @property
-    def all_pairs(self) -> tuple[Tensor, Tensor]:
-        """All held-out tokens except the last, and the tokens that follow them."""
-        return self.data.validation[:-1], self.data.validation[1:]
-
-    def bigram_loss(self, inputs: Tensor, targets: Tensor) -> float:
-        return bigram_loss(self.data.train, inputs, targets, self.config.vocab_size)
+    def bigram_watched_loss(self) -> float:
+        """The bigram model's loss on the tokens that the curve is measured on."""
+        if not self.windows:
+            return self.bigram_validation_loss
+        return bigram_loss(self.data.train, *self.windows, self.config.vocab_size)
 
     def step(self) -> float:
         loss = super().step()
@@ -215,7 +214,7 @@ class LiveTrainer(Trainer):
                 "step": self.progress["step"],
                 "seconds": self.trained_seconds,
                 "loss": self.progress["best"],
-                "bigram": self.bigram_loss(*self.all_pairs),
+                "bigram": self.bigram_validation_loss,
                 "kept": self.progress["best_step"],
                 "stopped": self.stopping,
                 "text": self.short_sample(),

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn, cast
@@ -29,7 +30,7 @@ from ..loaded import LoadedModel
 from ..tokenizer import END_OF_TEXT
 from .card import Report, write_report
 from .data import load_text, make_dataset, random_batch, train_tokenizer
-from .losses import loss_of, validation_loss
+from .losses import bigram_loss, loss_of, validation_loss
 from .optimizers import make_optimizers
 from .schedule import ByClock, ByStep, Schedule
 from .settings import TrainSettings
@@ -269,6 +270,12 @@ class Trainer:
         self.write_report([self.sample(seed) for seed in SAMPLE_SEEDS])
         (self.folder / STATE_FILE).unlink(missing_ok=True)
 
+    @cached_property
+    def bigram_validation_loss(self) -> float:
+        """Nats per token on the validation split of a bigram model that has counted the pairs of the training split."""
+        ids = self.data.validation
+        return bigram_loss(self.data.train, ids[:-1], ids[1:], self.config.vocab_size)
+
     def write_report(self, samples: Sequence[str] = ()) -> None:
         """Write training.json, its charts and the model card, which shows the ``samples``."""
         settings = asdict(self.settings)
@@ -292,6 +299,7 @@ class Trainer:
             ],
             "finished": self.finished,
             "best_validation_loss": self.progress["best"],
+            "bigram_validation_loss": self.bigram_validation_loss,
             "best_step": self.progress["best_step"],
             "n_parameters": self.config.n_parameters,
             "data_sha256": self.data.sha256,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from helpers.learn_page import settle
+from helpers.learn_page import LAST_PAGE, settle
 from helpers.page import AT_ONCE, change_settings, expect_drawn, expect_status, write
 from helpers.server import Server
 
@@ -264,8 +264,8 @@ class KeptLearnTab(KeptTab):
         return is_new
 
     def reset(self) -> None:
-        self.go_to("/#learn/11")
-        settle(self.page, 11)
+        self.go_to(f"/#learn/{LAST_PAGE}")
+        settle(self.page, LAST_PAGE)
         self.page.locator(".hl-lesson button").filter(has_text="Start over").click()
         settle(self.page, 1)
 

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from .page import show_page
 
+LAST_PAGE = 12  # after the last rung
 CELLS = """table => [...table.querySelectorAll('tbody tr')].map(
     r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(c => c.textContent))"""
 

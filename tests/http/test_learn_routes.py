@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import torch
 
 from helpers.files import ROOT
 from helpers.server import Server
@@ -212,6 +213,48 @@ def test_shown_probabilities_are_the_models(server: Server) -> None:
         assert token["p"] == pytest.approx(float(probabilities[token["id"]]), abs=1e-6)
     assert end["follower"] == trace.tokens[5].id
     assert end["surprise"] == pytest.approx(-float(probabilities[end["follower"]].log()), abs=1e-4)
+
+
+def test_three_numbers_say_how_much_of_the_similarity_they_keep(server: Server) -> None:
+    trained = post(server, "self-attention", vectors="trained", model="tiny").json()
+    x = torch.tensor(trained["x"])
+    wte = server.services.served.models["tiny"].gpt.wte.weight
+    tokenizer = server.services.served.models["tiny"].tokenizer
+    means = [wte[torch.tensor(tokenizer.encode(word))].mean(dim=0) for word in trained["words"]]
+    whole = torch.stack([mean / mean.norm() for mean in means])
+    i, j = divmod(int(((x @ x.T) - whole @ whole.T).abs().fill_diagonal_(0).argmax()), len(x))
+    a, b = trained["words"][i], trained["words"][j]
+    here, there = float(x[i] @ x[j]), float(whole[i] @ whole[j])
+    assert f"“{a}” · “{b}”: {here:.3f} here, {there:.3f} in the model.".replace("-", "−") in trained["kept"]
+    assert f"keep {float(x.square().sum()) / len(x):.0%} of" in trained["kept"]
+    assert post(server, "self-attention", vectors="random").json()["kept"] == ""
+
+
+def test_end_of_text_is_one_token_only_if_allowed(server: Server) -> None:
+    plain, allowed = (
+        post(server, "tokens", sentence="one<|endoftext|>two", allow_end_of_text=is_allowed).json()["pairs"]
+        for is_allowed in (False, True)
+    )
+    special = allowed["end_of_text"]
+    assert special["id"] == allowed["vocab_size"] - 1 and special["pieces"] > 1
+    assert [token["id"] for token in allowed["tokens"]].count(special["id"]) == 1
+    assert special["id"] not in [token["id"] for token in plain["tokens"]]
+    assert plain["n"] == allowed["n"] - 1 + special["pieces"]
+
+
+def test_masked_scores_of_wide_heads_lead_to_their_weights(server: Server) -> None:
+    found = post(server, "many-heads", d_out=16).json()
+    for scores, weights in zip(found["splits_scores"], found["splits_weights"], strict=True):
+        masked = torch.tensor([[-torch.inf if score is None else score for score in row] for row in scores])
+        torch.testing.assert_close((masked * 8**-0.5).softmax(dim=-1), torch.tensor(weights))
+
+
+def test_a_trained_model_is_compared_with_counted_pairs(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert post(server, "whole-model", model="tiny").json()["story"]["bigram"] is None
+    report = {"best_validation_loss": 1.5, "bigram_validation_loss": 2.5}
+    monkeypatch.setattr("web.learn.whole_model.read_report", lambda _: report)
+    story = post(server, "whole-model", model="tiny").json()["story"]
+    assert (story["model"], story["bigram"]) == (1.5, 2.5)
 
 
 def test_changed_numbers_are_used(server: Server) -> None:

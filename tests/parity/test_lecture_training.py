@@ -34,9 +34,10 @@ def test_the_recorded_table_is_as_good_as_it_says(recording: dict[str, Any], tex
     assert first == [] and len(found["training"]["points"]) == 200
 
 
-def test_recording_quotes_at_most_fifty_characters() -> None:
+def test_recording_quotes_the_three_hundred_characters_that_the_lecture_prints() -> None:
     before = recorded()["before"]
-    assert len(before["beginning"]) <= 50 and len(before["ids"]) <= 50
+    assert len(before["beginning"]) == len(before["ids"]) == 300
+    assert before["beginning"] == "".join(before["characters"][i] for i in before["ids"])
 
 
 def test_the_sentence_is_rated_by_the_table() -> None:

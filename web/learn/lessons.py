@@ -1,10 +1,10 @@
 """The lessons by the name that the browser requests."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from ..serving.served_models import ServedModels
-from . import bigram, block, multi_head, one_number, self_attention, tokens_and_windows, whole_model
+from ..serving.snapshots import Snapshots
+from . import bigram, block, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
 from .lesson_request import LessonRequest, StrictRequest
 
 
@@ -13,27 +13,30 @@ class Lesson(NamedTuple):
 
     request: type[StrictRequest]
     compute: Callable[..., dict[str, object]]  # raises ``InputError``
-    needs_models: bool = True  # whether ``compute`` takes the served models before the request
+    needs: Literal["models", "steps", "nothing"] = "models"  # what ``compute`` takes before the request
 
-    def answer(self, served: ServedModels, request: Any) -> dict[str, object]:
+    def answer(self, snapshots: Snapshots, request: Any) -> dict[str, object]:
         """The numbers of the lesson. Raises ``InputError``."""
-        return self.compute(served, request) if self.needs_models else self.compute(request)
+        if self.needs == "nothing":
+            return self.compute(request)
+        return self.compute(snapshots if self.needs == "steps" else snapshots.served, request)
 
 
 LESSONS = {
-    "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens, False),
-    "windows": Lesson(tokens_and_windows.WindowsRequest, tokens_and_windows.windows, False),
+    "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens, "nothing"),
+    "windows": Lesson(tokens_and_windows.WindowsRequest, tokens_and_windows.windows, "nothing"),
     "untrained-bigram": Lesson(LessonRequest, bigram.before_training),
     "averages": Lesson(self_attention.AveragesRequest, self_attention.averages_of_the_past),
     "self-attention": Lesson(self_attention.SelfAttentionRequest, self_attention.without_weights),
     "trainable-weights": Lesson(self_attention.TrainableWeightsRequest, self_attention.with_trainable_weights),
     "transfer": Lesson(self_attention.TransferRequest, self_attention.transferred_weights),
-    "scale": Lesson(self_attention.ScaleRequest, self_attention.scaled_scores, False),
+    "scale": Lesson(self_attention.ScaleRequest, self_attention.scaled_scores, "nothing"),
     "causal-masking": Lesson(multi_head.CausalMaskingRequest, multi_head.causal),
     "many-heads": Lesson(multi_head.ManyHeadsRequest, multi_head.multi_head),
-    "times": Lesson(multi_head.TimesRequest, multi_head.running_times, False),
+    "times": Lesson(multi_head.TimesRequest, multi_head.running_times, "nothing"),
     "block": Lesson(block.BlockRequest, block.rest_of_a_block),
     "whole-model": Lesson(whole_model.WholeModelRequest, whole_model.whole_model),
+    "induction": Lesson(induction.InductionRequest, induction.induction, "steps"),
     "cell": Lesson(one_number.CellRequest, one_number.one_cell),
     "number": Lesson(one_number.NumberRequest, one_number.one_number),
 }

@@ -155,6 +155,8 @@ def projected(x: Tensor, d_out: int) -> dict[str, object]:
     context = ladder.merge_heads(attention.context)
     return {
         "d_out": d_out,
+        "splits_scores": ladder.mask_future(attention.scores).tolist(),
+        "splits_score_terms": [dot_terms(q, k) for q, k in zip(query, key, strict=True)],
         "splits_weights": attention.weights.tolist(),
         "splits_weight_terms": [
             softmax(ladder.mask_future(q @ k.T) * splits.scale) for q, k in zip(query, key, strict=True)

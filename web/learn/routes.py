@@ -109,10 +109,12 @@ def learn_routes(services: Services) -> APIRouter:
         except ValidationError as error:
             problems = [problem | {"loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
             raise RequestValidationError(problems) from None
-        if lesson.needs_models:
+        if lesson.needs != "nothing":
             await served.wait()
         try:
-            return as_json(await services.learn_workers.run(client_of(request), lesson.answer, served, asked))
+            return as_json(
+                await services.learn_workers.run(client_of(request), lesson.answer, services.snapshots, asked)
+            )
         except InputError as error:
             raise HTTPException(400, str(error)) from None
 

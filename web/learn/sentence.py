@@ -7,7 +7,7 @@ from torch import Tensor
 
 from model import InputError, LoadedModel
 from model.ladder import JOURNEY, SHINY
-from model.ladder.averages import trained_words
+from model.ladder.averages import TrainedWords, trained_words
 from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
 
@@ -26,6 +26,7 @@ class Sentence:
     x: Tensor  # (T, 3)
     vectors: str  # "book", "trained" or "random"
     origin: str  # in words
+    kept: str  # how well trained numbers preserve the similarities of the words, in words
     choices: list[str]  # which of the three there are for this sentence
     edited: int  # how many numbers the visitor has changed
     note: str
@@ -43,6 +44,7 @@ class Sentence:
             "x": self.x.tolist(),
             "vectors": self.vectors,
             "origin": self.origin,
+            "kept": self.kept,
             "choices": self.choices,
             "edited": self.edited,
         }
@@ -64,18 +66,34 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     trained = trained_words(loaded, words) if loaded else None
     choices = [*(["book"] if book else []), *(["trained"] if trained is not None else []), "random"]
     vectors = request.vectors if request.vectors in choices else choices[0]
+    kept = ""
     if book and vectors == "book":
         x, origin = torch.tensor(list(BOOKS[book].values())), f"made-up numbers, those that {book} uses"
     elif trained is not None and loaded and vectors == "trained":
-        x = trained
+        x, kept = trained.x, similarity_kept(trained, words)
         origin = (
-            f"trained: the token embeddings of {loaded.name} ({loaded.config.n_embd} numbers each), reduced to the "
-            f"{SIZE} that keep the dot products of these words best"
+            f"trained: the token embeddings of {loaded.name} ({loaded.config.n_embd} numbers each), averaged over the "
+            f"pieces of a word, scaled to length 1, and reduced to the {SIZE} numbers that keep their dot products best"
         )
     else:
         x, origin = embedded_words(all_words).x[: len(words)], "random: new embeddings, as on rung 2 (seed 123)"
     x, edited = edit(x, request.x)
-    return Sentence(words, x, vectors, origin, choices, edited, " ".join(notes))
+    return Sentence(words, x, vectors, origin, kept, choices, edited, " ".join(notes))
+
+
+def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
+    """How far the dot products of the three numbers are from those of the whole embeddings, in a sentence."""
+    x, products = trained
+    share = x.square().sum() / len(x)  # of the squared lengths, which are 1 before the reduction
+    found = x @ x.T
+    off = (found - products).abs().fill_diagonal_(0)
+    i, j = divmod(int(off.argmax()), len(words))
+    if off[i, j] < 5e-4:
+        return "Nothing is lost: all dot products are those of the whole embeddings."
+    return (
+        f"They keep {share:.0%} of the embeddings’ squared length. The dot product that changes most is "
+        f"“{words[i]}” · “{words[j]}”: {found[i, j]:.3f} here, {products[i, j]:.3f} in the model."
+    ).replace("-", "−")
 
 
 def embedded_words(all_words: list[str]) -> EmbeddedWords:

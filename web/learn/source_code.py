@@ -10,6 +10,7 @@ from pathlib import Path
 from model import ladder
 from model.gpt import GPT
 from model.ladder import bpe
+from model.lens.composition import pair_scores
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,6 +56,7 @@ SHOWN: dict[str, list[Callable[..., object]]] = {
         ladder.product_head_by_head,
     ],
     "block": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    "induction": [ladder.read_twice, ladder.TwiceRead.mean_weight, ladder.scores_without, pair_scores],
     "whole-model": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
 COMPILED = "compiled"  # the loops that write on a CPU; rung 10 shows them

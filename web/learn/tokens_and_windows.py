@@ -7,6 +7,7 @@ import torch
 from pydantic import Field
 
 from model.ladder import (
+    END_OF_TEXT,
     BytePairEncoding,
     CharacterTokenizer,
     LearnedMerge,
@@ -41,6 +42,7 @@ comes after it. The better you remember the words before, the better you guess t
 class TokensRequest(LessonRequest):
     training_text: TrainingText = ""  # if empty, the page's own
     merges: int = Field(60, ge=0, le=200)
+    allow_end_of_text: bool = False  # whether <|endoftext|> in the sentence is a token of its own
 
 
 class WindowsRequest(LessonRequest):
@@ -61,7 +63,7 @@ def tokens(request: TokensRequest) -> dict[str, object]:
         "training_text": training_text,
         "words": by_words(training_text, request.sentence),
         "characters": by_characters(request.sentence),
-        "pairs": by_pairs(training_text, request.sentence, request.merges),
+        "pairs": by_pairs(training_text, request),
     }
 
 
@@ -105,11 +107,12 @@ def learned(training_text: str) -> list[LearnedMerge]:
     return list(learn_merges(training_text, MAX_MERGES))
 
 
-def by_pairs(training_text: str, sentence: str, n_merges: int) -> dict[str, object]:
+def by_pairs(training_text: str, request: TokensRequest) -> dict[str, object]:
     """The tokens of byte-pair encoding, with the merges that lead to them."""
-    merges = learned(training_text)[:n_merges]
+    sentence, allowed = request.sentence, request.allow_end_of_text
+    merges = learned(training_text)[: request.merges]
     tokenizer = BytePairEncoding(merge.pair for merge in merges)
-    ids, beginning = tokenizer.encode(sentence), sentence[:STEP_CHARACTERS]
+    ids, beginning = tokenizer.encode(sentence, allow_end_of_text=allowed), sentence[:STEP_CHARACTERS]
     return {
         "vocab_size": len(tokenizer.tokens),
         "n": len(ids),
@@ -118,6 +121,11 @@ def by_pairs(training_text: str, sentence: str, n_merges: int) -> dict[str, obje
         "merges": [
             {"pair": [visible(half) for half in pair], "occurrences": occurrences} for pair, occurrences in merges
         ],
+        "end_of_text": {
+            "pieces": len(tokenizer.encode(END_OF_TEXT)),
+            "id": tokenizer.end_of_text_id,
+            "allowed": allowed,
+        },
         "start": spelled(split_into_bytes(beginning)),
         "steps": [
             {"rank": step.rank, "pair": [visible(half) for half in step.pair], "words": spelled(step.words)}

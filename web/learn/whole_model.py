@@ -38,7 +38,6 @@ BOOK = " ".join(ladder.JOURNEY)
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most
 SHOWN_TOKENS = 10  # the likeliest next ones
-LECTURE_ALPHABET, LECTURE_BIGRAM = 65, 2.486  # of tiny Shakespeare, and a bigram model's loss on its held-out tenth
 # Stages that are sent as vectors of one token, and what the model's own modules return of them.
 STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
 
@@ -257,15 +256,19 @@ def head_overview(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
 
 def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:
     """What guessing blindly, counting pairs and this model cost, in nats per token, as far as it is known."""
-    is_lecture = loaded.tokenizer.kind != "bpe" and loaded.config.vocab_size == LECTURE_ALPHABET
-    try:
-        figure = float(read_report(served.sources.get(loaded.name, ""))["best_validation_loss"])
-    except (ValueError, KeyError, TypeError, OverflowError):
-        figure = math.nan
+    report = read_report(served.sources.get(loaded.name, ""))
+
+    def figure(name: str) -> float | None:
+        try:
+            found = float(report[name])
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return None
+        return found if math.isfinite(found) else None
+
     return {
         "uniform": math.log(loaded.config.vocab_size),
-        "bigram": LECTURE_BIGRAM if is_lecture else None,
-        "model": figure if math.isfinite(figure) else None,
+        "bigram": figure("bigram_validation_loss"),
+        "model": figure("best_validation_loss"),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import move, number, numbers, open_rung, settle
+from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, settle
 from helpers.page import show_page
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
@@ -76,12 +76,12 @@ def test_the_last_page_says_what_was_learned(page: Any) -> None:
     task = exercise(page, 0)
     task.get_by_label("Your number").fill("9")
     task.get_by_role("button", name="Check").click()
-    open_rung(page, 11)
+    open_rung(page, LAST_PAGE)
     expect(page.get_by_role("heading", name="What you know now")).to_be_visible()
-    expect(page.get_by_text("You have seen 1 of 10 rungs, predicted 1 of 10 results and solved 1 of")).to_be_visible()
+    expect(page.get_by_text("You have seen 1 of 11 rungs, predicted 1 of 11 results and solved 1 of")).to_be_visible()
     rows = page.get_by_role("table", name="Your progress").locator("tbody tr")
-    expect(rows).to_have_count(10)
-    expect(rows.first).to_contain_text("1 of 3")
+    expect(rows).to_have_count(11)
+    expect(rows.first).to_contain_text("1 of 4")
     # Every rung is linked from the formula, and each part of the picture is a link.
     links = page.locator(".hl-formula a > sup").all_text_contents()
     assert sorted(set(map(int, links))) == list(range(1, 11))
@@ -89,10 +89,10 @@ def test_the_last_page_says_what_was_learned(page: Any) -> None:
     for title, rung in [("Attention", 8), ("Softmax", 5)]:
         page.locator(f".hl-diagram .hl-part[aria-label^='{title}']:visible").click()
         settle(page, rung)
-        open_rung(page, 11)
+        open_rung(page, LAST_PAGE)
     page.locator(".hl-formula a", has_text="mask").click()
     settle(page, 7)
-    open_rung(page, 11)
+    open_rung(page, LAST_PAGE)
     page.get_by_role("link", name="Ask", exact=True).click()
     expect(page.get_by_role("region", name="Ask").get_by_role("button", name="What is this head for?")).to_be_visible()
 

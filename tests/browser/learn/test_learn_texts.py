@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table
+from helpers.learn_page import LAST_PAGE, move, numbers, open_rung, say, settle, stamps, table
 from helpers.oracles import published
 from helpers.page import show_page
 from helpers.texts import Texts
@@ -169,7 +169,7 @@ def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     open_rung(page, 1)
     page.get_by_role("button", name="The word list").click()
     say(page, "What is in a name?")
-    open_rung(page, 11)
+    open_rung(page, LAST_PAGE)
     page.get_by_role("button", name="Start over").click()
     settle(page, 1)
     expect(page.get_by_role("button", name="The word list")).to_be_enabled()

@@ -76,9 +76,10 @@ def test_the_stages_of_a_block_are_those_of_a_forward_pass(changes: dict[str, An
 def test_words_in_three_trained_numbers_keep_their_dot_products_best() -> None:
     loaded = tiny_model(3, n_embd=32)
     words = ["To", "be", "or", "not", "at", "home"]
-    found, all_numbers = trained_words(loaded, words), trained_words(loaded, words, size=32)
-    assert found is not None and all_numbers is not None and found.shape == (len(words), 3)
-    full = all_numbers @ all_numbers.T
+    reduced, whole = trained_words(loaded, words), trained_words(loaded, words, size=32)
+    assert reduced is not None and whole is not None and reduced.x.shape == (len(words), 3)
+    found, full = reduced.x, whole.x @ whole.x.T
+    torch.testing.assert_close(reduced.products, full)
     torch.testing.assert_close(full.diagonal(), torch.ones(len(words)))  # each word has the length 1
     values = torch.linalg.eigvalsh(full)
     error = (full - found @ found.T).norm()

@@ -98,6 +98,8 @@ def test_the_bigram_line_is_measured_where_the_curve_is_and_the_clock_stops_with
     train, held_out, V = trainer.data.train, trainer.data.validation, trainer.config.vocab_size
     assert start["bigram"] == bigram_loss(train, *trainer.windows, V)
     assert end["bigram"] == bigram_loss(train, held_out[:-1], held_out[1:], V) != start["bigram"]
+    report = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert report["bigram_validation_loss"] == end["bigram"]
     assert 0 < end["seconds"] < 1_000
 
 

@@ -9,6 +9,7 @@ from helpers.models import tiny_model
 from model.lens.head_roles import clear_text_roles
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
+from web.serving.snapshots import Snapshots
 from web.settings import Settings
 
 
@@ -26,7 +27,7 @@ def test_a_model_that_is_no_longer_served_is_freed() -> None:
     for lesson in ("self-attention", "trainable-weights", "many-heads", "whole-model", "cell", "number"):
         stage = {"stage": "x"} if lesson == "number" else {}
         request = LESSONS[lesson].request.model_validate({"sentence": "To be", "model": "forgotten", **stage})
-        assert LESSONS[lesson].answer(served, request)
+        assert LESSONS[lesson].answer(Snapshots(served), request)
     of_model = weakref.ref(served.shared["forgotten"])
     weights = weakref.ref(served.shared["forgotten"].gpt)
     assert of_model() and weights()

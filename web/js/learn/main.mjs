@@ -9,6 +9,7 @@ import { OpenLesson } from "./open_lesson.mjs";
 import { BOOK_SENTENCE, Progress } from "./progress.mjs";
 import { averageOfThePast } from "./rungs/average_of_the_past.mjs";
 import { bigram } from "./rungs/bigram.mjs";
+import { induction } from "./rungs/induction.mjs";
 import { causalMasking } from "./rungs/causal_masking.mjs";
 import { manyHeads } from "./rungs/many_heads.mjs";
 import { restOfABlock } from "./rungs/rest_of_a_block.mjs";
@@ -44,6 +45,7 @@ const RUNGS = [
   manyHeads,
   restOfABlock,
   wholeModel,
+  induction,
 ];
 const LAST_PAGE = RUNGS.length + 1;
 
@@ -97,9 +99,11 @@ export class Lessons {
     window.addEventListener("hashchange", follow);
     window.addEventListener("popstate", follow);
     window.addEventListener(modelChosen, () => {
-      delete this.#changes[RUNGS.indexOf(wholeModel) + 1]; // another model has other heads
       const lesson = this.#lesson;
-      if (lesson?.content === wholeModel) Object.assign(lesson.options, wholeModel.options(false));
+      for (const rung of [wholeModel, induction]) {
+        delete this.#changes[RUNGS.indexOf(rung) + 1]; // another model has other heads
+        if (lesson?.content === rung) Object.assign(lesson.options, rung.options(false));
+      }
       lesson?.load();
     });
   }

@@ -76,6 +76,7 @@ export class Arithmetic {
       },
     });
     table.edit = edit ?? null;
+    if (edit) table.table.addEventListener("keydown", (event) => this.#type(table, event));
     table.table.addEventListener("click", (event) => (this.#clickedAt = placeOf(event)), true);
     table.table.addEventListener("pointerover", (event) => {
       const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
@@ -87,6 +88,14 @@ export class Arithmetic {
     table.table.addEventListener("pointerleave", () => this.#chosen && this.#show(this.#chosen, this.#chosen.place));
     this.#tables.set(table, { explain, operands: operands ?? null });
     return table;
+  }
+
+  /** Let a digit that is typed in a cell replace its number. @param {HeatTable} table @param {KeyboardEvent} event */
+  #type(table, event) {
+    const place = table.cellOf(event.target);
+    if (!place || event.ctrlKey || event.metaKey || event.altKey || !/^[-.\d]$/.test(event.key)) return;
+    table.take(...place);
+    this.editor.field.select(); // the browser then types the digit there
   }
 
   /** Explain a number outside the tables. @param {Part[]} parts */

@@ -351,7 +351,7 @@ const describe = ({ beginning, characters, ids, n }) => [
   make("h4", {}, `Its ${characters.length} characters, sorted`),
   make("p", { class: "hl-ids" }, characters.map(visible).join(" ")),
   make("h4", {}, "As a tensor of ids"),
-  make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},)`),
+  make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},), dtype int64`),
 ];
 
 // The losses of the lecture's experiment on tiny Shakespeare. What its text looks like is sent by the server.

@@ -6,6 +6,7 @@ import {
   columnOf,
   dotCell,
   dotProduct,
+  looks,
   named,
   rowOf as cellsOf,
   softmaxCell,
@@ -73,6 +74,20 @@ export const manyHeads = {
       why:
         "One head averages with one set of weights. What it takes from the previous token and from the first token " +
         "ends up in a single sum; two heads keep them apart until the output projection mixes them.",
+    },
+    {
+      kind: "choice",
+      ask: "Find the mistake: a walk-through says that the context vectors of the heads are summed. What happens?",
+      options: [
+        "They are summed, so the result has head_dim numbers",
+        "They are placed side by side, so the result has n_head × head_dim numbers",
+        "They are averaged",
+      ],
+      right: 1,
+      hint: "Count the columns of “Stacked heads” above. How many numbers has each head?",
+      why:
+        "Side by side, no number of one head touches one of another. The output projection then adds them up, each " +
+        "with a weight of its own, which is not the sum of the heads.",
     },
   ],
   build(lesson) {
@@ -285,6 +300,18 @@ function outputProjection(arithmetic, lesson) {
   });
   /** The head of a number of both heads' context vectors, and its place there. @param {number} c */
   const placeIn = (c) => [Math.floor(c / (data.d_out / 2)), c % (data.d_out / 2)];
+  const splitScores = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Masked scores of head ${head}, seed 123`,
+      axes: "before × 1/√head_dim and softmax",
+      hole: "−∞",
+      explain: (r, c) => {
+        if (c > r) return [paragraph(named(data.words[c]), " comes later: its score is replaced with −∞.")];
+        const title = [`Score in head ${head}: `, ...looks(data.words[r], data.words[c])];
+        return dotCell({ terms: data.splits_score_terms[head], r, c, total: data.splits_scores[head][r][c], title });
+      },
+    }),
+  );
   const splitWeights = HEADS.map((head) =>
     arithmetic.table({
       name: `Weights of head ${head}, seed 123`,
@@ -295,6 +322,7 @@ function outputProjection(arithmetic, lesson) {
         const total = data.splits_weights[head][r][c];
         return softmaxCell({ terms: data.splits_weight_terms[head], r, c, total, title });
       },
+      operands: (r) => [cellsOf(splitScores[head], r)],
     }),
   );
   const context = arithmetic.table({
@@ -338,6 +366,7 @@ function outputProjection(arithmetic, lesson) {
         "the two heads found.",
       ),
       controls(size.element),
+      rowOf(...splitScores.map((table) => table.element)),
       rowOf(...splitWeights.map((table) => table.element)),
       rowOf(context.element, projection.element, projected.element),
       torch.element,
@@ -358,6 +387,7 @@ function outputProjection(arithmetic, lesson) {
       const rows = data.words;
       size.show(/** @type {any} */ (String(data.d_out)));
       torch.show(data.torch_error);
+      splitScores.forEach((table, h) => table.show({ rows, columns: rows, values: data.splits_scores[h] }));
       splitWeights.forEach((table, h) => table.show({ rows, columns: rows, values: data.splits_weights[h] }));
       const places = Array.from({ length: data.d_out }, (_, i) => String(i));
       context.show({ rows, columns: places.map((_, i) => placeIn(i).join(".")), values: data.context });

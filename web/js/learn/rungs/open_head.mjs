@@ -81,7 +81,7 @@ export class OpenHead {
 /** @typedef {{ query: number, key: number }} WholeCell */
 
 /** @implements {MatrixSource} */
-class StillStore extends Emitter {
+export class StillStore extends Emitter {
   view = { options: DEFAULTS };
   weights = new HeadWeights();
   step = null;

@@ -91,6 +91,16 @@ export const selfAttention = {
       hint: "exp(0) is 1. Divide each exponential by their sum.",
       why: "Equal scores give equal weights: exp(0) / (exp(0) + exp(0)).",
     },
+    {
+      kind: "number",
+      ask:
+        "Find the mistake: the same notes write exp(0.7842) = 2.1902, where 0.7842 is the score of “Hello” and " +
+        "“shiny”. What is it, to four decimal places?",
+      right: 2.1907,
+      tolerance: 0.00006,
+      hint: "Set the words to “Hello shiny sun” and use a calculator, or add up 1 + x + x²/2 + x³/6 + x⁴/24 + …",
+      why: "exp(0.7842) = 2.1907. The slip moves the weights only in the fourth decimal place: 0.2291, 0.4063, 0.3646.",
+    },
   ],
   build(lesson) {
     if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);

@@ -79,6 +79,14 @@ export const slidingWindow = {
       hint: "Without it, how would the vectors of the same word at two positions differ?",
       why: "Attention compares vectors and knows nothing about order; only the vectors can carry it.",
     },
+    {
+      kind: "number",
+      ask: "Find the mistake: notes show 4 rows of inputs and 5 rows of targets. How many rows of targets are right?",
+      right: 4,
+      tolerance: 0,
+      hint: "Each window has its own targets: the same tokens, shifted by one.",
+      why: "Inputs and targets have the same shape, here 4 rows each: there is one target for every input token.",
+    },
   ],
   build(lesson) {
     /** @param {"context_length" | "stride"} name */

@@ -2,9 +2,18 @@
 
 import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
-import { Chips } from "../widgets/elements.mjs";
-import { slider } from "../widgets/elements.mjs";
-import { code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import {
+  Chips,
+  choice,
+  code,
+  controls,
+  heading,
+  paragraph,
+  remarks,
+  rowOf,
+  slider,
+  term,
+} from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -21,7 +30,7 @@ export const textToTokens = {
   learned:
     "A text becomes a sequence of ids. Bigger pieces make shorter sequences and longer lists; a tokenizer that can " +
     "fall back to bytes loses nothing.",
-  options: () => ({ merges: 60 }),
+  options: () => ({ merges: 60, allow_end_of_text: false }),
   question: {
     ask: "Which of the three tokenizers loses a word that its training text does not contain?",
     options: ["The word list", "The characters", "The byte pairs"],
@@ -59,6 +68,18 @@ export const textToTokens = {
       hint: "Compare the lists of tokens above: the same sentence as characters, and as byte pairs.",
       why: "Each token covers more characters, so there are fewer of them, from a larger list. That is the trade-off.",
     },
+    {
+      kind: "choice",
+      ask:
+        "Find the mistake: notes on this chapter give the end of a text in GPT-2 as [EOS]. Which token marks it in " +
+        "GPT-2?",
+      options: ["[EOS]", "<|endoftext|>", "<|unk|>", "[PAD]"],
+      right: 1,
+      hint: "Open “Special tokens” above. GPT-2 has a single special token.",
+      why:
+        "[EOS] is a common name for such a token, but GPT-2 cuts it into byte pairs like any other text. Its only " +
+        "special token is <|endoftext|>, with the id 50256, the last one.",
+    },
   ],
   build(lesson) {
     const [words, characters, pairs] = [new Chips(), new Chips(), new Chips()];
@@ -69,6 +90,13 @@ export const textToTokens = {
       value: lesson.options.merges,
       change: (value) => lesson.set({ merges: value }),
     });
+    const special = choice({
+      label: "<|endoftext|> in your sentence is",
+      options: { text: "plain text", token: "one token" },
+      value: lesson.options.allow_end_of_text ? "token" : "text",
+      change: (key) => lesson.set({ allow_end_of_text: key === "token" }),
+    });
+    const specialSaid = make("p", { class: "hl-hint", role: "status" });
     const text = make("textarea", { rows: 5, "aria-label": "Text that the word list and the merges are made from" });
     text.addEventListener("change", () => lesson.set({ training_text: text.value }));
     const decoded = make("p", { class: "hl-hint" });
@@ -141,6 +169,8 @@ export const textToTokens = {
         ),
         controls(merges.element),
         pairs.element,
+        controls(special.element),
+        specialSaid,
         rowOf(
           make("div", {}, make("h4", {}, "Learned from the text"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
@@ -157,6 +187,13 @@ export const textToTokens = {
         pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens`);
         merges.update(Math.min(p.merges.length, lesson.options.merges));
         list.replaceChildren(...mergeItems(p.merges));
+        const { pieces, id, allowed } = p.end_of_text;
+        special.show(allowed ? "token" : "text");
+        specialSaid.replaceChildren(
+          `Wherever a visitor may type, <|endoftext|> is plain text and becomes ${counted(pieces, "token")}. With `,
+          code('encode(text, allowed_special={"<|endoftext|>"})'),
+          `, which the book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
+        );
         merging.show(p);
       },
     };

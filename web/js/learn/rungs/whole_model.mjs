@@ -393,10 +393,10 @@ function storyInNumbers({ uniform, bigram, model }, { name, size }, open) {
     `Each of ${all} tokens gets the probability 1 / ${all}: −ln (1 / ${all}) = ln ${all} = ${fixed(uniform)}`,
   ];
   if (bigram !== null) {
-    lines.push({ label: "a bigram model, held-out tenth", value: bigram });
+    lines.push({ label: "a bigram model of the same text", value: bigram });
     why.push(
-      "The mean of −ln p over the 111,540 characters of the held-out tenth of tiny Shakespeare, with the table of " +
-        `rung 3 after 10,000 steps: ${fixed(bigram, 3)}, measured here.`,
+      "The mean of −ln p over the same held-out text, where p is how often the token follows the one before it in " +
+        `the training text, with 0.1 added to the count of every pair: ${fixed(bigram)}. Rung 3 trains such a table.`,
     );
   }
   if (model !== null) {

@@ -19,8 +19,11 @@ export function vectorsBar(lesson, rest = "") {
   back.addEventListener("click", () => lesson.share({ x: null }));
   let shown = "";
 
-  /** @param {{ choices: ("book" | "trained" | "random")[], vectors: string, origin: string, edited: number }} data */
-  function update({ choices, vectors, origin: from, edited }) {
+  /**
+   * @param {{ choices: ("book" | "trained" | "random")[], vectors: string, origin: string, kept: string,
+   *   edited: number }} data
+   */
+  function update({ choices, vectors, origin: from, kept, edited }) {
     const key = `${choices} ${vectors}`;
     if (key !== shown) {
       const picker = choice({
@@ -33,8 +36,8 @@ export function vectorsBar(lesson, rest = "") {
       shown = key;
     }
     back.hidden = !edited;
-    const changed = edited ? ` You have changed ${counted(edited, "number")}; everything below is recomputed.` : "";
-    origin.textContent = `They are ${from}.${changed} ${rest}`.trimEnd();
+    const changed = edited ? `You have changed ${counted(edited, "number")}; everything below is recomputed.` : "";
+    origin.textContent = [`They are ${from}.`, kept, changed, rest].filter(Boolean).join(" ");
   }
 
   const how = mouseOrTouch("Point at any number below, or click it,", "Tap any number below");

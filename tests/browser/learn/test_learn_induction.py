@@ -1,0 +1,33 @@
+"""Rung 11 in Chromium, on the shipped model whose training was kept."""
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.files import ROOT
+from helpers.learn_page import move, open_rung, settle, stamps
+from helpers.server import Server
+
+STEPS_BEFORE = 7  # the place of step 536 on the slider
+
+
+def test_the_induction_head_forms_and_needs_the_head_that_feeds_it(browser: Any, launch: Callable[..., Server]) -> None:
+    server = launch(ROOT / "checkpoints" / "two-layer-steps")
+    page = browser.new_page()
+    page.goto(f"{server.url}/#learn/11")
+    settle(page, 11)
+    said = page.get_by_text("of its weight to the token")
+    expect(said).to_contain_text("after step 3,000: L1 H2 gives 0.5909")
+    expect(page.locator(".hl-lesson").get_by_label("Matrix of L1 H2")).to_be_visible()
+    expect(page.locator(".hl-lesson").get_by_label("Matrix of L0 H2")).to_be_visible()
+    assert max(stamps(page)) < 1e-4
+    page.get_by_role("button", name="L0 H2", exact=True).click()
+    expect(page.get_by_text("the loss of the repetition rises by 2.62")).to_contain_text("goes from 0.5909 to 0.0394")
+    page.get_by_role("button", name="no head", exact=True).click()
+    expect(page.get_by_text("All heads are at work.")).to_be_visible()
+    move(page, "step of the training", STEPS_BEFORE, "536")
+    expect(said).to_contain_text("after step 536: L1 H2 gives 0.0453")
+    open_rung(page, 10)
+    open_rung(page, 11)
+    expect(said).to_contain_text("after step 536")

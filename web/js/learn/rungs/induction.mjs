@@ -1,0 +1,270 @@
+// Rung 11: induction, the repetition of the visitor's phrase, and how a model learned to continue it.
+
+import { make } from "../../lib/dom.mjs";
+import { Matrix } from "../../lib/drawing/matrix.mjs";
+import { headName } from "../../lib/heads.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+import { formula, row, sub } from "../../widgets/formula.mjs";
+import { Stamp } from "../../widgets/stamp.mjs";
+import { bars, chart } from "../widgets/chart.mjs";
+import {
+  Chips,
+  choice,
+  controls,
+  defined,
+  heading,
+  paragraph,
+  remarks,
+  rowOf,
+  slider,
+  term,
+} from "../widgets/elements.mjs";
+import { StillStore } from "./open_head.mjs";
+
+/** @import { Rung } from "../rung.js" */
+/** @typedef {[layer: number, head: number]} Place */
+
+/** @type {Rung} */
+export const induction = {
+  key: "induction",
+  name: "Induction",
+  learned:
+    "Two heads in different layers together continue what has come before: one notes the token before each token, " +
+    "the other finds the place where the last token stood earlier, and looks at what followed.",
+  options: () => ({ step: null, muted: null }),
+  question: {
+    ask:
+      "A text says “… shiny sun … shiny”. A head wants to find out what comes next. Where should “shiny”, the last " +
+      "token, look?",
+    options: ["At the “shiny” before", "At “sun”, which followed the “shiny” before", "At the first token of the text"],
+    right: 1,
+    why:
+      "What it finds there is the answer: “sun”. The earlier “shiny” would only tell it what it already is. But how " +
+      "can “sun” be found by “shiny”? Its key has to hold what stood before it.",
+  },
+  exercises: [
+    {
+      kind: "number",
+      ask:
+        "A phrase of 6 tokens is repeated, so the text has the tokens 0 to 11. At which token does an induction head " +
+        "look from token 8?",
+      right: 3,
+      tolerance: 0,
+      hint: "Token 8 is the third token of the repetition. Which token followed the third token of the phrase?",
+      why: "Token 8 is the same as token 8 − 6 = 2, and token 3 followed it. It always looks 6 − 1 = 5 tokens back.",
+    },
+    {
+      kind: "choice",
+      ask: "Mute the previous-token head above. Why does the induction head, which is intact, lose the place as well?",
+      options: [
+        "Its values come from that head",
+        "Its keys no longer hold which token stood before each token",
+        "Its softmax no longer adds up to 1",
+      ],
+      right: 1,
+      hint: "The score is query · key. What must the key of “sun” hold, so that the query of “shiny” finds it?",
+      why:
+        "The previous-token head writes into the residual stream of each token what stood before it. The keys of the " +
+        "later layer read that: this is called K-composition. Without it nothing tells the tokens apart.",
+    },
+    {
+      kind: "choice",
+      ask: "Can a model with a single layer have an induction head?",
+      options: [
+        "Yes, one head is enough",
+        "No: its keys are made from embeddings alone, which do not know the token before",
+        "Yes, if the head is wide enough",
+      ],
+      right: 1,
+      hint: "What is the input of the first layer’s keys? Has any token looked at another by then?",
+      why: "Before the first layer no token has seen another. It takes a head to note the neighbour and one to use it.",
+    },
+  ],
+  build(lesson) {
+    /** @type {any} */
+    let data = null;
+    const stores = [new StillStore(() => {}), new StillStore(() => {})];
+    const pictures = stores.map((store) => {
+      const caption = make("p", { class: "hl-count" });
+      return { caption, element: make("div", { class: "hl-half" }, caption, new Matrix(store).element) };
+    });
+    const [phrase, repetition] = [new Chips(), new Chips()];
+    const step = make("div");
+    const said = make("p", { class: "hl-count", role: "status" });
+    const [scores, losses, feeding, lossBars] = Array.from({ length: 4 }, () => make("div"));
+    const mute = make("div");
+    const risen = make("p", { class: "hl-count", role: "status" });
+    const stamp = new Stamp(
+      "the losses by the steps of these lessons, compared with the model’s own forward pass",
+      true,
+    );
+    const formation = make("div", {}, heading("How it formed"), rowOf(scores, losses));
+    let made = "";
+
+    /** The slider and the switch depend on the model. */
+    function makeControls() {
+      const key = `${data.model} ${data.steps} ${data.head} ${data.fed_by}`;
+      if (key === made) return;
+      made = key;
+      step.hidden = !data.steps.length;
+      const { element } = slider({
+        label: "step of the training",
+        values: data.steps,
+        value: data.step,
+        format: (value) => number(value),
+        change: (value) => lesson.set({ step: value }),
+      });
+      step.replaceChildren(element);
+      const names = { none: "no head" };
+      for (const place of [data.fed_by, data.head]) if (place) Object.assign(names, { [`${place}`]: headName(place) });
+      const { element: group } = choice({
+        label: "mute",
+        options: names,
+        value: data.muted ? `${data.muted}` : "none",
+        change: (name) => lesson.set({ muted: name === "none" ? null : name.split(",").map(Number) }),
+      });
+      mute.replaceChildren(group);
+    }
+
+    function showText() {
+      const { n, tokens, without } = data;
+      const chips = tokens.map((/** @type {string} */ token, /** @type {number} */ i) => {
+        return { text: token, below: i ? fixed(without.losses[i - 1], 2) : "–", known: true };
+      });
+      phrase.show(chips.slice(0, n), n, `The phrase, ${n} tokens, each above its loss in nats`);
+      repetition.show(chips.slice(n), n, "Its repetition, which the model reads next");
+    }
+
+    function showCurves() {
+      const [head, fedBy] = [headName(data.head), data.fed_by ? headName(data.fed_by) : ""];
+      const x = data.steps.map((/** @type {number} */ at) => number(at));
+      const mark = data.steps.indexOf(data.step);
+      /** @param {string} name */
+      const line = (name) => data.curve.map((/** @type {any} */ point) => point[name]);
+      const weights = { [`${head}, to what followed last time`]: line("induction") };
+      if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
+      const shared = { x, mark, below: 0, xName: "step of the training" };
+      formation.hidden = !x.length;
+      scores.replaceChildren(
+        chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
+      );
+      const lines = { "in the repetition": line("second_loss"), "in the phrase": line("first_loss") };
+      losses.replaceChildren(chart({ ...shared, label: "The losses in training", lines, yName: "Nats per token" }));
+    }
+
+    function showFeeding() {
+      const fed = make("table", { class: "hl-compare", "aria-label": "The heads of earlier layers" });
+      const titles = ["head", "K-composition", "weight on the token before", `${headName(data.head)} without it`];
+      const rows = data.feeding.map((/** @type {any} */ { head, composition, previous_token, without }) => {
+        const cells = [composition, previous_token, without].map((value) => make("td", {}, fixed(value)));
+        const isIt = String(head) === String(data.fed_by);
+        return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...cells);
+      });
+      const names = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
+      fed.append(make("thead", {}, names), make("tbody", {}, ...rows));
+      const words = paragraph(
+        "K-composition is how much of what a head writes the keys of ",
+        `${headName(data.head)} read, judged by the weights after the last step; two unrelated heads have about `,
+        `${fixed(data.chance)}. The last column is the weight of ${headName(data.head)} on what followed last time, `,
+        `${fixed(data.read.induction)} with all heads, if that head is muted.`,
+      );
+      feeding.replaceChildren(...(rows.length ? [words, make("div", { class: "hl-scroll" }, fed)] : []));
+    }
+
+    function showMuted() {
+      const { read, without, muted } = data;
+      const lines = [
+        { label: "phrase, all heads", value: read.first_loss },
+        { label: "repetition, all heads", value: read.second_loss },
+      ];
+      if (muted) {
+        const name = headName(muted);
+        lines.push({ label: `phrase, without ${name}`, value: without.first_loss });
+        lines.push({ label: `repetition, without ${name}`, value: without.second_loss });
+      }
+      const most = Math.max(...lines.map(({ value }) => value));
+      lossBars.replaceChildren(bars("Nats per token", lines, most));
+      const change = without.second_loss - read.second_loss;
+      const way = change < 0 ? "falls" : "rises";
+      risen.textContent = muted
+        ? `Without ${headName(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
+          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}, and the weight of ` +
+          `${headName(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
+          `${fixed(without.induction)}.`
+        : "All heads are at work. Mute one: everything on this page is computed without it.";
+    }
+
+    return {
+      text: [
+        paragraph(
+          "One layer can look back, but two layers can do more than twice as much. The best-known example is ",
+          term("induction"),
+          ": if A B has come before, and A comes again, predict B. It takes two heads. A ",
+          term("previous-token head"),
+          " in an early layer notes at each token which token stood before it. An ",
+          term("induction head"),
+          " in a later layer asks at the second A: which token has A before it? It finds B, and copies it. With this, ",
+          "a model can continue names and phrases that it has never seen in training.",
+        ),
+        paragraph(
+          "Below, a small trained model reads your sentence twice. Its training was kept at several steps: move the ",
+          "slider and watch the head form.",
+        ),
+      ],
+      formula: formula(
+        ["…", "A", "B", "…", "A", "→", "B"],
+        ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1")), " over the repetition"],
+      ),
+      picture: [
+        controls(step, mute),
+        said,
+        phrase.element,
+        repetition.element,
+        rowOf(...pictures.map(({ element }) => element)),
+        formation,
+        heading("The head that feeds it"),
+        feeding,
+        heading("Without it"),
+        risen,
+        lossBars,
+        stamp.element,
+        remarks(
+          "Worth knowing",
+          "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
+            "of the training windows of two-layer-steps were random tokens in a loop, where nothing but the " +
+            "repetition can be predicted.",
+          [
+            "The loss, ",
+            defined("nats", "in nats"),
+            ", falls suddenly when both heads are there: neither helps without the other. Models of all sizes show ",
+            "such a step early in training (Olsson et al. 2022).",
+          ],
+        ),
+      ],
+      update(found) {
+        data = found;
+        Object.assign(lesson.options, { step: data.step });
+        const { n, without, head, fed_by: fedBy } = data;
+        makeControls();
+        const when = data.steps.length ? ` after step ${number(data.step)}` : "";
+        said.textContent =
+          `${data.model}${when}: ${headName(head)} gives ${fixed(without.induction)} of its weight to the token ` +
+          `${n - 1} places back, which followed last time. The loss is ${fixed(without.first_loss)} nats in ` +
+          `the phrase and ${fixed(without.second_loss)} in its repetition, per token.`;
+        showText();
+        pictures.forEach(({ caption, element }, i) => {
+          const place = [head, fedBy][i];
+          element.hidden = !place;
+          if (!place) return;
+          caption.textContent = `${headName(place)}, ${i ? "the previous-token head" : "the induction head"}`;
+          const [layer, h] = place;
+          stores[i].show({ ...data, layer, head: h, weights: data.weights[i], query: i ? undefined : n + 1 });
+        });
+        showCurves();
+        showFeeding();
+        showMuted();
+        stamp.show(data.error, 1e-3);
+      },
+    };
+  },
+};

@@ -1,0 +1,135 @@
+"""Rung 11 as data: a phrase and its repetition, read by a model at each step of its training that was kept."""
+
+import torch
+from pydantic import Field
+
+from model import InputError, LoadedModel
+from model.ladder import TwiceRead, read_twice, scores_without
+from model.ladder.terms import largest_difference
+from model.lens.composition import composition
+from model.lens.text_pass import TextPass
+
+from ..serving.inputs import find_model
+from ..serving.served_models import ServedModels
+from ..serving.snapshots import Snapshots
+from .lesson_request import LayerAndHead, LessonRequest
+from .whole_model import TokenizedSentence, tokenize_sentence
+
+MIN_PHRASE, MAX_PHRASE = 3, 20  # tokens: with fewer there is nothing to repeat, with more the pictures are too small
+
+Place = tuple[int, int]  # layer, head
+
+
+class InductionRequest(LessonRequest):
+    step: int | None = Field(None, ge=0, le=10**9)  # of the training; if None, the last one that was kept
+    muted: LayerAndHead | None = None
+
+
+def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, object]:
+    """The rise of the induction head in training, and what it and its loss are without another head."""
+    name, note = choose_model(snapshots, request.model)
+    steps = snapshots.steps(name)
+    models = [snapshots.get(name, step) for step in steps] or [find_model(snapshots.served, name)]
+    step = steps[-1] if steps and request.step is None else request.step
+    shown = snapshots.get(name, step) if steps else models[-1]
+    found = tokenize_phrase(snapshots.served, request, name)
+    phrase, config = found.ids, shown.config
+    readings = [read_twice(each.gpt, phrase) for each in models]
+    read = readings[models.index(shown)]
+    layer, head = strongest(readings[-1].induction)
+    scores = composition(models[-1].gpt)
+    feeding = scores.scores["k"][layer][head]  # (layer, n_head)
+    fed_by = strongest(feeding) if layer else None
+    if request.muted and (request.muted[0] >= config.n_layer or request.muted[1] >= config.n_head):
+        raise InputError("muted", f"{name} has no head {request.muted[1]} in layer {request.muted[0]}.")
+    muted = read_twice(shown.gpt, phrase, [request.muted]) if request.muted else read
+    return {
+        "note": " ".join(filter(None, [note, found.note])),
+        "model": name,
+        "sha256": shown.sha256,
+        "n_layer": config.n_layer,
+        "n_head": config.n_head,
+        "ids": phrase * 2,
+        "tokens": [token.text for token in shown.tokens(phrase * 2)],
+        "n": len(phrase),
+        "step": step if steps else None,
+        "steps": steps,
+        "head": (layer, head),
+        "fed_by": fed_by,
+        "muted": request.muted,
+        "curve": [
+            {
+                "induction": row.induction[layer, head].item(),
+                "previous_token": row.previous_token[fed_by].item() if fed_by else None,
+                "first_loss": row.first_loss,
+                "second_loss": row.second_loss,
+            }
+            for row in readings
+        ],
+        "read": numbers_of(read, (layer, head)),
+        "without": numbers_of(muted, (layer, head)),
+        "weights": [triangle(muted.weights[place]) for place in ((layer, head), fed_by) if place],
+        "feeding": [
+            {"head": (earlier, each), "composition": feeding[earlier, each].item(), "without": score.item(),
+             "previous_token": read.previous_token[earlier, each].item()}
+            for earlier, scores in enumerate(scores_without(shown.gpt, phrase, layer, head))
+            for each, score in enumerate(scores)
+        ],
+        "chance": scores.chance,
+        "error": difference_from_model(shown, muted, phrase, request.muted),
+    }  # fmt: skip
+
+
+def choose_model(snapshots: Snapshots, name: str | None) -> tuple[str, str]:
+    """The model asked for if steps of its training were kept, else one with an induction head; and a note on that."""
+    asked = find_model(snapshots.served, name).name
+    if snapshots.steps(asked):
+        return asked, ""
+    formed = next((each for each in snapshots.served.models if snapshots.formed_head(each)), None)
+    return (formed, f"No steps of {asked}’s training were kept, so this is {formed}.") if formed else (asked, "")
+
+
+def tokenize_phrase(served: ServedModels, request: InductionRequest, name: str) -> TokenizedSentence:
+    """The first tokens of the sentence, as they are in the middle of a text. Raises ``InputError`` if too few."""
+    sentence = request.sentence.strip()
+    if sentence and served.models[name].tokenizer.kind == "bpe":
+        sentence = f" {sentence}"
+    found = tokenize_sentence(served, request.model_copy(update={"model": name, "sentence": sentence}))
+    most = min(MAX_PHRASE, found.loaded.config.context_length // 2)
+    if len(found.ids) < MIN_PHRASE:
+        raise InputError("sentence", f"The phrase has {len(found.ids)} tokens; at least {MIN_PHRASE} are needed.")
+    if len(found.ids) <= most:
+        return found
+    note = f"Your sentence has {len(found.ids)} tokens for {name}; its first {most} are repeated."
+    return TokenizedSentence(found.loaded, found.ids[:most], note)
+
+
+def strongest(scores: torch.Tensor) -> Place:
+    """The layer and head of the largest of ``scores`` ``(n_layer, n_head)``."""
+    layer, head = divmod(int(scores.argmax()), scores.shape[1])
+    return layer, head
+
+
+def numbers_of(read: TwiceRead, place: Place) -> dict[str, object]:
+    """The losses of a reading, and the induction score of the head at ``place``."""
+    return {
+        "induction": read.induction[place].item(),
+        "first_loss": read.first_loss,
+        "second_loss": read.second_loss,
+        "losses": read.losses.tolist(),
+    }
+
+
+def triangle(weights: torch.Tensor) -> list[float]:
+    """The lower triangle of ``(T, T)`` weights, row by row."""
+    rows, columns = torch.tril_indices(*weights.shape)
+    return weights[rows, columns].tolist()
+
+
+def difference_from_model(loaded: LoadedModel, read: TwiceRead, phrase: list[int], muted: Place | None) -> float:
+    """The largest difference of the losses from those of the model's own forward pass."""
+    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head, device=loaded.device)
+    if muted:
+        mask[muted] = 0
+    text = TextPass(loaded.gpt, phrase * 2, mask)
+    return largest_difference(read.losses, text.losses(text.stream[-1])[0].cpu())
