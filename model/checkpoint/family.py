@@ -119,9 +119,10 @@ def rotary(content: Json, head_dim: int, fraction: Any = 1.0) -> RotaryConfig:
 
     ``fraction`` is the part of each head that is rotated unless the content says otherwise.
     """
-    found = content.get("rope_parameters") or content.get("rope_scaling") or {}
+    field = "rope_parameters" if content.get("rope_parameters") else "rope_scaling"
+    found = content.get(field) or {}
     if not isinstance(found, dict):
-        raise InvalidValue("rope_parameters", found, "an object")
+        raise InvalidValue(field, found, "an object")
     found = {"rope_theta": 10_000.0, "partial_rotary_factor": fraction, **content, **found}
     kind = found.get("rope_type", found.get("type", "default"))
     if kind not in ("default", "llama3"):

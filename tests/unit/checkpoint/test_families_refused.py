@@ -31,7 +31,7 @@ OPEN = rf" \({OPENS}\)$"
         ),
         ({"rope_scaling": {"type": "linear", "factor": 2}}, "rope_type 'linear', expected .*" + OPEN),
         ({"rope_parameters": {"rope_type": "dynamic"}}, "rope_type 'dynamic', expected .*" + OPEN),
-        ({"rope_scaling": 5}, "rope_parameters 5, expected an object"),
+        ({"rope_scaling": 5}, "rope_scaling 5, expected an object"),
         ({"rope_scaling": LLAMA3}, "no original_max_position_embeddings, expected each of factor, "),
         (
             {"rope_scaling": LLAMA3 | {"original_max_position_embeddings": 8, "high_freq_factor": 1}},
