@@ -28,8 +28,9 @@ const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
     "that this head reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
-    "between are not part of the score. It is compared with the same two heads, rotated at random against each " +
-    "other, which keeps their singular values. Arcs show squared scores more than " +
+    "between are not part of the score, and rotary positions enter it as if query and key had the same one. It is " +
+    "compared with the same two heads, rotated at random against each other, which keeps their singular values. " +
+    "Arcs show squared scores more than " +
     `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
     "The earlier head’s output is replaced with its mean over the reference set (24 short English passages that come " +
