@@ -10,6 +10,7 @@ from model.serving.choose_reader import choose_reader
 
 from .ask.head_roles import prepare_roles
 from .ask.inquiry import Ask
+from .ask.step_scores import prepare_step_scores
 from .gauges import Gauges
 from .process_memory import freeze_objects, trim_heap
 from .prometheus import Metrics
@@ -26,6 +27,7 @@ from .serving.workers import Workers
 from .settings import Limits, Settings, check_address
 
 PAGE_WORKERS = 2  # texts read again at the same time, to give the page exact weights and logits
+SNAPSHOT_WORKERS = 2  # training steps that texts are read with at the same time
 LEARN_WORKERS = 2  # lessons computed at the same time
 
 
@@ -40,6 +42,7 @@ class Services:
     engines: Engines
     trace_workers: Workers  # for attention weights of whole texts under /v1
     page_workers: Workers  # for numbers that the page shows of a text but that were not recorded
+    snapshot_workers: Workers  # for texts read with the weights of a training step, which may be downloaded first
     learn_workers: Workers  # for the numbers in the Learn tab
     ask: Ask
     metrics: Metrics
@@ -71,6 +74,7 @@ class Services:
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
         prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
+        prepare_step_scores(self.ask, self.snapshots, self.engines.are_busy)
 
     def load_and_freeze(self) -> None:
         """Like ``load``, but also exempts all objects from garbage collection, as suits a process of its own."""
@@ -111,6 +115,7 @@ def make_services(settings: Settings) -> Services:
         engines=engines,
         trace_workers=Workers(settings.limits.max_traces, settings.limits.max_waiting),
         page_workers=Workers(PAGE_WORKERS, settings.limits.max_waiting),
+        snapshot_workers=Workers(SNAPSHOT_WORKERS, settings.limits.max_waiting),
         learn_workers=Workers(LEARN_WORKERS, settings.limits.max_waiting),
         ask=ask,
         metrics=metrics,

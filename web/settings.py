@@ -61,6 +61,9 @@ class Limits:
         1_000,
         "megabytes of float32 copies, for Ask, of models served in another precision; a larger copy is kept alone",
     )
+    max_steps_mb: int = limit(
+        5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
+    )
     max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
@@ -346,8 +349,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         nargs="+",
         action="extend",
         metavar="NAME_OR_FOLDER_OR_HUB_ID",
-        help="names under checkpoints/, folders, weight files, or Hub ids; by default everything in checkpoints/ "
-        f"[{PREFIX}CHECKPOINT, separated by commas]",
+        help="names under checkpoints/, folders, weight files, or Hub ids (USER/NAME@step* for the steps of a "
+        f"training); by default everything in checkpoints/ [{PREFIX}CHECKPOINT, separated by commas]",
     )
     found = parser.parse_args(arguments)
     if found.api_key and found.api_key_file:

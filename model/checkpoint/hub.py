@@ -1,6 +1,7 @@
 """Checkpoints in repositories on the Hugging Face Hub."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
@@ -18,30 +19,33 @@ from .folder_format import (
 from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
 from .weights import weight_files
 
-HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./-]{1,200}))?", re.ASCII)  # USER/NAME@REVISION
+# USER/NAME@REVISION; with any of the characters in SEVERAL, the revision is a pattern that stands for training steps.
+HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./*?+-]{1,4000}))?", re.ASCII)
+SEVERAL = re.compile(r"[*?+]")
 SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, CHAT_TEMPLATE, SHARD_INDEX, *FILE_PAIRS[0]]
 
 
-def download(source: str) -> Path:
-    """The local folder of a Hub repository, ``USER/NAME`` or ``USER/NAME@REVISION``.
+def download(source: str, cache: Path | None = None) -> Path:
+    """The local folder of a Hub repository, ``USER/NAME`` or ``USER/NAME@REVISION``, in ``cache`` or the Hub's own.
 
     Config, vocabulary and chat template are downloaded and checked before the weights; nothing else is downloaded.
     Cached files are not downloaded again, and are used without a network. Raises ``CheckpointError``.
     """
-    matched = HUB_ID.fullmatch(source)
-    assert matched is not None
-    repo_id, revision = matched[1], matched[2]
+    repo_id, revision = repository_of(source)
+    if revision and SEVERAL.search(revision):
+        raise HubError(source, "only app.py opens several revisions: name one of them")
+    fetch = partial(fetch_files, repo_id, revision, cache)
     try:
-        folder = fetch(repo_id, revision, SMALL_FILES)
+        folder = fetch(SMALL_FILES)
         read_config(folder)
         if not has_tokenizer(folder):
             raise HubError(source, f"it has neither {TOKENIZER} nor {' and '.join(FILE_PAIRS[0])}")
         read_tokenizer(folder)
         read_chat_template(folder)
         wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
-        fetch(repo_id, revision, wanted)
+        fetch(wanted)
         if wanted == [WEIGHTS] and not (folder / WEIGHTS).is_file():
-            fetch(repo_id, revision, [OLDER_WEIGHTS])
+            fetch([OLDER_WEIGHTS])
         if not weight_files(folder)[0].is_file():
             raise HubError(source, f"it has neither {WEIGHTS} nor {OLDER_WEIGHTS}, or the cache lacks them")
     except CheckpointError:
@@ -51,22 +55,23 @@ def download(source: str) -> Path:
     return folder
 
 
-def fetch(repo_id: str, revision: str | None, names: list[str]) -> Path:
+def repository_of(source: str) -> tuple[str, str | None]:
+    """The id and the revision in what ``HUB_ID`` matches."""
+    matched = HUB_ID.fullmatch(source)
+    assert matched is not None
+    return matched[1], matched[2]
+
+
+def fetch_files(repo_id: str, revision: str | None, cache: Path | None, names: list[str]) -> Path:
     """Download those of the named files that the repository has, and return its local folder."""
     from huggingface_hub import snapshot_download
 
-    return Path(snapshot_download(repo_id, revision=revision, allow_patterns=names))
+    return Path(snapshot_download(repo_id, revision=revision, cache_dir=cache, allow_patterns=names))
 
 
 def reason_of(error: Exception, revision: str | None) -> str:
     """The reason why a repository cannot be downloaded, in one sentence."""
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     if isinstance(error, GatedRepoError):
         return "its owner has to grant access first: ask on its page, then set HF_TOKEN"
@@ -74,13 +79,15 @@ def reason_of(error: Exception, revision: str | None) -> str:
         return "the Hub has no such repository, or it is private: set HF_TOKEN to read it"
     if isinstance(error, RevisionNotFoundError):
         return f"the repository has no revision {revision!r}"
-    unreachable = (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError)
-    if isinstance(error, unreachable) or is_network_error(error):
+    if is_unreachable(error):
         return "the Hub cannot be reached, and it is not in the cache"
     first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return f"it cannot be downloaded ({first_line.rstrip('.')})"
 
 
-def is_network_error(error: Exception) -> bool:
-    """Whether the connection failed; independent of the HTTP library, as the Hub's client has switched before."""
-    return any(kind.__name__ == "TransportError" for kind in type(error).__mro__)
+def is_unreachable(error: Exception) -> bool:
+    """Whether there is no connection; independent of the HTTP library, as the Hub's client has switched before."""
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    unreachable = (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError)
+    return isinstance(error, unreachable) or any(kind.__name__ == "TransportError" for kind in type(error).__mro__)

@@ -57,13 +57,12 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
 def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
     """Measure ``models`` in the background while no text is being written, if results can be stored on disk."""
     if ask.disk.folder is not None:
-        arguments = [ask, list(models), is_busy]
+        arguments = [ask, list(models), while_idle(ask, is_busy)]
         threading.Thread(target=measure_in_turn, args=arguments, name="head roles", daemon=True).start()
 
 
-def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[], bool]) -> None:
-    """The background thread: one model after the other."""
-    lower_priority()
+def while_idle(ask: Ask, is_busy: Callable[[], bool]) -> Progress:
+    """Returns once no text is being written; raises ``Cancelled`` if the server is stopping."""
 
     def wait(_fraction: float) -> None:
         while is_busy() and not ask.turns.closed:
@@ -71,6 +70,12 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], is_busy: Callable[[
         if ask.turns.closed:
             raise Cancelled
 
+    return wait
+
+
+def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], wait: Progress) -> None:
+    """The background thread: one model after the other."""
+    lower_priority()
     with suppress(Cancelled):
         for loaded in models:
             if loaded.config.context_length >= MIN_CONTEXT_LENGTH:

@@ -94,6 +94,8 @@ export interface TrainingReport {
   kept?: number | null;
   history?: { step: number; train_loss: number; validation_loss: number }[];
   heads?: { step: number; induction: number[][]; previous_token: number[][] }[];
+  /** Whether more scores of heads are being computed. */
+  scoring?: boolean;
 }
 
 /** A model as the server describes it. */

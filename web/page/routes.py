@@ -55,7 +55,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
         try:
-            run = await services.page_workers.run(client_of(request), read_with_snapshot, services, text)
+            run = await services.snapshot_workers.run(client_of(request), read_with_snapshot, services, text)
         except InputError as error:
             return refuse(error.field, str(error))
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})

@@ -9,20 +9,23 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 import model
 from model import InputError
-from model.checkpoint.hub import HUB_ID
+from model.checkpoint.hub import HUB_ID, SEVERAL
+from model.checkpoint.hub_steps import HubSteps, Revision
 from model.checkpoint.source import SNAPSHOT
 from model.errors import readable
 
 from ..settings import CHECKPOINTS, Settings
 
+MEGABYTE = 1_000_000
 MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
 # The secret in the cookie of the visitor whose request is being answered.
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
@@ -99,6 +102,11 @@ class ServedModels:
         self.shared_sources = name_sources(settings.checkpoints)
         self.shared: dict[str, model.LoadedModel] = {}  # visible to all visitors
         self.failures: dict[str, str] = {}
+        self.hub_steps = (
+            HubSteps(settings.cache / "hub", settings.limits.max_steps_mb * MEGABYTE) if settings.cache else None
+        )
+        # By model and training step; of models from the Hub whose training is served.
+        self.revisions: dict[str, dict[int, Revision]] = {}
         self.ready: Future[None] = Future()
         self.started_at = int(time.time())
 
@@ -117,7 +125,10 @@ class ServedModels:
         """Load every checkpoint. A failure is reported and does not stop the others."""
         for name, source in self.sources.items():
             try:
-                loaded = model.load(source, device=self.settings.device, dtype=self.settings.dtype)
+                if names_steps(source):
+                    self.revisions[name] = self.find_steps(str(source))
+                with self.files(name) as files:
+                    loaded = model.load(files, device=self.settings.device, dtype=self.settings.dtype)
                 loaded.name = name  # a full path where two folders share a name
                 check_writes(loaded)
             except KeyboardInterrupt:
@@ -131,6 +142,26 @@ class ServedModels:
         if not self.sources:
             print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
         self.ready.set_result(None)
+
+    def find_steps(self, source: str) -> dict[int, Revision]:
+        if self.hub_steps is None:
+            raise ValueError("the steps of a training need a folder to be kept in: --cache")
+        return self.hub_steps.find(source)
+
+    @contextmanager
+    def files(self, name: str, step: int | None = None) -> Iterator[Path | str]:
+        """What ``model.load`` opens for a model, or for its weights after ``step``. Raises ``CheckpointError``.
+
+        Steps from the Hub are downloaded first. The last one is the model itself, whose files are never deleted.
+        """
+        source, revisions = self.sources[name], self.revisions.get(name)
+        if revisions is not None and self.hub_steps is not None:
+            last = max(revisions)
+            step = last if step is None else step
+            with self.hub_steps.files(revisions[step], keep=step == last) as folder:
+                yield folder
+        else:
+            yield source if step is None else f"{source}@{step:06d}"
 
     def fail(self, name: str, error: BaseException) -> None:
         """Report that a model cannot be served, and why."""
@@ -184,8 +215,16 @@ def is_step_of_folder(path: Path) -> bool:
     return snapshot is not None and Path(snapshot[1]).is_dir()
 
 
+def names_steps(source: Path | str) -> bool:
+    """Whether this is a pattern for revisions of a Hub repository, the steps of a training."""
+    return isinstance(source, str) and SEVERAL.search(source) is not None
+
+
 def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
-    """Checkpoints by short name, or by full path where two short names would clash. A file takes its folder's name."""
+    """Checkpoints by short name, or by full path where two short names would clash.
+
+    A file takes its folder's name, and a training on the Hub its repository's.
+    """
     sources: dict[str, Path | str] = {}
     for given in checkpoints:
         path = CHECKPOINTS / given  # an absolute path stays as it is
@@ -194,5 +233,7 @@ def name_sources(checkpoints: Sequence[str]) -> dict[str, Path | str]:
             path = Path(given).resolve()
         is_hub_id = not path.exists() and HUB_ID.fullmatch(given) is not None
         name = readable(given if is_hub_id else path.parent.name if path.is_file() else path.name)
+        if is_hub_id and names_steps(given) and (repository := given.partition("@")[0]) not in checkpoints:
+            name = given if repository in sources else repository
         sources[readable(str(path)) if name in sources else name] = given if is_hub_id else path
     return sources

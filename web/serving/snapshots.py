@@ -26,6 +26,7 @@ STEP = re.compile(r"\d{1,9}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
 
 NameAndStep = tuple[str, int]  # of a served model, and a step of its training
+HeadScores = dict[str, list[list[float]]]  # [layer][head] by role
 
 
 def read_report(source: Path | str) -> dict[str, Any]:
@@ -56,9 +57,15 @@ class Snapshots:
         )
         self.by_hash: dict[str, NameAndStep] = {}  # all snapshots ever loaded, by the hash of their weights
         self.loading = threading.Lock()  # one at a time, because of the memory that loading takes
+        # Of trainings on the Hub: the scores of all heads by step, and the steps to be scored, the next one last.
+        self.scores: dict[str, dict[int, HeadScores]] = {}
+        self.unscored: dict[NameAndStep, None] = {}
+        self.changed = threading.Condition()  # guards both
 
     def steps(self, name: str) -> list[int]:
         """The training steps that have snapshots, in order."""
+        if name in self.served.revisions:
+            return list(self.served.revisions[name])
         folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
         if not folder.is_dir():
             return []
@@ -66,7 +73,15 @@ class Snapshots:
         return sorted(int(match[1]) for match in found if match)
 
     def training(self, name: str) -> dict[str, Any]:
-        """The contents of training.json: losses, and every head's scores at each step. Empty if there is none."""
+        """Losses, and every head's scores at each step, from training.json. Empty if there is none.
+
+        A training on the Hub has no losses, and the scores computed so far.
+        """
+        if name in self.served.revisions:
+            with self.changed:
+                rows = [{"step": step, **row} for step, row in sorted(self.scores.get(name, {}).items())]
+                scoring = any(of == name for of, _ in self.unscored)
+            return {"history": [], "heads": rows, "kept": max(self.served.revisions[name]), "scoring": scoring}
         report = read_report(self.served.sources.get(name, ""))
         if not {"history", "heads"} <= report.keys():
             return {}
@@ -98,16 +113,39 @@ class Snapshots:
         return self.cache.get_or_compute((name, step), lambda: self.load(name, step))
 
     def load(self, name: str, step: int) -> LoadedModel:
-        settings, source = self.served.settings, f"{self.served.sources[name]}@{step:06d}"
+        settings = self.served.settings
         try:
-            with self.loading:
-                loaded = model.load(source, device=settings.device, dtype=settings.dtype)
+            with self.served.files(name, step) as files, self.loading:
+                loaded = model.load(files, device=settings.device, dtype=settings.dtype)
         except (model.CheckpointError, ValueError, RuntimeError, OSError, MemoryError) as error:
             message = f"The snapshot of step {step} cannot be loaded: {for_visitors(error)}"
             raise InputError("step", message) from None
         loaded.name = f"{name}@{step}"
         self.by_hash[loaded.sha256] = name, step
+        self.ask_for_scores(name, step)
         return loaded
+
+    def ask_for_scores(self, name: str, step: int) -> None:
+        """Let the heads of this step be scored next, if it is one of a training on the Hub and has no scores."""
+        with self.changed:
+            if step not in self.scores.get(name, {step: None}):
+                self.unscored.pop((name, step), None)
+                self.unscored[name, step] = None
+                self.changed.notify_all()
+
+    def next_to_score(self) -> NameAndStep:
+        """The step that was asked for last, once there is one."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.unscored)
+            return next(reversed(self.unscored))
+
+    def set_scores(self, name: str, step: int, scores: HeadScores | None) -> None:
+        """Record the scores of a step; None if they could not be computed."""
+        with self.changed:
+            self.unscored.pop((name, step), None)
+            if scores is not None:
+                self.scores[name][step] = scores
+            self.changed.notify_all()
 
     def release(self, snapshot: LoadedModel) -> None:
         for call in self.on_drop:

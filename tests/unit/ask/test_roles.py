@@ -10,8 +10,9 @@ import torch
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
 from model.lens.head_roles import LOOKS, head_roles, role_scores
+from model.lens.progress import ignore
 from web.ask import head_roles as roles_module
-from web.ask.head_roles import describe_heads, measure_in_turn, measure_roles, prepare_roles
+from web.ask.head_roles import describe_heads, measure_in_turn, measure_roles, prepare_roles, while_idle
 from web.ask.inquiry import Ask
 from web.prometheus import Metrics
 from web.settings import Limits, default_cache
@@ -119,7 +120,7 @@ def test_too_short_a_context_is_refused(loaded: LoadedModel, tmp_path: Path) -> 
     short = tiny_model(context_length=3)
     with pytest.raises(InputError, match="context_length of at least 4"):
         measure_roles(questions(None), short)
-    measure_in_turn(questions(tmp_path), [short, loaded], lambda: False)  # continues with the next
+    measure_in_turn(questions(tmp_path), [short, loaded], ignore)  # continues with the next
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -129,11 +130,11 @@ def test_background_measurement_yields_to_writing_and_ends_with_the_server(
     monkeypatch.setattr(roles_module, "IDLE_SECONDS", 0)
     asked = questions(tmp_path)
     looks = iter([True, True, False])
-    measure_in_turn(asked, [loaded], lambda: next(looks, False))
+    measure_in_turn(asked, [loaded], while_idle(asked, lambda: next(looks, False)))
     assert counted == ["tiny"]
     asked.close()
     loaded.sha256 = "fedcba9876543210"
-    measure_in_turn(asked, [loaded], lambda: True)
+    measure_in_turn(asked, [loaded], while_idle(asked, lambda: True))
     assert counted == ["tiny"]
     prepare_roles(questions(None), [loaded], lambda: False)  # not stored, hence measured only on demand
     assert counted == ["tiny"]

@@ -31,8 +31,10 @@ class Hub:
         (self.remote / "README.md").write_text("card")
         (self.remote / "training_args.bin").write_bytes(b"never fetched")
 
-    def snapshot_download(self, repo_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
-        assert repo_id == "someone/gpt"
+    def snapshot_download(
+        self, repo_id: str, *, revision: str | None, cache_dir: None, allow_patterns: list[str]
+    ) -> str:
+        assert repo_id == "someone/gpt" and cache_dir is None
         if self.error:
             raise self.error
         self.revisions.append(revision)

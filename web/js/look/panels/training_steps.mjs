@@ -12,6 +12,7 @@ import { CLEAR } from "../roles/head_roles.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const PAUSE = 60; // milliseconds to wait for the slider to come to rest
+const NEXT_SCORES = 5000; // milliseconds until scores that are being computed are fetched again
 
 /** @param {string} model the name of a model or of one of its snapshots */
 const baseOf = (model) => model.replace(/@\d+$/, "");
@@ -33,6 +34,10 @@ export class TrainingSteps {
   /** @type {number[]} the text that is read with each snapshot */
   #ids = [];
   #request = new LatestRequest();
+  /** @type {{ step: number, run: string } | null} the step asked for while this run is shown */
+  #asked = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
 
   /** @param {Store} store */
   constructor(store) {
@@ -66,39 +71,60 @@ export class TrainingSteps {
     this.#base = base;
     this.#report = { steps: [] };
     this.draw();
+    await this.#fetch(base);
+  }
+
+  /** @param {string} base */
+  async #fetch(base) {
     try {
       const response = await request(`look/steps/${encodeURIComponent(base)}`);
       const report = await response.json();
-      if (base === this.#base) this.#report = report;
+      if (base !== this.#base) return;
+      this.#report = report;
     } catch {
       return; // shown like a model without snapshots
     }
     this.draw();
+    clearTimeout(this.#timer);
+    if (this.#report.scoring) this.#timer = setTimeout(() => base === this.#base && this.#fetch(base), NEXT_SCORES);
   }
 
-  /** The step whose weights are shown; null for the model itself. */
+  /** The step that will replace what is shown, once it is loaded. */
+  get loading() {
+    return this.#asked?.run === this.store.pointer.run ? this.#asked.step : null;
+  }
+
+  /** The step that is loading, or else the one whose weights are shown; null for the model itself. */
   get step() {
-    return this.store.pointer.training_step ?? null;
+    return this.loading ?? this.store.pointer.training_step ?? null;
   }
 
-  /** Read the text again with the snapshot that the slider points to. */
+  /** Read the text again with the snapshot that the slider points to. It may have to be downloaded first. */
   async read() {
     const { store } = this;
-    const { steps } = this.#report;
-    const step = steps[Number(this.range.value)];
-    this.title.textContent = `Training step ${step.toLocaleString("en")}`;
-    const { locked, step: selected } = store;
+    const step = this.#report.steps[Number(this.range.value)];
     // A snapshot reads the same text, whose tokens may not have arrived yet while the slider is being dragged.
     if (store.pointer.state !== "snapshot") this.#ids = store.ids;
     if (!this.#ids.length) return;
-    const body = { model: this.#base, step, ids: this.#ids, n_prompt: store.pointer.n_prompt };
+    const { run, n_prompt } = store.pointer;
+    this.#asked = { step, run };
+    this.draw();
+    const body = { model: this.#base, step, ids: this.#ids, n_prompt };
     try {
-      const response = await this.#request.send((signal) => request("look/snapshot", { body, signal }), PAUSE);
-      if (!response) return;
-      const pointer = await response.json();
+      const pointer = await this.#request.send(
+        async (signal) => (await request("look/snapshot", { body, signal })).json(),
+        PAUSE,
+      );
+      if (!pointer) return;
+      this.#asked = null;
+      if (store.pointer.run !== run) return; // the visitor went on to another text
+      const { locked, step: selected } = store;
       store.follow({ ...pointer, settings: this.#own?.settings ?? {} });
       store.restore(locked, selected);
+      if (!this.#report.heads?.some((row) => row.step === step)) await this.#fetch(this.#base);
     } catch (error) {
+      this.#asked = null;
+      this.draw();
       store.report(`Could not read the text with step ${step}: ${/** @type {Error} */ (error).message}`);
     }
   }
@@ -112,8 +138,9 @@ export class TrainingSteps {
     this.range.max = String(steps.length - 1);
     this.range.value = String(Math.max(0, steps.indexOf(at)));
     this.range.style.setProperty("--part", String(steps.indexOf(at) / Math.max(steps.length - 1, 1)));
-    this.title.textContent = `Training step ${at.toLocaleString("en")}`;
-    this.range.setAttribute("aria-valuetext", this.title.textContent);
+    const name = `Training step ${at.toLocaleString("en")}`;
+    this.range.setAttribute("aria-valuetext", name);
+    this.title.textContent = this.loading !== null ? `${name}, loading …` : name;
     const best = heads.map(({ step, induction, previous_token }) => ({
       step,
       induction: strongest(induction),
@@ -127,7 +154,10 @@ export class TrainingSteps {
       ]),
     );
     const now = best.find((row) => row.step === at);
-    if (!now) return;
+    if (!now) {
+      this.sentence.textContent = "";
+      return;
+    }
     const formed = best.findIndex((row) => row.induction[1] >= CLEAR);
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";

@@ -1,0 +1,74 @@
+"""Head scores along the training steps of Hub models, computed in the background and stored on disk."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import model
+from model.lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
+from model.lens.progress import Cancelled, Progress
+
+from ..process_memory import trim_heap
+from ..serving.snapshots import HeadScores, Snapshots
+from .head_roles import VERSION, is_grid, while_idle
+from .inquiry import Ask
+from .turns import lower_priority
+
+N_SPREAD = 16  # steps scored in any case; each is downloaded once
+
+
+def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:
+    """Score steps spread over each training and all that are opened, in the background while no text is written."""
+    served = snapshots.served
+    for name, revisions in served.revisions.items():
+        loaded = served.shared.get(name)
+        if loaded is not None and loaded.config.context_length >= MIN_CONTEXT_LENGTH:
+            stored = ask.disk.get(file_name(snapshots, name)) or {}
+            rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
+            snapshots.scores[name] = {step: row for step, row in rows.items() if fits(row, loaded)}
+            for step in reversed(spread(list(revisions))):
+                snapshots.ask_for_scores(name, step)
+    if snapshots.scores:
+        arguments = [ask, snapshots, while_idle(ask, is_busy)]
+        threading.Thread(target=score_in_turn, args=arguments, name="step scores", daemon=True).start()
+
+
+def spread(steps: Sequence[int]) -> list[int]:
+    """At most ``N_SPREAD`` of the steps, evenly spaced along the slider: the last, then the others in order."""
+    n = min(len(steps), N_SPREAD)
+    return [steps[-1], *(steps[i * (len(steps) - 1) // (n - 1)] for i in range(n - 1))]
+
+
+def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
+    """The background thread: the step that was asked for last comes first."""
+    lower_priority()
+    with suppress(Cancelled):
+        while True:
+            name, step = snapshots.next_to_score()
+            wait(0)
+            row: HeadScores | None = None
+            # The error is reported when somebody opens the step.
+            with suppress(model.CheckpointError, ValueError, ArithmeticError, RuntimeError, OSError, MemoryError):
+                with snapshots.served.files(name, step) as files, snapshots.loading:
+                    loaded = model.load(files, device=snapshots.served.settings.device, dtype="float32")
+                scores = role_scores(loaded, progress=wait).rounded()
+                row = {"induction": scores["induction"], "previous_token": scores["previous_token"]}
+                del loaded
+            snapshots.set_scores(name, step, row)
+            if row is not None:
+                revisions, rows = snapshots.served.revisions[name], snapshots.scores[name]
+                ask.disk.put(file_name(snapshots, name), {revisions[step].commit: rows[step] for step in rows})
+            trim_heap()
+
+
+def file_name(snapshots: Snapshots, name: str) -> str:
+    """The file that keeps the scores of a model's steps by the hash of their commits."""
+    source = str(snapshots.served.sources[name])
+    return f"steps-{VERSION}-{hashlib.sha256(source.encode()).hexdigest()[:32]}"
+
+
+def fits(row: Any, loaded: model.LoadedModel) -> bool:
+    """Whether the content of a file has scores for all heads of this model."""
+    return isinstance(row, dict) and all(is_grid(row.get(role), loaded) for role in ("induction", "previous_token"))
