@@ -31,7 +31,7 @@ class GenerationRequest:
     # fmt: off
     max_new_tokens: int = option(
         int, 100, 1, MAX_NEW_TOKENS, "The maximum number of tokens to write; fewer if the model's context is full.",
-        Slider("length", 1, 1024, 1, start=100))
+        Slider("length", 1, 1024, 1, start=40))
     seed: int = option(
         int, 0, -MAX_SEED, MAX_SEED, "The same seed gives the same text; null draws a new seed.")
     # fmt: on

@@ -75,7 +75,7 @@ def test_half_of_the_screen_is_gone_until_details_are_asked_for(browser: Any, st
 
 def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
-    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at kite with 98% of its attention.")
+    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at “kite” with 98% of its attention.")
     arc = page.locator(".hs-text .hs-arcs path[d]").last  # the strongest
     query, key = (int(arc.get_attribute(f"data-{name}")) for name in ("query", "key"))
     words = page.locator(".hs-writing .hs-token").all_text_contents()
@@ -110,9 +110,9 @@ def test_everything_follows_the_pointer(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     said = page.locator(".hs-finding p")
     page.get_by_role("button", name="L2 H7,").hover()
-    expect(said).to_contain_text("Layer 2, head 7 looks back at at with 99%")
+    expect(said).to_contain_text("Layer 2, head 7 looks back at “at” with 99%")
     page.mouse.move(5, 5)
-    expect(said).to_contain_text("Layer 5, head 1 looks back at kite with 98%")
+    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite” with 98%")
     after = page.get_by_role("region", name="Next token").get_by_role("heading")
     expect(after).to_have_text("Next word after “my”")
     word = page.locator(".hs-writing [data-i='16']")
@@ -141,15 +141,15 @@ def test_several_heads_look_together(browser: Any, stories: Server) -> None:
     expect(page.locator(".hs-grid .hs-tag", has_text="copies")).to_have_count(6)
     off.hover()
     copying = [(3, 2), (4, 5), (4, 6), (5, 0), (5, 1), (5, 3)]
-    expect(said).to_have_text(f"These 6 heads look back at kite with {mean(*copying)} of their attention on average.")
+    expect(said).to_have_text(f"These 6 heads look back at “kite” with {mean(*copying)} of their attention on average.")
     expect(page.locator(".hs-grid .hs-with")).to_have_count(5)
     page.mouse.move(5, 5)
-    expect(said).to_contain_text("Layer 5, head 1 looks back at kite")
+    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
     page.locator(".hs-grid [data-place='2,7']").click()
     page.locator(".hs-grid [data-place='4,4']").click(modifiers=["Shift"])
     expect(said).to_contain_text(f"These 2 heads look back at at with {mean((2, 7), (4, 4))} of their attention")
     page.locator(".hs-grid [data-place='5,1']").click()
-    expect(said).to_contain_text("Layer 5, head 1 looks back at kite")
+    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
 
 
 def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browser: Any, stories: Server) -> None:

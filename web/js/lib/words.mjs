@@ -21,9 +21,8 @@ const TOKEN_NAMES = {
 /** A token as one would say it: without the space before it. @param {string} text */
 export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(text));
 
-/** A token in a sentence: in quotes if it is no word. @param {string} text */
-export const spoken = (text) =>
-  text in TOKEN_NAMES || /[\p{L}\p{N}]/u.test(text) ? plainly(text) : `“${plainly(text)}”`;
+/** A token in a sentence: in quotes, unless it has a name. @param {string} text */
+export const spoken = (text) => (text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`);
 
 /**
  * The word that ends with a token, which may continue it: “blue” for “ue” after “ bl”.

@@ -59,7 +59,7 @@ export class Matrix {
       this.board,
     );
     store.on("open weights tokens view", () => this.draw());
-    store.on("focus step", () => this.mark());
+    store.on("focus step", () => (this.count === Number(this.board.dataset.count) ? this.mark() : this.draw()));
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => this.draw());
     void document.fonts.load(monospace(13)); // a canvas does not wait for it
@@ -103,7 +103,7 @@ export class Matrix {
     if (this.#isResized) this.#measure();
     const width = this.#width;
     if (!width) return;
-    const n = this.store.count;
+    const n = this.count;
     this.board.dataset.count = String(n);
     const context = sharpContext(this.picture, width, width);
     if (n) {
@@ -134,6 +134,13 @@ export class Matrix {
   /** Whether only the tokens of the cell in focus are named where there is no room for all. */
   get isPlain() {
     return this.store.view.options.details === false;
+  }
+
+  /** How many tokens are drawn: without details, those up to the selected step, like in the tiles. */
+  get count() {
+    const { count, step, focus } = this.store;
+    if (!this.isPlain || step === null) return count;
+    return Math.min(count, Math.max(step, (focus?.query ?? -1) + 1));
   }
 
   /**
@@ -201,7 +208,7 @@ export class Matrix {
     context.globalAlpha = 0.35;
     const top = areSquares() ? margin : y;
     context.strokeRect(margin, y, keysOf(query) * cell, cell);
-    context.strokeRect(x, top, cell, margin + store.count * cell - top);
+    context.strokeRect(x, top, cell, margin + this.count * cell - top);
     context.globalAlpha = 1;
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
@@ -243,7 +250,8 @@ export class Matrix {
 
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */
   fade(context) {
-    const { step, count: n } = this.store;
+    const { step } = this.store;
+    const n = this.count;
     if (step === null || step >= n || !this.#layout) return;
     const { margin, cell } = this.#layout;
     context.globalAlpha = 0.75;
@@ -287,7 +295,7 @@ export class Matrix {
    * @returns {Cell | null}
    */
   cellAt(event) {
-    const n = this.store.count;
+    const n = this.count;
     if (!this.#layout || !n) return null;
     const box = this.board.getBoundingClientRect();
     const { margin, cell } = this.#layout;

@@ -10,7 +10,6 @@ import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
-import { withScale } from "../ask/head_masks.mjs";
 import { withoutAlike } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { askServer } from "../state/ask_server.mjs";
@@ -231,38 +230,29 @@ export class PlainAnswer extends Emitter {
     });
   }
 
-  /** Which heads speak for the next word, what they look at, and how probable the word is without them. */
+  /** Which heads speak for the next word, and what they look at. */
   async #why() {
-    const { store, mixer } = this;
+    const { store } = this;
     const list = make("ul", { class: "hs-for" });
     const turn = this.#begin("why", list);
     this.#say("One moment …");
     const { position, token } = askedPrediction(store);
-    const { fetcher, pointer } = store;
+    const { fetcher } = store;
     await this.#try(turn, async () => {
       const body = { ...textBody(store), position, token, against: /** @type {const} */ ("likeliest") };
       const [answer, weights] = await Promise.all([askServer({ route: "attribution", body }), fetcher.query(position)]);
       if (turn !== this.#turn) return;
       const { heads, token: asked, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
       const most = strongestFor(heads);
-      const mask = withScale(
-        pointer.head_mask,
-        pointer,
-        most.map(({ place }) => place),
-        0,
-      );
-      const words = fallWords(await effectOf(store, mixer, mask, position, asked.id));
-      if (turn !== this.#turn) return;
       const word = plainly(asked.text);
       const looks = most.map(({ place, value }) => ({ place, value, ...this.#target(weights, place, position) }));
       const unit = unitOf(store);
       const lead = forWords(looks, word);
       const [rival] = alternatives.filter((one) => one.probability > probability);
       const more = rival
-        ? [` With all heads, “${plainly(rival.text)}” is more probable (${share(rival.probability)}).`]
-        : [];
-      const those = looks.length === 1 ? "it" : `these ${looks.length}`;
-      this.#say(`${lead} `, ...(looks.length ? [`Without ${those}, `, ...words, "."] : []), ...more);
+        ? ` “${plainly(rival.text)}” is more probable (${share(rival.probability)} against ${share(probability)}).`
+        : "";
+      this.#say(lead + more);
       if (most.length) {
         this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].place };
         store.view.choose(most[0].place);

@@ -201,6 +201,10 @@ export class SideMatrix extends Matrix {
     pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
   }
 
+  get count() {
+    return this.store.count; // the other matrices show the same rows
+  }
+
   /** @param {Context} context @param {number} n @param {number} width */
   place(context, n, width) {
     return pairLayout(this.compared, context, this.store.tokens, n, width);
@@ -273,6 +277,10 @@ export class DifferenceMatrix extends Matrix {
     super(differenceSource(pair));
     this.compared = pair;
     this.element.classList.add("hs-difference");
+  }
+
+  get count() {
+    return this.store.count;
   }
 
   /** @param {Context} context @param {number} n @param {number} width */

@@ -247,7 +247,7 @@ export class Grid {
     const columns = Array.from({ length: n_head }, (_, head) => `H${head}`);
     /** @type {HTMLElement[]} */
     const parts = ["", ...columns, ...(summaries ? ["mean", "rollout"] : [])].map((text) =>
-      make("span", { class: text.length > 3 ? "hs-label hs-tall" : "hs-label" }, text),
+      make("span", { class: text.length > 3 ? "hs-label hs-column hs-tall" : "hs-label hs-column" }, text),
     );
     for (let layer = 0; layer < n_layer; layer++) {
       parts.push(make("span", { class: "hs-label" }, `L${layer}`));

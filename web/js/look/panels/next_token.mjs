@@ -71,7 +71,7 @@ export function nextTokenPanel(store, settings, branch, mixer, answer) {
   const name = () => {
     const { details } = store.view.options;
     const after = store.tokens[next.position] ? ` after “${wordUpTo(store.tokens, next.position)}”` : "";
-    const without = next.isChanged ? ", without them" : "";
+    const without = next.isChanged ? ", heads off (line: all on)" : "";
     const words = details ? "Next token" : `Next ${unitOf(store)}${after}${without}`;
     title.title = next.isChanged ? "Outlines: with all heads" : "";
     if (title.textContent !== words) title.textContent = words;
