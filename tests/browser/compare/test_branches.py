@@ -51,7 +51,7 @@ def branch_at(part: Any, page: Any, step: int, row: int = 0) -> str:
     return token[1].replace("·", " ").replace("↵", "\n")
 
 
-def expected_text(loaded: LoadedModel, prompt: str, length: int = 200) -> str:
+def expected_text(loaded: LoadedModel, prompt: str, length: int = 40) -> str:
     steps = loaded.generate(prompt, length, temperature=0.8, seed=1)
     return prompt + "".join(step.text for step in steps)
 
@@ -158,8 +158,8 @@ def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
     expect_drawn(page)
-    branch_at(page, page, 20)
-    left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 20").bounding_box()
+    branch_at(page, page, 30)
+    left, right = side(page, "First text").bounding_box(), side(page, "Branch at token 30").bounding_box()
     assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]
     expect(page.get_by_role("button", name="Close compare")).to_be_in_viewport()
     expect(side(page, "Next token of both")).to_be_visible()

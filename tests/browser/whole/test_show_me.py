@@ -96,7 +96,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     assert falls[0] > 0.9 and falls[1] < 0.05
     page.keyboard.press("Space")
     said = expect_step(page, "part")
-    assert re.search("wrote kite; without these, (?!kite)", said)
+    assert re.search("wrote kite; without these heads, (?!kite)", said)
     first, second = page.locator(".hs-two .hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
     assert len(second) < len(before) + 150  # it stops soon after the texts have parted

@@ -339,7 +339,7 @@ export class Tour {
     const pairs = [wordAt, wordFrom, signAt].map((name) => stores.map(({ tokens }) => name(tokens, at)));
     const different = pairs.find(([one, other]) => one !== other) ?? pairs[0];
     const [withThem, without] = different.map((word) => make("b", {}, word));
-    this.#say("With all heads it wrote ", withThem, "; without these, ", without, ".");
+    this.#say("With all heads it wrote ", withThem, `; without ${them}, `, without, ".");
   }
 
   /** Let the row of a token fly into its tile, and mark it there. @param {number} query */

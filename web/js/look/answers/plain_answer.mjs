@@ -99,7 +99,9 @@ export class PlainAnswer extends Emitter {
     this.#turn++;
     this.#asked = "";
     this.element.hidden = true;
-    this.element.parentElement?.removeAttribute("data-answer");
+    const panel = /** @type {HTMLElement} */ (this.element.parentElement);
+    panel.removeAttribute("data-answer");
+    panel.style.minHeight = "";
     this.two.end();
     this.store.together.point([]);
     if (this.#opened?.to.join() === this.store.open.join()) this.store.view.choose(this.#opened.from);
@@ -132,8 +134,10 @@ export class PlainAnswer extends Emitter {
     this.mixer.try(undefined);
     this.#asked = asked;
     this.#about = this.#place;
+    const panel = /** @type {HTMLElement} */ (this.element.parentElement);
+    if (!panel.dataset.answer) panel.style.minHeight = `${panel.offsetHeight}px`; // what is below stays in its place
+    panel.dataset.answer = asked;
     this.element.hidden = false;
-    this.element.parentElement?.setAttribute("data-answer", asked);
     this.body.replaceChildren(body);
     this.full.hidden = asked === "why";
     this.full.disabled = true;
