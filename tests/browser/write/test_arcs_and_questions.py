@@ -75,7 +75,7 @@ def test_half_of_the_screen_is_gone_until_details_are_asked_for(browser: Any, st
 
 def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
-    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at “kite” with 98% of its attention.")
+    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at “kite” with 98%")
     arc = page.locator(".hs-text .hs-arcs path[d]").last  # the strongest
     query, key = (int(arc.get_attribute(f"data-{name}")) for name in ("query", "key"))
     words = page.locator(".hs-writing .hs-token").all_text_contents()
