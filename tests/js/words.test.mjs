@@ -5,8 +5,8 @@ import { pictureName, sentence, shorten, spoken, visible, wordUpTo } from "../..
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 import { percent } from "../../web/js/train/words.mjs";
 
-test("what is no word is in quotes in a sentence", () => {
-  assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["kite", "“,”", "a space", "the end"]);
+test("a token is in quotes in a sentence, unless it has a name", () => {
+  assert.deepEqual([" kite", ",", " ", "<|endoftext|>"].map(spoken), ["“kite”", "“,”", "a space", "the end"]);
 });
 
 test("a word up to a token that continues it", () => {
