@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,8 @@ import torch
 
 from helpers.files import ROOT
 from helpers.server import Server
-from model import ladder
+from model import SamplingSettings, ladder
+from model.sampling import probabilities, random_generator, sample
 from web.assets import FILES, FOLDER, URL
 from web.learn.bigram import MAX_ALPHABET
 from web.learn.lesson_request import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
@@ -255,6 +257,33 @@ def test_a_trained_model_is_compared_with_counted_pairs(server: Server, monkeypa
     monkeypatch.setattr("web.learn.whole_model.read_report", lambda _: report)
     story = post(server, "whole-model", model="tiny").json()["story"]
     assert (story["model"], story["bigram"]) == (1.5, 2.5)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"temperature": 0.5, "top_k": 5}, {"temperature": 1.7, "top_p": 0.6}, {"temperature": 0}]
+)
+def test_tokens_are_drawn_as_the_model_writes(server: Server, settings: dict[str, float]) -> None:
+    loaded = server.services.served.models["tiny"]
+    ids = loaded.tokenizer.encode("To be or not")
+    for seed in range(5):
+        [step] = loaded.generate(ids, 1, seed=seed, **settings)
+        found = post(server, "draw", model="tiny", seed=seed, **settings).json()
+        # A text is drawn by the generator of its first prompt and choice, which is that of the seed.
+        assert found["drawn"]["id"] == step.token_id
+        assert found["continued"] == "To be or not" + step.text
+    logits = loaded.trace(ids).logits[-1]
+    expected = probabilities(logits, SamplingSettings(**settings))
+    many = post(server, "draw", model="tiny", draws=1_000, **settings).json()
+    generator, counts = random_generator(1), Counter()
+    for _ in range(1_000):
+        counts[sample(logits, SamplingSettings(**settings), generator)] += 1
+    assert [token["n"] for token in many["tokens"]] == [counts[token["id"]] for token in many["tokens"]]
+    assert many["others"]["n"] == 1_000 - sum(token["n"] for token in many["tokens"])
+    for token in many["tokens"]:
+        assert token["drawn_with"] == pytest.approx(float(expected[token["id"]]), abs=1e-6)
+    assert many["n_possible"] == int((expected > 0).sum())
+    assert post(server, "draw", query=3).json()["continued"] is None
+    assert post(server, "draw", sentence="a" * 64).json()["continued"] is None  # the context is full
 
 
 def test_changed_numbers_are_used(server: Server) -> None:

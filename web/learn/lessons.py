@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ..serving.snapshots import Snapshots
-from . import bigram, block, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
+from . import bigram, block, draw, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
 from .lesson_request import LessonRequest, StrictRequest
 
 
@@ -36,6 +36,7 @@ LESSONS = {
     "times": Lesson(multi_head.TimesRequest, multi_head.running_times, "nothing"),
     "block": Lesson(block.BlockRequest, block.rest_of_a_block),
     "whole-model": Lesson(whole_model.WholeModelRequest, whole_model.whole_model),
+    "draw": Lesson(draw.DrawRequest, draw.draw),
     "induction": Lesson(induction.InductionRequest, induction.induction, "steps"),
     "cell": Lesson(one_number.CellRequest, one_number.one_cell),
     "number": Lesson(one_number.NumberRequest, one_number.one_number),

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from model import ladder
+from model import ladder, sampling
 from model.gpt import GPT
 from model.ladder import bpe
 from model.lens.composition import pair_scores
@@ -56,6 +56,7 @@ SHOWN: dict[str, list[Callable[..., object]]] = {
         ladder.product_head_by_head,
     ],
     "block": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    "draw": [sampling.sample, sampling.probabilities, sampling.keep_top_k, sampling.keep_top_p],
     "induction": [ladder.read_twice, ladder.TwiceRead.mean_weight, ladder.scores_without, pair_scores],
     "whole-model": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }

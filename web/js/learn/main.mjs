@@ -132,6 +132,7 @@ export class Lessons {
     if (this.input) this.input.value = sentence;
     this.progress.set({ sentence });
     this.shared = {};
+    delete this.#changes[RUNGS.indexOf(wholeModel) + 1]?.query; // a token of the sentence before
     this.open(this.progress.rung, true);
   }
 

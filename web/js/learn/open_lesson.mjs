@@ -63,6 +63,11 @@ export class OpenLesson {
     this.question.replaceChildren(question(asked, progress.answers[rung], answer));
   }
 
+  /** Use another sentence on all rungs. @param {string} sentence */
+  read(sentence) {
+    this.lessons.changeSentence(sentence);
+  }
+
   /** Open another rung. @param {number} rung */
   go(rung) {
     this.lessons.go(rung);

@@ -50,6 +50,8 @@ export interface Lesson {
   readonly body: Settings;
   /** The number of the rung. */
   readonly rung: number;
+  /** Use another sentence on all rungs. */
+  read(sentence: string): void;
   /** Open another rung. */
   go(rung: number): void;
   /** Ask the question before the picture in other words. */

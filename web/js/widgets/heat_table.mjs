@@ -9,6 +9,7 @@ import { shorten } from "../lib/words.mjs";
 /** @typedef {(row: number, column: number) => void} Choose */
 
 const MAX_TITLE = 12; // characters of a title
+const MAX_ROOMY = 8; // columns; with more the cells are narrower, so that two tables fit side by side
 
 /** A word, shortened for a title or a chip. @param {string} text */
 export const shortWord = (text) => shorten(text, MAX_TITLE);
@@ -95,6 +96,7 @@ export class HeatTable {
     const lines = this.#cells.map((line, r) =>
       make("tr", {}, rowTitle(rows[r]), ...line, ...this.#sumOf(this.#values[r])),
     );
+    this.table.classList.toggle("hl-many", this.#values[0]?.length > MAX_ROOMY);
     this.table.replaceChildren(...head, make("tbody", {}, ...lines));
   }
 

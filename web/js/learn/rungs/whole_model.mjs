@@ -12,6 +12,7 @@ import { diagramOf } from "../widgets/diagram.mjs";
 import { code, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 import { Strip } from "../widgets/strip.mjs";
+import { Draw } from "./draw.mjs";
 import { HeadTiles } from "./head_tiles.mjs";
 import { NumberPanel } from "./number_panel.mjs";
 import { OpenHead } from "./open_head.mjs";
@@ -93,6 +94,7 @@ export const wholeModel = {
     const ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
+    const draw = new Draw(lesson);
     const layerTitle = heading("");
     const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
     const { diagram, follow } = diagramOf(lesson, [
@@ -175,6 +177,7 @@ export const wholeModel = {
         lastNorm.element,
         ...next.elements,
         ended.element,
+        ...draw.elements,
         heading("The book’s case in the same class"),
         paragraph(
           "The GPT runs ",
@@ -210,6 +213,7 @@ export const wholeModel = {
         next.update(data.end);
         const { norm_error: norm, logits_error: logits, probability_error: probabilities } = data.end;
         ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
+        draw.update();
         panel.clear();
         diagram.count(data.n_layer);
       },

@@ -1,0 +1,122 @@
+// Part of rung 10: draw the next token, append it, and read again.
+
+import { make } from "../../lib/dom.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
+import { counted, exact, number } from "../../lib/numbers.mjs";
+import { drawnHow } from "../../lib/sampling.mjs";
+import { visible } from "../../lib/words.mjs";
+import { ask } from "../server.mjs";
+import { controls, heading, paragraph, slider } from "../widgets/elements.mjs";
+import { openLines } from "../widgets/source_lines.mjs";
+
+/** @import { Lesson } from "../rung.js" */
+/** @typedef {{ p: number, drawn_with: number, n: number }} Counted */
+
+const MANY = 1000; // draws
+const PAUSE = 90; // milliseconds to wait for a slider that is still moving
+
+export class Draw {
+  #request = new LatestRequest();
+
+  /** @param {Lesson} lesson */
+  constructor(lesson) {
+    this.lesson = lesson;
+    // Kept while another rung is open, and when the drawn token has been appended.
+    this.settings = lesson.kept.draw ??= { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 };
+    /** @param {string} name @param {string} label @param {{ min: number, max: number, step: number }} range */
+    const setting = (name, label, range) =>
+      slider({ ...range, label, value: this.settings[name], change: (value) => this.#draw({ [name]: value }) });
+    const sliders = [
+      setting("temperature", "temperature", { min: 0, max: 2, step: 0.1 }),
+      setting("top_k", "top-k (0 = all)", { min: 0, max: 20, step: 1 }),
+      setting("top_p", "top-p", { min: 0.05, max: 1, step: 0.05 }),
+    ];
+    /** @param {string} name @param {() => void} onclick */
+    const button = (name, onclick) => make("button", { type: "button", class: "hs-small", onclick }, name);
+    const again = (/** @type {number} */ draws) => this.#draw({ draws, seed: this.settings.seed + 1 });
+    this.append = button("Append it and read again", () => this.#append());
+    const buttons = controls(
+      button("Draw", () => again(1)),
+      button(`Draw ${number(MANY)} times`, () => again(MANY)),
+      this.append,
+    );
+    this.how = make("p", { class: "hl-count" });
+    this.said = make("p", { class: "hl-count", role: "status" });
+    this.body = make("tbody");
+    const titles = ["token", "probability", "drawn with", "drawn", ""].map((name) =>
+      make("th", { scope: "col" }, name),
+    );
+    const table = make("table", { class: "hl-next hl-draws", "aria-label": "Drawing the next token" });
+    table.append(make("thead", {}, make("tr", {}, ...titles)), this.body);
+    this.title = heading("5. Draw the next token");
+    const code = make("details", { class: "hl-source" }, make("summary", {}, "The code that draws"), openLines("draw"));
+    this.elements = [
+      this.title,
+      paragraph(
+        "The model gives probabilities; what is written is drawn from them. Temperature divides the logits, top-k and ",
+        "top-p leave out unlikely tokens, and one random number picks among the rest. With the drawn token at its ",
+        "end, the text is read again: that is all there is to writing.",
+      ),
+      controls(...sliders.map(({ element }) => element)),
+      buttons,
+      this.said,
+      make("div", { class: "hl-scroll" }, table),
+      this.how,
+      code,
+    ];
+  }
+
+  /** Draw after the token that is followed now. */
+  update() {
+    if (this.lesson.kept.isAppended) this.title.scrollIntoView({ block: "start" });
+    this.lesson.kept.isAppended = false;
+    void this.#draw({});
+  }
+
+  /** @param {Record<string, number>} changes */
+  async #draw(changes) {
+    Object.assign(this.settings, changes);
+    const body = { ...this.lesson.body, ...this.settings };
+    try {
+      const found = await this.#request.send((signal) => ask("draw", body, signal), "seed" in changes ? 0 : PAUSE);
+      if (found) this.#show(found);
+    } catch (error) {
+      this.said.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** @param {any} found */
+  #show({ drawn, continued, draws, seed, n_possible: possible, tokens, others }) {
+    this.continued = continued;
+    this.append.disabled = continued === null;
+    this.append.title = continued === null ? "Only after the last token of the sentence" : "";
+    const most = Math.max(others.drawn_with, ...tokens.map((/** @type {Counted} */ token) => token.drawn_with));
+    /** @param {string} name @param {Counted} counted @param {boolean} isDrawn */
+    const line = (name, { p, drawn_with: drawnWith, n }, isDrawn) => {
+      const histogram = make("i", { title: `${number(n)} of ${number(draws)} draws` });
+      histogram.style.setProperty("--part", String(n / draws / most));
+      const amount = make("span", { class: "hl-amount" }, ...(draws > 1 ? [histogram] : []));
+      amount.style.setProperty("--part", String(drawnWith / most));
+      const numbers = [exact(p), exact(drawnWith)].map((text) => make("td", {}, text));
+      const times = draws > 1 ? number(n) : isDrawn ? "✓" : "";
+      const cells = [make("th", { scope: "row" }, name), ...numbers, make("td", {}, times), make("td", {}, amount)];
+      return make("tr", { class: isDrawn ? "hl-follows" : "" }, ...cells);
+    };
+    const rows = tokens.map((/** @type {Counted & { id: number, text: string }} */ token) =>
+      line(visible(token.text), token, token.id === drawn.id),
+    );
+    const isOther = tokens.every((/** @type {{ id: number }} */ token) => token.id !== drawn.id);
+    this.body.replaceChildren(...rows, line("all others", others, isOther));
+    this.how.textContent = `${drawnHow(this.settings)} ${counted(possible, "token")} can be drawn.`;
+    const which = draws > 1 ? `The first of ${number(draws)} draws` : "Drawn";
+    this.said.textContent =
+      `${which} (seed ${seed}): “${visible(drawn.text)}”, probability ${exact(drawn.p)}, drawn with ` +
+      `${exact(drawn.drawn_with)}.`;
+  }
+
+  #append() {
+    this.lesson.kept.isAppended = true;
+    Object.assign(this.settings, { seed: this.settings.seed + 1, draws: 1 });
+    if (this.continued) this.lesson.read(this.continued);
+  }
+}

@@ -1,0 +1,61 @@
+"""Rung 10 draws the next token, with the code that draws it when a text is written."""
+
+import torch
+from pydantic import Field
+
+from model import SamplingSettings
+from model.sampling import probabilities, random_generator
+
+from ..serving.served_models import ServedModels
+from .whole_model import MAX_TOKENS, SHOWN_TOKENS, WholeModelRequest, check_place, tokenize_sentence
+
+MAX_DRAWS = 1_000
+
+
+class DrawRequest(WholeModelRequest):
+    temperature: float = Field(1.0, ge=0, le=2)
+    top_k: int = Field(0, ge=0, le=100)  # 0 means all tokens
+    top_p: float = Field(1.0, gt=0, le=1)
+    seed: int = Field(1, ge=0, le=10**9)
+    draws: int = Field(1, ge=1, le=MAX_DRAWS)
+
+
+@torch.inference_mode()
+def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
+    """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest came."""
+    found = tokenize_sentence(served, request)
+    _, _, query = check_place(found, request)
+    logits = found.text_pass.logits(query, query + 1)[0]
+    settings = SamplingSettings(temperature=request.temperature, top_k=request.top_k or None, top_p=request.top_p)
+    own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
+    drawn = draw_tokens(drawn_with, request.seed, request.draws)
+    counts = torch.bincount(drawn, minlength=len(logits))
+    shown = logits.argsort(descending=True, stable=True)[:SHOWN_TOKENS]
+    first = int(drawn[0])
+    config = found.loaded.config
+    is_end = query == len(found.ids) - 1 and len(found.ids) < min(config.context_length, MAX_TOKENS)
+    text = found.loaded.tokens([first])[0].text
+    return {
+        "draws": request.draws,
+        "seed": request.seed,
+        "drawn": {"id": first, "text": text, "p": own[first].item(), "drawn_with": drawn_with[first].item()},
+        "continued": request.sentence + text if is_end else None,
+        "n_possible": int((drawn_with > 0).sum()),
+        "tokens": [
+            {"id": i, "text": token.text, "p": own[i].item(), "drawn_with": drawn_with[i].item(), "n": int(counts[i])}
+            for i, token in zip(shown.tolist(), found.loaded.tokens(shown.tolist()), strict=True)
+        ],
+        "others": {
+            "p": 1 - own[shown].sum().item(),
+            "drawn_with": 1 - drawn_with[shown].sum().item(),
+            "n": request.draws - int(counts[shown].sum()),
+        },
+    }
+
+
+def draw_tokens(drawn_with: torch.Tensor, seed: int, n: int) -> torch.Tensor:
+    """``n`` ids from one generator, each as ``model.sampling.sample`` draws it: the cumulative sum, inverted."""
+    generator = random_generator(seed)
+    uniform = torch.tensor([generator.random() for _ in range(n)], dtype=torch.float64)
+    cumulative = drawn_with.cpu().cumsum(-1)
+    return torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)
