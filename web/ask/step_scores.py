@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import model
-from model.lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
+from model.lens.head_roles import role_scores
 from model.lens.progress import Cancelled, Progress
 
 from ..process_memory import trim_heap
@@ -23,8 +23,7 @@ def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bo
     """Score steps spread over each training and all that are opened, in the background while no text is written."""
     served = snapshots.served
     for name, revisions in served.revisions.items():
-        loaded = served.shared.get(name)
-        if loaded is not None and loaded.config.context_length >= MIN_CONTEXT_LENGTH:
+        if (loaded := served.shared.get(name)) is not None:
             stored = ask.disk.get(file_name(snapshots, name)) or {}
             rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
             snapshots.scores[name] = {step: row for step, row in rows.items() if fits(row, loaded)}

@@ -80,7 +80,7 @@ class Snapshots:
         if name in self.served.revisions:
             with self.changed:
                 rows = [{"step": step, **row} for step, row in sorted(self.scores.get(name, {}).items())]
-                scoring = any(of == name for of, _ in self.unscored)
+                scoring = name not in self.scores or any(of == name for of, _ in self.unscored)
             return {"history": [], "heads": rows, "kept": max(self.served.revisions[name]), "scoring": scoring}
         report = read_report(self.served.sources.get(name, ""))
         if not {"history", "heads"} <= report.keys():

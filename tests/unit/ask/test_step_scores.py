@@ -148,6 +148,9 @@ def test_background_scoring_waits_for_writing(hub: StandInHub, server: Server, m
 
     services = make_services(Settings(checkpoints=(f"{NAME}@step*",), kernels=False, device="cpu", cache=server.cache))
     monkeypatch.setattr(services.engines, "are_busy", is_busy)
+    services.served.load()
+    assert services.snapshots.training(NAME)["scoring"]  # although it has not begun
+    monkeypatch.setattr(services.served, "load", lambda: None)
     services.load()
     server.started.append(services)
     assert looks.wait(60) and services.snapshots.training(NAME)["scoring"]
