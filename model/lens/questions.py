@@ -21,7 +21,7 @@ from .composition import Composition, Way, composition
 from .difference import AttentionDifference, attention_difference
 from .float32 import in_float32
 from .head_roles import HeadRoles, TextRoles, head_roles, random_texts, roles_in_text
-from .interventions.circuit import MAX_LOST, FoundCircuit, find_circuit
+from .interventions.circuit import MAX_LOST, FoundCircuit, HeadMethod, find_circuit
 from .interventions.knockout import Knockout, Removal, knockout, removal
 from .interventions.patching import Direction, Patching, SitePatching, patch_run, patch_site, patching
 from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_paths, role_cuts
@@ -255,7 +255,9 @@ class Questions(ABC):
             direction=direction,
         )
 
-    def circuit(self, prompts: Sequence[Row], *, max_lost: float = MAX_LOST) -> FoundCircuit:
+    def circuit(
+        self, prompts: Sequence[Row], *, max_lost: float = MAX_LOST, method: HeadMethod = "exact"
+    ) -> FoundCircuit:
         """The heads, and the edges between them, that carry the difference between pairs of prompts.
 
         A row is that of ``over_prompts``, with the column ``corrupted``.
@@ -264,7 +266,7 @@ class Questions(ABC):
             patch_run(self.text_pass(row.pop("prompt")), self.text_pass(row.pop("corrupted")), **row, direction="noise")
             for row in self.read_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
         ]
-        return find_circuit(runs, max_lost=max_lost)
+        return find_circuit(runs, max_lost=max_lost, method=method)
 
     # ---- About many prompts ------------------------------------------------------------------------------------------
 

@@ -456,6 +456,7 @@ export interface CircuitAnswer {
 export interface CircuitBody {
   model?: string | null;
   prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  method?: "exact" | "attribution" | null;
   head_mask?: number[][] | null;
 }
 

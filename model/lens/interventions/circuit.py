@@ -3,18 +3,18 @@
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor
 
-from ...errors import InputError
+from ...errors import InputError, InvalidValue
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, part
 from ..text_pass import Edit
 from ..token_circuits import direct_logits
-from .patching import MIN_DIFFERENCE, PatchRun, effects, patch_each
+from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects
 from .paths import attention_weights, parts_of
 from .sites import SITES
 
@@ -24,6 +24,9 @@ MAX_TRIES = 100  # to remove heads, and then edges: more than a concentrated eff
 CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
 N_PROMOTED = 5  # tokens named for each head
 
+# "exact" ablates every head alone. "attribution" estimates this by attribution patching, and ablates only the
+# ``MAX_HEADS`` heads for which the estimates are largest.
+HeadMethod = Literal["exact", "attribution"]
 Head = tuple[int, int]  # layer and head
 Item = TypeVar("Item")
 
@@ -108,14 +111,21 @@ def receiver(edge: Edge) -> str:
 
 
 @torch.inference_mode()
-def find_circuit(runs: Sequence[PatchRun], *, max_lost: float = MAX_LOST, progress: Progress = ignore) -> FoundCircuit:
+def find_circuit(
+    runs: Sequence[PatchRun],
+    *,
+    max_lost: float = MAX_LOST,
+    method: HeadMethod = "exact",
+    progress: Progress = ignore,
+) -> FoundCircuit:
     """Find few heads and edges that keep the effect: the logit difference between clean and corrupted prompts.
 
     ``runs`` are pairs of prompts, from ``patch_run`` in the direction "noise"; they may differ in length, and shares
     are those of the mean logit difference.
 
     1. Every head is ablated alone: its context vectors at all positions are those of the corrupted prompt (Vig et al.
-       2020, resample ablation as in Chan et al. 2022).
+       2020, resample ablation as in Chan et al. 2022). With the ``method`` "attribution", only the ``MAX_HEADS`` heads
+       that matter most by attribution patching (Nanda 2023) are, and the rest count as less important than these.
     2. Starting with the least important, heads are ablated together while the effect changes by at most half of
        ``max_lost``.
     3. Among the heads that are left (at most ``MAX_HEADS``), every edge into the queries, keys or values of a later
@@ -129,11 +139,18 @@ def find_circuit(runs: Sequence[PatchRun], *, max_lost: float = MAX_LOST, progre
     tries, and other circuits may keep the effect as well. The effect may change in either direction: a head that works
     against the answer stays.
 
-    Raises ``InputError`` if the mean difference of all pairs vanishes.
+    Raises ``InputError`` if the mean difference of all pairs vanishes, and for an unknown method.
     """
+    if method not in get_args(HeadMethod):
+        raise InvalidValue("method", method, "'exact' or 'attribution'")
     pairs = Pairs(runs)
-    lost = pairs.lost_alone(part(progress, 0, 0.25))
-    order = sorted(lost, key=lambda head: abs(lost[head]))
+    order, patched = list[Head](), pairs.every_head()
+    if method == "attribution":
+        estimates = pairs.estimate_lost_alone(part(progress, 0, 0.1))
+        by_estimate = sorted(patched, key=lambda head: abs(estimates[head]))
+        order, patched = by_estimate[:-MAX_HEADS], by_estimate[-MAX_HEADS:]
+    lost = pairs.lost_alone(patched, part(progress, 0.1 if order else 0, 0.25))
+    order += sorted(patched, key=lambda head: abs(lost[head]))
 
     def heads_suffice(removed: set[Head], progress: Progress) -> bool:
         return abs(1 - pairs.without_heads(removed, progress)) <= max_lost / 2
@@ -143,10 +160,10 @@ def find_circuit(runs: Sequence[PatchRun], *, max_lost: float = MAX_LOST, progre
     edges = edges_between(heads)
     start = float(pairs.with_edges(edges, all_of(edges)))
     losses = start - pairs.without_each_edge(heads, part(progress, 0.4, 0.6))
-    most = max(max_lost, abs(1 - start))
+    allowed = max(max_lost, abs(1 - start))
 
     def edges_suffice(cut: set[Edge], progress: Progress) -> bool:
-        return abs(1 - float(pairs.with_edges(edges, all_of(edges, cut), progress))) <= most
+        return abs(1 - float(pairs.with_edges(edges, all_of(edges, cut), progress))) <= allowed
 
     by_loss = [edges[i] for i in losses.abs().argsort(stable=True).tolist()]
     cut = prune(by_loss, edges_suffice, part(progress, 0.6, 0.8))
@@ -319,17 +336,24 @@ class Pairs:
         """The share of the effect that is left, given the logit differences of each pair, tensors of one shape."""
         return (torch.stack(list(differences)).double().sum(0) - self.corrupted) / (self.clean - self.corrupted)
 
-    def lost_alone(self, progress: Progress) -> dict[Head, float]:
-        """The share that is lost if a head alone is ablated."""
-        steps = parts(progress, len(self.graphs))
-        left = self.kept(
-            [
-                patch_each(graph.run, SITES["z"], each_position=False, progress=step)
-                for graph, step in zip(self.graphs, steps, strict=True)
-            ]
-        )
-        n_layer, n_head = left.shape
-        return {(layer, head): 1 - float(left[layer, head]) for layer in range(n_layer) for head in range(n_head)}
+    def every_head(self) -> list[Head]:
+        config = self.graphs[0].run.into.config
+        return [(layer, head) for layer in range(config.n_layer) for head in range(config.n_head)]
+
+    def lost_alone(self, heads: Sequence[Head], progress: Progress) -> dict[Head, float]:
+        """The share that is lost if one of ``heads`` alone is ablated."""
+        units = torch.tensor([(*head, ALL) for head in heads])
+        pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
+        left = self.kept([effects(graph.run, SITES["z"], units, step) for graph, step in pairs])
+        return dict(zip(heads, (1 - left).tolist(), strict=True))
+
+    def estimate_lost_alone(self, progress: Progress) -> dict[Head, float]:
+        """The same for every head, approximated by attribution patching."""
+        pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
+        found = [
+            attribution_patching(graph.run, SITES["z"], each_position=False, progress=step) for graph, step in pairs
+        ]
+        return dict(zip(self.every_head(), (1 - self.kept(found)).flatten().tolist(), strict=True))
 
     def without_heads(self, removed: set[Head], progress: Progress = ignore) -> float:
         """The share that is left with these heads ablated."""

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseRows } from "../../../web/js/look/ask/questions/prompt_rows.mjs";
+import { parseRows } from "../../../web/js/look/ask/prompts/prompt_rows.mjs";
 
 const PAIR = { prompt: "so it is", corrupted: "so he is", answer: " a", wrong: " b" };
 

@@ -44,6 +44,24 @@ def test_induction_is_found_from_repeated_random_tokens() -> None:
     )
 
 
+def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The estimates choose which heads are patched; all that is said of these is exact."""
+    loaded, text = shipped("stories-bpe"), "Once there was a child named{}. One day,"
+    rows = [{"prompt": text.format(" Lily"), "corrupted": text.format(" Mia"), "answer": " Lily", "wrong": " Mia"}]
+    options = {"direction": "noise", "answer": " Lily", "wrong": " Mia"}
+    texts = [row[name] for row in rows for name in ("prompt", "corrupted")]
+    sites = loaded.patch_site(*texts, "z", each_position=False, estimate=True, **options)  # type: ignore[arg-type]
+    assert sites.exact is not None and sites.estimate is not None
+    monkeypatch.setattr(module, "MAX_HEADS", 12)
+    estimated = (1 - sites.restored(sites.estimate)).abs().flatten().topk(12).indices.tolist()
+    exact = 1 - sites.restored(sites.exact)
+    found = loaded.circuit(rows, method="attribution")
+    assert {8 * each.layer + each.head for each in found.heads} <= set(estimated)
+    assert found.kept >= 0.9 and all(abs(each.lost - exact[each.layer, each.head]) < 1e-4 for each in found.heads)
+    with pytest.raises(InputError, match="'exact' or 'attribution'"):
+        loaded.circuit(rows, method="mean")  # type: ignore[arg-type]
+
+
 def test_heads_that_copy_a_name_are_found() -> None:
     loaded = shipped("stories-bpe")
     names = [(" Lily", " Mia"), (" Tim", " Tom")]

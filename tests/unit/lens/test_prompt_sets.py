@@ -14,7 +14,7 @@ from model.lens.text_pass import TextPass
 
 SETS: dict[str, list[dict[str, str]]] = {
     each["key"]: each["rows"]
-    for each in json.loads((ROOT / "web/js/look/ask/questions/prompt_sets.json").read_text(encoding="utf-8"))
+    for each in json.loads((ROOT / "web/js/look/ask/prompts/prompt_sets.json").read_text(encoding="utf-8"))
 }
 
 

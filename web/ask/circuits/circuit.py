@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, CircuitHead, find_circuit
+from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, CircuitHead, HeadMethod, find_circuit
 from model.lens.interventions.patching import PatchRun, check_prompts, patch_run
 from model.lens.progress import Progress, part
 from model.lens.prompts import in_row
@@ -16,7 +16,7 @@ from model.lens.text_pass import TextPass
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..prompts import BODY_LIMIT, PromptsField
-from ..question import HEAD_MASK, MODEL, ModelAnswer, NamedToken, Question
+from ..question import HEAD_MASK, MODEL, Field, ModelAnswer, NamedToken, Question
 
 MAX_PAIRS = 100
 MAX_STREAM_BYTES = 256_000_000  # of all pairs together
@@ -97,7 +97,8 @@ def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
         reading((index + 1) / len(prompts))
     if not runs:
         raise InputError("prompts", f"No pair could be read. {left_out[0]['error']}")
-    found = find_circuit(list(runs.values()), progress=part(progress, READING_PART, 1))
+    step = part(progress, READING_PART, 1)
+    found = find_circuit(list(runs.values()), method=inquiry.values["method"], progress=step)
     first = prompts[min(runs)]["prompt"]
 
     def tokens(ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -132,6 +133,13 @@ CIRCUIT = Question(
             required=("corrupted",),
         ),
         MODEL,
+        Field(
+            "method",
+            "Patch every head (`exact`), or estimate all of them by attribution patching first and patch only the "
+            f"{MAX_HEADS} that matter most (`attribution`), which is faster in a model with many heads.",
+            HeadMethod,
+            default="exact",
+        ),
         HEAD_MASK,
     ],
     "Faithfulness first: how much of the effect is left with everything else ablated. Then the heads with the tokens "

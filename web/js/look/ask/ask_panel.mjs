@@ -14,7 +14,7 @@ import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 
 const MIN_ESTIMATED_SECONDS = 3; // after which an estimate of the remaining time is shown
-const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text changes
+const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text alone changes
 const MAX_CACHED = 12; // answers
 
 /** @typedef {{ answer: any, seconds: number }} Kept an answer, and how long it took */
@@ -37,6 +37,7 @@ export class AskPanel {
   #began = 0; // time at which the request was sent, in milliseconds
   /** @type {Record<string, string>} */
   #choices = {};
+  #chosen = ""; // the choices of the current request
 
   /**
    * @param {Store} store
@@ -173,13 +174,16 @@ export class AskPanel {
     const key = JSON.stringify([this.#question?.key, this.store.pointer.sha256, asked]);
     const isNew = key !== this.#key;
     this.#key = key;
+    const chosen = JSON.stringify(this.#choices);
+    const isChosen = chosen !== this.#chosen;
+    this.#chosen = chosen;
     const kept = this.#kept.get(key);
     if (kept) {
       this.abort();
       if (this.#shown !== key) this.#slow = kept.seconds > MAX_AUTOMATIC_SECONDS;
       this.#shown = key;
       this.show(built, kept.answer);
-    } else if (isNew && this.#slow) {
+    } else if (isNew && this.#slow && !isChosen) {
       this.abort();
       this.say("The text has changed since this question was answered.", "ask");
     } else if (isNew) void this.send(key, asked);

@@ -6,6 +6,7 @@
 // questions/knockout.mjs is an example: numbers on the tiles (panels/overlay.mjs) and a list of heads (head_list.mjs).
 
 import { attribution } from "./questions/attribution.mjs";
+import { circuit } from "./questions/circuit.mjs";
 import { feeding } from "./questions/feeding.mjs";
 import { oneHead } from "./questions/head.mjs";
 import { knockout } from "./questions/knockout.mjs";
@@ -24,7 +25,7 @@ export const QUESTIONS_BY_TOPIC = {
   "The selected token": [attribution, logitLens, ledger],
   "The open head": [roles, oneHead, passages, feeding],
   "The whole text": [knockout, mixingDesk, patching],
-  "Across a set": [many],
+  "Across a set": [many, circuit],
 };
 
 export const QUESTIONS = Object.values(QUESTIONS_BY_TOPIC).flat();

@@ -6,15 +6,14 @@ import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, signed } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
-import { keep, kept } from "../../state/storage.mjs";
 import { HeadList } from "../head_list.mjs";
-import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
+import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
 import { percent } from "./residual_table.mjs";
 
 /** @import { PromptsAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 /** @import { AskRequest } from "../../state/ask_server.mjs" */
-/** @import { PromptRow } from "./prompt_rows.mjs" */
+/** @import { PromptRow } from "../prompts/prompt_rows.mjs" */
 
 /**
  * @typedef {object} Measure
@@ -100,21 +99,7 @@ const MEASURES = {
   },
 };
 
-const OWN = "own";
-const STORED = "headscope-prompts";
-const DEFAULTS = { measure: "patch", set: "names" };
-
-/** @typedef {{ key: string, title: string, about: string, rows: PromptRow[] }} PromptSet */
-
-/** @type {PromptSet[]} */
-let sets = [];
-
-/** A short code for a text. @param {string} text */
-function codeOf(text) {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
-  return `${OWN}-${hash.toString(16)}`;
-}
+const DEFAULTS = { measure: "patch", set: FIRST_SET };
 
 /** @type {Question} */
 export const many = {
@@ -135,24 +120,9 @@ export const many = {
 function build({ store, choices, choose, conclude, overlay }) {
   const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
   const measures = dropdown("Measure", names, (measure) => choose({ measure }));
-  const setChoice = make("select", { "aria-label": "Set of prompts" });
-  const area = make("textarea", {
-    rows: 4,
-    spellcheck: "false",
-    placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
-  });
-  const file = make("input", { type: "file", class: "hs-hidden", accept: ".csv,.json,.jsonl,.txt", tabindex: -1 });
-  file.setAttribute("aria-label", "File of prompts");
+  const set = setChooser({ store, choices, choose });
   const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
     make("button", { type: "button", class: "hs-small", onclick }, label);
-  const own = make(
-    "div",
-    {},
-    area,
-    button("Use these", () => take(area.value)),
-    button("Open a file", () => file.click()),
-  );
-  const about = make("p", { class: "hs-hint" });
   const sentence = make("p", { class: "hs-answer" });
   const list = new HeadList(store, "Heads by their mean over the prompts");
   const body = make("tbody", {});
@@ -161,64 +131,10 @@ function build({ store, choices, choose, conclude, overlay }) {
   const head = make("thead", {}, make("tr", {}, ...titles, named));
   const table = make("table", {}, make("caption", { class: "hs-hidden" }, "Every prompt"), head, body);
   const every = make("div", { class: "hs-head-list" }, table);
-  let shownSets = "";
   /** @type {{ rows: PromptRow[], lines: number[] }} */
   let current = { rows: [], lines: [] };
 
-  setChoice.addEventListener("change", () => choose({ set: setChoice.value }));
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files ?? [];
-    file.value = "";
-    if (!chosen) return;
-    if (chosen.size > MAX_BYTES) about.textContent = "The file has more than 2 MB.";
-    else take(await chosen.text());
-  });
-
-  /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
-  function take(text) {
-    keep(STORED, text);
-    choose({ set: codeOf(text) });
-  }
-
   const measure = () => MEASURES[choices.measure] ?? MEASURES.patch;
-
-  /** The rows of the chosen set, or why there are none. @returns {{ rows: PromptRow[], lines: number[] } | string} */
-  function chosenRows() {
-    if (!choices.set.startsWith(OWN)) {
-      const set = sets.find(({ key }) => key === choices.set);
-      about.textContent = set?.about ?? "";
-      return set ? { rows: set.rows, lines: set.rows.map((_, at) => at + 1) } : "Loading the prompts…";
-    }
-    about.textContent = "";
-    if (choices.set === OWN) return "Paste prompts above, or open a file.";
-    const text = kept(STORED);
-    if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
-    if (!area.value) area.value = text;
-    try {
-      return parseRows(text);
-    } catch (error) {
-      return /** @type {Error} */ (error).message;
-    }
-  }
-
-  async function loadSets() {
-    if (sets.length) return;
-    const response = await fetch(new URL("prompt_sets.json", import.meta.url));
-    sets = await response.json();
-    store.emit("view");
-  }
-  void loadSets();
-
-  function showSets() {
-    const code = choices.set.startsWith(OWN) ? choices.set : OWN;
-    const entries = [...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
-    if (shownSets !== JSON.stringify(entries)) {
-      setChoice.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
-      shownSets = JSON.stringify(entries);
-    }
-    setChoice.value = choices.set;
-    own.hidden = !choices.set.startsWith(OWN);
-  }
 
   /** Open a prompt as the text of the page. @param {PromptRow} row */
   async function open({ prompt }) {
@@ -227,13 +143,12 @@ function build({ store, choices, choose, conclude, overlay }) {
   }
 
   return {
-    controls: [make("span", {}, "measure"), measures, make("span", {}, "over"), setChoice, own, file, about],
+    controls: [make("span", {}, "measure"), measures, make("span", {}, "over"), ...set.controls],
     element: make("div", { class: "hs-knockout" }, sentence, list.element, every),
     request() {
       measures.value = choices.measure;
-      showSets();
+      const found = set.rows();
       if (!store.pointer.run) return "There is no model to ask about yet.";
-      const found = chosenRows();
       if (typeof found === "string") return found;
       current = found;
       const { asked, body: more } = measure();

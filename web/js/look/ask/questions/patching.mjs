@@ -5,11 +5,11 @@ import { headEntries } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
-import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeChoices, writeEdit } from "../choices.mjs";
+import { encodeText, findEdit, writeChoices, writeEdit } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { encodeMask, withScale } from "../head_masks.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
-import { selectedToken, textProblem, tokenName } from "../subject.mjs";
+import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -21,7 +21,7 @@ import { percent, residualTable } from "./residual_table.mjs";
  * @typedef {PatchAnswer & { heads: number[][], residual: number[][], raw: { heads: number[][] } }} GridAnswer
  */
 
-const DEFAULTS = { change: "none", wrong: "likely", way: "denoise", set: NO_HEADS };
+const DEFAULTS = { ...UNCHANGED, way: "denoise", set: NO_HEADS };
 const WAYS = { denoise: "into the changed text", noise: "into the original" };
 /** @typedef {{ help: string, does: string, do: string, done: string, ends: [string, string] }} Words */
 /** @type {Record<keyof typeof WAYS, Words>} */
@@ -72,9 +72,7 @@ const loadExamples = () =>
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, mixer, choices, choose, conclude, overlay }) {
-  const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
-  const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
-  const about = make("p", { class: "hs-hint" });
+  const twin = changedText({ store, choices, choose });
   const examples = make("p", { class: "hs-chips" });
   const sentence = make("p", { class: "hs-answer" });
   const finding = make("p", { class: "hs-hint" });
@@ -114,22 +112,6 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   /** @type {Example[]} */
   let known = [];
 
-  const clean = () => {
-    const position = Math.max(selectedToken(store), 0);
-    const tokens = store.tokens.slice(0, position);
-    return { position, ids: store.ids.slice(0, position), text: tokens.map(({ text }) => text).join("") };
-  };
-  const patch = () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) });
-  changed.addEventListener("change", patch);
-  changed.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey) return;
-    event.preventDefault();
-    patch();
-  });
-  wrongInput.addEventListener("change", () =>
-    choose({ wrong: wrongInput.value ? encodeText(wrongInput.value) : DEFAULTS.wrong }),
-  );
-
   loadExamples().then(
     (found) => {
       known = found;
@@ -168,17 +150,12 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     });
   }
 
-  const field = (/** @type {string} */ label, /** @type {HTMLElement} */ input) =>
-    make("label", { class: "hs-field" }, make("span", {}, label), input);
-
   return {
     controls: [
       examples,
-      about,
-      field("changed text", changed),
-      field("wrong answer", wrongInput),
+      ...twin.controls,
       make("div", { class: "hs-field" }, make("span", {}, "patch"), ways.element),
-      make("button", { type: "button", class: "hs-small hs-primary", onclick: patch }, "Patch"),
+      make("button", { type: "button", class: "hs-small hs-primary", onclick: twin.apply }, "Patch"),
     ],
     element: make(
       "div",
@@ -195,21 +172,9 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       showExamples();
       ways.show(way());
       help.textContent = WAY_WORDS[way()].help;
-      const problem = textProblem(store, 2);
-      if (problem) return problem;
-      const { position, ids, text } = clean();
-      if (position < 1) return "Select a later token: it is the answer, and the text before it is the prompt.";
-      const edit = readEdit(choices.change);
-      const value = applyEdit(text, edit);
-      if (document.activeElement !== changed) changed.value = value;
-      const token = decodeText(choices.wrong);
-      const isLikely = choices.wrong === DEFAULTS.wrong || token === null;
-      if (document.activeElement !== wrongInput) wrongInput.value = isLikely ? "" : token;
-      const name = tokenName(store, position);
-      about.textContent = `The answer is ${name}; select another token to ask about it instead.`;
-      if (value === text) return "Change a word in this text that the answer depends on.";
-      body = { model: store.pointer.model, tokens: ids, corrupted: value, answer: store.ids[position] };
-      body = { ...body, direction: way(), ...(isLikely ? {} : { wrong: token }) };
+      const pair = twin.pair();
+      if (typeof pair === "string") return pair;
+      body = { model: store.pointer.model, ...pair, direction: way() };
       return { route: "patch", body };
     },
     /** @param {GridAnswer} answer */

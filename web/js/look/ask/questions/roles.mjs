@@ -4,6 +4,7 @@ import { dropdown, make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
+import { tokenPairs } from "../token_pairs.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
 import { rolePlain, roleSentence } from "../../roles/role_words.mjs";
 
@@ -50,10 +51,18 @@ function build({ store, choices, choose, conclude, overlay }) {
   const caption = make("caption", { class: "hs-hidden" }, "Scores of the open head");
   const table = make("table", {}, caption, make("thead", {}, make("tr", {}, ...titles)), body);
   const list = new HeadList(store, "Heads by the score for one role");
+  const pairs = tokenPairs(store);
 
   return {
     controls: [make("label", {}, "role ", choice)],
-    element: make("div", { class: "hs-roles" }, sentence, make("div", { class: "hs-head-list" }, table), list.element),
+    element: make(
+      "div",
+      { class: "hs-roles" },
+      sentence,
+      make("div", { class: "hs-head-list" }, table),
+      pairs.element,
+      list.element,
+    ),
     request() {
       const { run, model } = store.pointer;
       return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
@@ -67,6 +76,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       choice.value = role;
       store.setRoles(heads);
       showOpen(heads);
+      void pairs.show();
       conclude(rolePlain(store, store.open));
       const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
       const rows = headEntries(values).map((entry) => ({ ...entry, text: entry.value.toFixed(3) }));

@@ -1,0 +1,107 @@
+// Which set of prompts a question is about: one that comes with the page, or the visitor's own.
+
+import { make } from "../../../lib/dom.mjs";
+import { keep, kept } from "../../state/storage.mjs";
+import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
+
+/** @import { AskContext } from "../question.js" */
+/** @import { PromptRow } from "./prompt_rows.mjs" */
+
+const OWN = "own";
+const STORED = "headscope-prompts";
+export const FIRST_SET = "names";
+
+/** @typedef {{ key: string, title: string, about: string, rows: PromptRow[] }} PromptSet */
+
+/** @type {PromptSet[]} */
+let sets = [];
+
+/** A short code for a text. @param {string} text */
+function codeOf(text) {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0;
+  return `${OWN}-${hash.toString(16)}`;
+}
+
+/**
+ * The chosen set is `choices.set`.
+ * @param {Pick<AskContext, "store" | "choices" | "choose">} context
+ * @param {Record<string, string>} [others] what else can be chosen in place of a set, by its key
+ */
+export function setChooser({ store, choices, choose }, others = {}) {
+  const select = make("select", { "aria-label": "Set of prompts" });
+  const area = make("textarea", {
+    rows: 4,
+    spellcheck: "false",
+    "aria-label": "Your own prompts",
+    placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
+  });
+  const file = make("input", { type: "file", class: "hs-hidden", accept: ".csv,.json,.jsonl,.txt", tabindex: -1 });
+  file.setAttribute("aria-label", "File of prompts");
+  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
+    make("button", { type: "button", class: "hs-small", onclick }, label);
+  const own = make(
+    "div",
+    {},
+    area,
+    button("Use these", () => take(area.value)),
+    button("Open a file", () => file.click()),
+  );
+  const about = make("p", { class: "hs-hint" });
+  let shownSets = "";
+
+  select.addEventListener("change", () => choose({ set: select.value }));
+  file.addEventListener("change", async () => {
+    const [chosen] = file.files ?? [];
+    file.value = "";
+    if (!chosen) return;
+    if (chosen.size > MAX_BYTES) about.textContent = "The file has more than 2 MB.";
+    else take(await chosen.text());
+  });
+
+  /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
+  function take(text) {
+    keep(STORED, text);
+    choose({ set: codeOf(text) });
+  }
+
+  async function loadSets() {
+    if (sets.length) return;
+    const response = await fetch(new URL("prompt_sets.json", import.meta.url));
+    sets = await response.json();
+    store.emit("view");
+  }
+  void loadSets();
+
+  function show() {
+    const code = choices.set.startsWith(OWN) ? choices.set : OWN;
+    const entries = [...Object.entries(others), ...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
+    if (shownSets !== JSON.stringify(entries)) {
+      select.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
+      shownSets = JSON.stringify(entries);
+    }
+    select.value = choices.set;
+    own.hidden = !choices.set.startsWith(OWN);
+    about.textContent = sets.find(({ key }) => key === choices.set)?.about ?? "";
+  }
+
+  /** Show the choice. Returns the rows of the set, and the line of each, or why there are none. */
+  function rows() {
+    show();
+    if (!choices.set.startsWith(OWN)) {
+      const set = sets.find(({ key }) => key === choices.set);
+      return set ? { rows: set.rows, lines: set.rows.map((_, at) => at + 1) } : "Loading the prompts…";
+    }
+    if (choices.set === OWN) return "Paste prompts above, or open a file.";
+    const text = kept(STORED);
+    if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
+    if (!area.value) area.value = text;
+    try {
+      return parseRows(text);
+    } catch (error) {
+      return /** @type {Error} */ (error).message;
+    }
+  }
+
+  return { controls: [select, own, file, about], rows, show };
+}

@@ -1,0 +1,213 @@
+// Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
+
+import { make } from "../../../lib/dom.mjs";
+import { headName } from "../../../lib/heads.mjs";
+import { counted, fixed } from "../../../lib/numbers.mjs";
+import { visible } from "../../../lib/words.mjs";
+import { writeChoices } from "../choices.mjs";
+import { HeadList } from "../head_list.mjs";
+import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
+import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
+import { circuitGraph } from "./circuit_graph.mjs";
+import { feeding } from "./feeding.mjs";
+import { percent } from "./residual_table.mjs";
+
+/** @import { Arc, PictureId } from "../../../types.js" */
+/** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
+/** @import { ChangedPair } from "../prompts/changed_text.mjs" */
+/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+
+const TEXT = "text"; // in place of a set of prompts
+const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching chooses the heads that are patched
+const WAYS = /** @type {Record<string, string>} */ ({ q: "queries", k: "keys", v: "values" });
+
+/** @type {Question} */
+export const circuit = {
+  key: "circuit",
+  title: "Find the circuit",
+  hook: "The few heads, and the edges between them, that are enough for the answer.",
+  explanation:
+    "Heads, and then edges between them, are ablated as long as at most a tenth of the effect is lost: of the " +
+    "difference between the logits of the answer and of the wrong one. What is ablated is replaced with what it is " +
+    "in the corrupted prompt (path patching). MLPs are part of the edges.",
+  caution:
+    "Pruning is greedy, so other circuits may keep the effect as well; and the circuit is that of these prompts. " +
+    "An edge may be a path through MLPs and other layers.",
+  defaults: { set: FIRST_SET, ...UNCHANGED },
+  build,
+};
+
+/** The end of an edge. @param {EdgeInCircuit} edge */
+const receiverName = ({ receiver, way }) => (receiver ? `${WAYS[way ?? ""]} of ${headName(receiver)}` : "logits");
+
+/** @param {EdgeInCircuit} edge */
+const edgeName = (edge) => `${headName(edge.sender)} → ${receiverName(edge)}`;
+
+/**
+ * What a head does in the first prompt.
+ * @param {HeadInCircuit} head
+ */
+function headWords({ layer, head, lost, position, lost_there, reads, key, weight, promoted }) {
+  const tokens = promoted.slice(0, 3).map(({ text }) => `“${visible(text)}”`);
+  return (
+    `Without ${headName([layer, head])} alone, ${percent(lost)} of the effect is lost. In the first prompt it ` +
+    `matters most at position ${position} (${percent(lost_there)}), where it reads “${visible(reads.text)}” at ` +
+    `position ${key} with weight ${fixed(weight, 2)}, and what it writes raises ${tokens.join(", ")} most.`
+  );
+}
+
+/** @param {AskContext} context @returns {BuiltQuestion} */
+function build({ store, choices, choose, conclude, overlay }) {
+  const set = setChooser({ store, choices, choose }, { [TEXT]: "this text, with a word changed" });
+  const twin = changedText({ store, choices, choose });
+  const own = make("div", {}, ...twin.controls);
+  const sentence = make("p", { class: "hs-answer" });
+  const details = make("p", { class: "hs-answer", role: "status" });
+  const cut = make("button", { type: "button", class: "hs-small" });
+  const opened = make("div", { class: "hs-controls" }, details, cut);
+  const graph = circuitGraph(
+    (head) => openHead(head),
+    (edge) => openEdge(edge),
+  );
+  const list = new HeadList(store, "Heads of the circuit");
+  const body = make("tbody", {});
+  const columns = ["edge", "lost"].map((title) => make("th", { scope: "col" }, title));
+  const table = make(
+    "table",
+    {},
+    make("caption", { class: "hs-hidden" }, "Edges of the circuit"),
+    make("thead", {}, make("tr", {}, ...columns)),
+    body,
+  );
+  /** @type {CircuitAnswer | null} */
+  let shown = null;
+  /** @type {() => void} */
+  let ask = () => {};
+  cut.addEventListener("click", () => ask());
+
+  /** @param {HeadInCircuit} head */
+  function openHead(head) {
+    graph.mark(null);
+    store.view.choose([head.layer, head.head]);
+    details.textContent = headWords(head);
+    cut.hidden = true;
+    opened.hidden = false;
+  }
+
+  /** @param {EdgeInCircuit} edge */
+  function openEdge(edge) {
+    const sender = shown?.heads.find(({ layer, head }) => layer === edge.sender[0] && head === edge.sender[1]);
+    graph.mark(edge);
+    const words = `if this edge alone is cut from the circuit, ${percent(edge.lost)} of the effect is lost.`;
+    details.textContent = `${edgeName(edge)}: ${words} ${sender ? headWords(sender) : ""}`;
+    const { receiver, way } = edge;
+    cut.hidden = !receiver;
+    if (receiver && way) {
+      cut.textContent = `Which heads feed the ${WAYS[way]} of ${headName(receiver)}?`;
+      ask = () => {
+        store.view.choose(receiver);
+        store.view.set({ ask: feeding.key, askWith: writeChoices({ by: "cut", way }, feeding.defaults) });
+      };
+    }
+    opened.hidden = false;
+  }
+
+  /** A pair as a row, which holds the prompt as text. @param {ChangedPair} pair */
+  function rowOf({ tokens, corrupted, answer, wrong }) {
+    const prompt = store.tokens.slice(0, tokens.length).map(({ text }) => text);
+    return { prompt: prompt.join(""), corrupted, answer, ...(wrong === undefined ? {} : { wrong }) };
+  }
+
+  return {
+    controls: [make("span", {}, "over"), ...set.controls, own],
+    element: make(
+      "div",
+      { class: "hs-patching" },
+      sentence,
+      graph.element,
+      opened,
+      make("div", { class: "hs-head-list" }, table),
+      list.element,
+    ),
+    request() {
+      const { model, n_layer, n_head } = store.pointer;
+      const isText = choices.set === TEXT;
+      own.hidden = !isText;
+      const found = isText ? twin.pair() : set.rows();
+      set.show();
+      if (typeof found === "string") return found;
+      const prompts = "rows" in found ? found.rows : [rowOf(found)];
+      const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
+      return { route: "circuit", body: { model, prompts, method } };
+    },
+    /** @param {CircuitAnswer} answer */
+    draw(answer) {
+      const { kept, without_heads, heads, edges, pairs, left_out } = answer;
+      const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
+      conclude(
+        `${parts} keep ${percent(kept)} of the effect, with everything else ablated.`,
+        `Without any head, ${percent(without_heads)} is left.`,
+      );
+      if (answer === shown) return;
+      shown = answer;
+      opened.hidden = true;
+      const mean = (/** @type {"clean" | "corrupted"} */ name) =>
+        fixed(pairs.reduce((sum, pair) => sum + pair[name], 0) / pairs.length, 2);
+      const range = pairs.map((pair) => pair.kept);
+      const [least, most] = [Math.min(...range), Math.max(...range)].map(percent);
+      const byPair = pairs.length > 1 ? `; by pair, the circuit keeps ${least} to ${most}` : "";
+      const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
+      const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
+      sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
+      graph.show(answer);
+      body.replaceChildren(
+        ...[...edges]
+          .sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost))
+          .map((edge) => {
+            const onclick = () => openEdge(edge);
+            const button = make("button", { type: "button", class: "hs-small", onclick }, edgeName(edge));
+            return make(
+              "tr",
+              {},
+              make("th", { scope: "row" }, button),
+              make("td", { class: "hs-number-cell" }, percent(edge.lost)),
+            );
+          }),
+      );
+      const rows = heads.map(({ layer, head, lost, reads, promoted }) => ({
+        place: /** @type {PictureId} */ ([layer, head]),
+        value: lost,
+        text: `${percent(lost)}: “${visible(reads.text)}” → “${visible(promoted[0]?.text ?? "")}”`,
+      }));
+      rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+      list.show("lost without it, and what it reads and writes in the first prompt", rows);
+      const { n_layer, n_head } = store.pointer;
+      const values = Array.from({ length: n_layer }, () => /** @type {(number | null)[]} */ (Array(n_head).fill(null)));
+      for (const { layer, head, lost } of heads) values[layer][head] = lost;
+      overlay({
+        title: "Share of the effect that is lost without each head of the circuit",
+        values,
+        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+        ramp: "change",
+        short: (value) => percent(value).replace("%", ""),
+        long: percent,
+        ends: ["works against the answer", "needed for the answer"],
+        arcs: arcsOf(edges),
+      });
+    },
+  };
+}
+
+/** One arc for each pair of heads, as strong as the strongest edge between them. @param {EdgeInCircuit[]} edges */
+export function arcsOf(edges) {
+  const most = Math.max(...edges.map(({ lost }) => Math.abs(lost)), 1e-9);
+  /** @type {Map<string, Arc>} */
+  const arcs = new Map();
+  for (const { sender, receiver, lost } of edges) {
+    if (!receiver) continue;
+    const key = `${sender} ${receiver}`;
+    const part = Math.max(Math.abs(lost) / most, arcs.get(key)?.part ?? 0);
+    arcs.set(key, { from: sender, to: receiver, part });
+  }
+  return [...arcs.values()];
+}
