@@ -31,6 +31,10 @@ OPEN = rf" \({OPENS}\)$"
         ),
         ({"rope_scaling": {"type": "linear", "factor": 2}}, "rope_type 'linear', expected .*" + OPEN),
         ({"rope_parameters": {"rope_type": "dynamic"}}, "rope_type 'dynamic', expected .*" + OPEN),
+        (
+            {"rope_parameters": {"full_attention": {"rope_type": "yarn"}, "sliding_attention": {}}},
+            "rope_parameters {'full_attention': .*, expected one rotation for all layers" + OPEN,
+        ),
         ({"rope_scaling": 5}, "rope_scaling 5, expected an object"),
         ({"rope_scaling": LLAMA3}, "no original_max_position_embeddings, expected each of factor, "),
         (
@@ -48,6 +52,7 @@ OPEN = rf" \({OPENS}\)$"
         ),
         ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0, expected null" + OPEN),
         ({"final_logit_softcapping": 30.0}, "final_logit_softcapping 30.0, expected null" + OPEN),
+        ({"num_experts": 8}, "num_experts 8, expected null" + OPEN),
         ({"num_local_experts": 8}, "num_local_experts 8, expected null" + OPEN),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config .*, expected null" + OPEN),
         ({"is_encoder_decoder": True}, "is_encoder_decoder True, expected false" + OPEN),
