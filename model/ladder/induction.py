@@ -56,7 +56,7 @@ def read_twice(gpt: GPT, phrase: Sequence[int], muted: Sequence[tuple[int, int]]
     x = gpt.wte(ids) + position_embeddings(gpt, 0, len(ids))
     weights = []
     for layer, block in enumerate(gpt.h):
-        stages = block_by_ladder(cast(Block, block), x, [head for of, head in muted if of == layer])
+        stages = block_by_ladder(cast("Block", block), x, [head for of, head in muted if of == layer])
         weights.append(stages.weights.float().cpu())
         x = stages.after
     logits = linear(gpt.lm_head, normalise(final_norm(gpt), x)).float()

@@ -22,7 +22,7 @@ from ..client import client_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.workers import Workers
-from .lesson_request import BigramRequest
+from .lesson_request import BigramRequest, StrictRequest
 
 if TYPE_CHECKING:
     from .lessons import Lesson
@@ -37,7 +37,7 @@ BUSY = {"Retry-After": "5"}  # seconds, about the time that training a bigram mo
 
 
 def learn_routes(services: Services) -> APIRouter:
-    """``GET /learn/sources/{name}.json``, ``POST /learn/bigram`` and ``POST /learn/{name}``."""
+    """``GET /learn/sources/{name}.json``, and POST for ``bigram``, ``notebooks/{name}.ipynb`` and each lesson."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
     bigrams = Workers(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
@@ -98,17 +98,28 @@ def learn_routes(services: Services) -> APIRouter:
 
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
+    @router.post("/notebooks/{name}.ipynb")
+    async def post_notebook(name: str, settings: dict[str, Any], request: Request) -> Response:
+        """A rung as a notebook, with the visitor's sentence and settings."""
+        from .notebook import NOTEBOOKS, make_notebook
+
+        if name not in NOTEBOOKS:
+            raise HTTPException(404, f"There is no notebook of {shorten(name)}.")
+        asked = validated(NOTEBOOKS[name].request, settings)
+        await served.wait()
+        workers, snapshots = services.learn_workers, services.snapshots
+        try:
+            return as_json(await workers.run(client_of(request), make_notebook, name, snapshots, asked))
+        except InputError as error:
+            raise HTTPException(400, str(error)) from None
+
     @router.post("/{name}")
     async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:
         """The numbers of a lesson for the visitor's sentence and settings."""
         lesson = await asyncio.to_thread(find_lesson, name)
         if lesson is None:
             raise HTTPException(404, f"There is no lesson {shorten(name)}.")
-        try:
-            asked = lesson.request.model_validate(settings)
-        except ValidationError as error:
-            problems = [problem | {"loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
-            raise RequestValidationError(problems) from None
+        asked = validated(lesson.request, settings)
         if lesson.needs != "nothing":
             await served.wait()
         try:
@@ -119,6 +130,15 @@ def learn_routes(services: Services) -> APIRouter:
             raise HTTPException(400, str(error)) from None
 
     return router
+
+
+def validated(request: type[StrictRequest], settings: dict[str, Any]) -> StrictRequest:
+    """The settings as ``request``. Raises ``RequestValidationError``."""
+    try:
+        return request.model_validate(settings)
+    except ValidationError as error:
+        problems = [problem | {"loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)]
+        raise RequestValidationError(problems) from None
 
 
 def as_json(data: dict[str, object]) -> Response:

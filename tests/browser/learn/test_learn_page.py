@@ -1,6 +1,7 @@
 """Using the Learn tab: any sentence, links, keys, a phone, light and dark, and what the browser stores."""
 
 import itertools
+import json
 import re
 import threading
 from pathlib import Path
@@ -200,6 +201,20 @@ def test_the_source_is_the_file_s_own(page: Any) -> None:
     expect(shown).to_be_visible()
     assert shown.text_content() in Path(averages.__file__).read_text()
     expect(page.get_by_text(re.compile(r"model/ladder/averages\.py, line \d+")).first).to_be_visible()
+
+
+@pytest.mark.parametrize("rung", [3, 5, 10])
+def test_a_rung_is_saved_as_a_notebook(page: Any, rung: int) -> None:
+    open_rung(page, rung)
+    say(page, "What is in a name?")
+    settle(page, rung)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as a notebook").click()
+    assert saved.value.suggested_filename.endswith(".ipynb")
+    notebook = json.loads(Path(saved.value.path()).read_text())
+    assert notebook["nbformat"] == 4 and notebook["cells"][0]["source"].startswith(f"# {rung}. ")
+    if rung == 10:
+        assert "sentence = 'What is in a name?'" in notebook["cells"][2]["source"]
 
 
 def test_by_keyboard(page: Any) -> None:

@@ -27,6 +27,8 @@ KNOWN_TO = {
     # The forward pass step by step, for Learn.
     "model/ladder/block.py",
     "model/ladder/trainable_attention.py",
+    # A GPT-2 put together without Headscope, in notebooks.
+    "web/learn/at_home.py",
 }
 
 

@@ -3,7 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
 import { exercises, question } from "./widgets/questions.mjs";
-import { sourceLines } from "./widgets/source_lines.mjs";
+import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
@@ -34,6 +34,9 @@ export class OpenLesson {
     const { rung, content, built, lessons } = this;
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
+    const needs = content.followsModel
+      ? "With your sentence and settings. It needs torch, safetensors, tokenizers and the folder of the model."
+      : "With your sentence and settings. It needs torch alone, and prints the numbers of this page.";
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
@@ -45,6 +48,7 @@ export class OpenLesson {
       this.picture,
       exercises(content.exercises, `${rung}`, progress),
       sourceLines(content.key),
+      notebookButton(content.key, () => built.notebook?.() ?? this.body, needs),
       make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
     ];
   }

@@ -64,6 +64,8 @@ export interface BuiltRung {
   picture: Node[];
   /** Show the server's answer. */
   update(data: any): void;
+  /** The settings of its notebook, where they are not those of the lesson. */
+  notebook?(): object;
   /** Called when another rung is opened. */
   leave?(): void;
 }
@@ -81,5 +83,7 @@ export interface Rung {
   exercises: Exercise[];
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;
+  /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */
+  followsModel?: boolean;
   build(lesson: Lesson): BuiltRung;
 }

@@ -132,6 +132,13 @@ export function loadStyles(urls) {
   return Promise.all(loading);
 }
 
+/** Save a file. @param {Blob} blob @param {string} name */
+export function download(blob, name) {
+  const href = URL.createObjectURL(blob);
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 60_000); // the browser may still be reading it
+}
+
 /** Whether the visitor prefers reduced motion. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 

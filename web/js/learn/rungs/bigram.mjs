@@ -195,6 +195,7 @@ export const bigram = {
         checkLength();
         text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
       },
+      notebook: () => ({ ...settings, training_text: text.value, sentence: lesson.sentence }),
       leave: () => controller?.abort(),
     };
   },

@@ -32,6 +32,7 @@ export const induction = {
     "Two heads in different layers together continue what has come before: one notes the token before each token, " +
     "the other finds the place where the last token stood earlier, and looks at what followed.",
   options: () => ({ step: null, muted: null }),
+  followsModel: true,
   question: {
     ask:
       "A text says “… shiny sun … shiny”. A head wants to find out what comes next. Where should “shiny”, the last " +

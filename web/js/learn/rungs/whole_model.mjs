@@ -27,6 +27,7 @@ export const wholeModel = {
   name: "The whole model",
   learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),
+  followsModel: true,
   question: {
     ask: "In a trained model, what do most heads of the same layer look at?",
     options: ["All at the same tokens", "Each at different tokens"],

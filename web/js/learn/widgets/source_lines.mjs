@@ -1,6 +1,6 @@
 // The source code of a rung, fetched when a visitor opens it.
 
-import { make } from "../../lib/dom.mjs";
+import { download, make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 
 /** @param {string} key of a rung */
@@ -9,6 +9,27 @@ export function sourceLines(key) {
   const element = make("details", { class: "hl-source" }, make("summary", {}, "The lines that compute this"), box);
   element.addEventListener("toggle", () => element.open && fill(box, key));
   return element;
+}
+
+/**
+ * A button that saves a rung as a notebook, and what it needs.
+ * @param {string} key of a rung
+ * @param {() => object} body the sentence and the settings
+ * @param {string} needs
+ */
+export function notebookButton(key, body, needs) {
+  const said = make("span", { class: "hl-hint", role: "status" }, needs);
+  const button = make("button", { type: "button", class: "hs-small" }, "Save as a notebook");
+  button.addEventListener("click", async () => {
+    try {
+      const response = await request(`learn/notebooks/${key}.ipynb`, { body: body() });
+      download(await response.blob(), `${key}.ipynb`);
+      said.textContent = needs;
+    } catch (error) {
+      said.textContent = /** @type {Error} */ (error).message;
+    }
+  });
+  return make("div", { class: "hl-controls" }, button, said);
 }
 
 /** Source code that is always open. @param {string} name of the code on the server */

@@ -1,6 +1,6 @@
 // "Save": the open picture, the whole grid or one step as a file, made in the browser.
 
-import { make } from "../../lib/dom.mjs";
+import { download } from "../../lib/dom.mjs";
 import { toHtml, toJson, toSafetensors } from "./data.mjs";
 import { gridPicture, headPicture, linesPicture, stepJson, stepPicture, toPng, toSvg } from "./print.mjs";
 import { menu } from "../../widgets/menu.mjs";
@@ -93,14 +93,4 @@ function saveMenu({ store, label, kinds, name, isReady }) {
 function fileName(model, picture, kind) {
   const safe = `${model}_${picture}`.replaceAll(/[^\w.-]+/g, "-").replace(/^[.-]+/, "");
   return `${safe}.${kind.toLowerCase()}`;
-}
-
-/**
- * @param {Blob} blob
- * @param {string} name
- */
-function download(blob, name) {
-  const href = URL.createObjectURL(blob);
-  make("a", { href, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 60_000); // the browser may still be reading it
 }

@@ -1,0 +1,247 @@
+"""The notebooks of Learn: run without Headscope, they print the page's numbers."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.files import ROOT
+from helpers.server import Server, start
+from web.learn.notebook import NOTEBOOKS
+
+SENTENCE = "What is in a name?"
+TEXT = "the cat sat on the mat. the dog sat on the cat. " * 20
+SETTINGS: dict[str, dict[str, Any]] = {
+    "windows": {"context_length": 3, "stride": 2},
+    "untrained-bigram": {"training_text": TEXT, "steps": 50, "seed": 3},
+    "averages": {"lecture": False},
+    "self-attention": {"factor": 2.0},
+    "trainable-weights": {"kind": "reader_linear"},
+    "causal-masking": {"dropout": 0.3, "seed": 5},
+    "many-heads": {"d_out": 16},
+    "block": {"scale": 5.0},
+    "whole-model": {"layer": 1, "head": 2, "query": 3},
+    "induction": {"step": 831, "muted": [0, 2]},
+}
+# The tables of each rung that a notebook prints, and the page's numbers by their names in the server's answer.
+TABLES: dict[str, dict[str, str]] = {
+    "windows": {"Token embeddings": "token", "Position embeddings": "position", "Their sum": "x"},
+    "averages": {
+        "Weights": "weights",
+        "By a loop": "by_loop",
+        "By a matrix product": "by_matrix",
+        "By a softmax": "by_softmax",
+    },
+    "self-attention": {
+        "Attention scores": "scores",
+        "Plain normalisation": "sum_normalised",
+        "Attention weights": "weights",
+        "Context vectors": "context",
+        "Softmax by its definition": "naive",
+        "Stable softmax": "stable",
+    },
+    "trainable-weights": {
+        "Queries": "query",
+        "Keys": "key",
+        "Values": "value",
+        "Attention scores": "scores",
+        "Attention weights": "weights",
+        "Context vectors": "context",
+    },
+    "causal-masking": {
+        "1a. Softmax over all": "all_weights",
+        "1b. The future set to 0": "cut",
+        "1c. Divided by the sum of the rest": "renormalised",
+        "2a. Scores, the future at minus infinity": "masked",
+        "2b. Softmax": "weights",
+        "After dropout": "dropped",
+        "Context vectors": "batch.0",
+    },
+    "many-heads": {
+        "Stacked heads": "stacked",
+        "Weight splits": "merged",
+        "Weights of head 1, seed 123": "splits_weights.1",
+        "Before the output projection": "context",
+        "After the output projection": "projected",
+    },
+    "block": {
+        "Layer norm": "normed",
+        "Attention weights, head 0": "weights.0",
+        "What attention adds": "attended",
+        "x + attention": "middle",
+        "Layer norm again": "normed_again",
+        "Hidden numbers": "hidden",
+        "After GELU": "activated",
+        "What the MLP adds": "thought",
+        "... + MLP": "after",
+    },
+    "whole-model": {
+        "Residual stream": "vectors.x",
+        "Context vector of the head": "of_head.context",
+        "Residual stream after the layer": "vectors.after",
+        "surprise at the token that follows": "end.surprise",
+    },
+}
+# Runs the code cells of each notebook in a fresh namespace, where Headscope and its other packages are missing.
+RUN = """
+import contextlib, io, json, sys
+for name in ("model", "web", "regex", "tiktoken", "gradio"):
+    sys.modules[name] = None
+printed = {}
+for name, notebook in json.load(sys.stdin).items():
+    out, names = io.StringIO(), {"__name__": name}
+    sys.modules[name] = type(sys)(name)
+    with contextlib.redirect_stdout(out):
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile(cell["source"], name, "exec"), names)
+    printed[name] = out.getvalue()
+print(json.dumps(printed))
+"""
+EXECUTE = """
+import json, sys
+import nbformat
+from nbclient import NotebookClient
+printed = {}
+for name, notebook in json.load(sys.stdin).items():
+    notebook = nbformat.from_dict(notebook)
+    nbformat.validate(notebook)
+    NotebookClient(notebook, timeout=240).execute()
+    printed[name] = "".join(out.text for cell in notebook.cells for out in cell.get("outputs", ()))
+print(json.dumps(printed))
+"""
+
+
+@pytest.fixture(scope="module")
+def notebook_server() -> Iterator[Server]:
+    server = start(ROOT / "checkpoints" / "two-layer-steps")
+    yield server
+    server.close()
+
+
+def post(server: Server, path: str, name: str) -> Any:
+    body = {"sentence": SENTENCE} | SETTINGS.get(name, {})
+    response = httpx.post(f"{server.url}/learn/{path}", json=body, timeout=60)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+@pytest.fixture(scope="module")
+def notebooks(notebook_server: Server) -> dict[str, Any]:
+    return {name: post(notebook_server, f"notebooks/{name}.ipynb", name) for name in NOTEBOOKS}
+
+
+@pytest.fixture(scope="module")
+def printed(notebooks: dict[str, Any]) -> dict[str, str]:
+    command = [sys.executable, "-I", "-c", RUN]  # isolated: nothing of the repository can be imported
+    ran = subprocess.run(command, input=json.dumps(notebooks), cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found: dict[str, str] = json.loads(ran.stdout.splitlines()[-1])
+    return found
+
+
+def rows_below(text: str, name: str) -> list[list[str]]:
+    """The numbers printed below a name."""
+    lines = text.splitlines()
+    start = lines.index(name) + 1
+    found = []
+    for line in lines[start:]:
+        if not re.fullmatch(r"(?: *-?(?:\d+\.\d{4}|inf|nan))+", line):
+            break
+        found.append(line.split())
+    return found
+
+
+def at(data: Any, path: str) -> Any:
+    for step in path.split("."):
+        data = data[int(step)] if step.isdecimal() else data[step]
+    return data
+
+
+def to_four_digits(values: Any) -> Iterator[list[str]]:
+    rows = values if isinstance(values, list) else [values]
+    for row in rows if isinstance(rows[0], list) else [rows]:
+        yield ["-inf" if value is None else f"{value:.4f}" for value in row]
+
+
+def assert_same(found: list[list[str]], expected: Any) -> None:
+    """Equal to four digits; a number between two of them may be rounded to either."""
+    rows = list(to_four_digits(expected))
+    assert [len(row) for row in found] == [len(row) for row in rows]
+    for mine, theirs in zip(found, rows, strict=True):
+        for a, b in zip(mine, theirs, strict=True):
+            assert a == b or abs(float(a) - float(b)) < 1.5e-4, (a, b)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_notebook_prints_the_numbers_of_the_page(name: str, printed: dict[str, str], notebook_server: Server) -> None:
+    shown = post(notebook_server, name, name)
+    for title, path in TABLES[name].items():
+        assert_same(rows_below(printed[name], title), at(shown, path))
+
+
+def test_tokens_are_those_of_the_page(printed: dict[str, str], notebook_server: Server) -> None:
+    shown = post(notebook_server, "tokens", "tokens")
+    for title, name in (("words", "words"), ("characters", "characters"), ("byte pairs", "pairs")):
+        assert f"{title} {[token['id'] for token in shown[name]['tokens']]}\n" in printed["tokens"]
+
+
+def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:
+    body = SETTINGS["untrained-bigram"] | {"sentence": "a"}
+    lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
+    before, after = json.loads(lines[0]), json.loads(lines[-1])
+    text = printed["untrained-bigram"]
+    assert_same(rows_below(text, "the floor: counted pairs"), before["floor"])
+    assert_same(rows_below(text, "trained, on the training part"), after["loss"])
+    assert_same(rows_below(text, "trained, on the held-out tenth"), after["held_out"])
+    assert after["wrote"] in text
+
+
+def test_a_model_predicts_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:
+    shown = post(notebook_server, "whole-model", "whole-model")
+    assert f"ids {shown['ids']}\n" in printed["whole-model"]
+    for token in shown["end"]["next"][:10]:
+        assert re.search(rf"logit +{token['logit']:.4f} probability {token['p']:.4f}", printed["whole-model"])
+    found = rows_below(printed["whole-model"], "Attention weights of L1 H2")
+    weights = iter(shown["weights"])
+    side = range(len(found))
+    assert_same(found, [[next(weights) if key <= query else 0.0 for key in side] for query in side])
+
+
+def test_induction_without_a_head(printed: dict[str, str], notebook_server: Server) -> None:
+    shown = post(notebook_server, "induction", "induction")
+    all_heads, muted = printed["induction"].split("without [")
+    for text, numbers in ((all_heads, shown["read"]), (muted, shown["without"])):
+        assert_same(rows_below(text, "weight of L1 H2 on what followed last time"), numbers["induction"])
+        assert_same(rows_below(text, "loss of the repetition"), numbers["second_loss"])
+
+
+def test_refused_inputs_have_no_notebook(notebook_server: Server) -> None:
+    url = f"{notebook_server.url}/learn/notebooks"
+    assert httpx.post(f"{url}/11.ipynb", json={}).status_code == 404
+    assert httpx.post(f"{url}/block.ipynb", json={"sentence": " "}).json()["detail"].startswith("The sentence is empty")
+    assert httpx.post(f"{url}/block.ipynb", json={"dropout": 1}).json()["detail"] == "dropout: there is no such field."
+
+
+@pytest.mark.slow
+def test_jupyter_executes_all_of_them(notebooks: dict[str, Any], printed: dict[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "packages"
+    command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), "nbclient", "ipykernel"]
+    installed = subprocess.run(command, capture_output=True, text=True)
+    if installed.returncode:
+        pytest.skip(f"nbclient cannot be installed here: {installed.stderr.strip()[-200:]}")
+    env = {"JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path / "ipython"), "PYTHONPATH": str(folder)}
+    (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
+    ran = subprocess.run(
+        [sys.executable, "-c", EXECUTE], input=json.dumps(notebooks), cwd=tmp_path, env=os.environ | env,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert json.loads(ran.stdout.splitlines()[-1]) == printed

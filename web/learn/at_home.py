@@ -1,0 +1,273 @@
+"""What the notebooks run: one function per rung, whose body becomes a cell, with its parameters set in the cell above.
+
+The definitions that they use are copied from the ladder (see ``notebook.py``), except those that this file defines.
+"""
+
+import json
+import re
+import unicodedata
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from model.ladder.averages import (
+    attention_without_weights,
+    average_by_loop,
+    average_by_matrix,
+    average_by_softmax,
+    naive_softmax,
+    stable_softmax,
+    sum_normalise,
+)
+from model.ladder.bigram import BigramTraining
+from model.ladder.block import block_by_ladder, linear, normalise
+from model.ladder.bpe import BytePairEncoding, Word, learn_merges, visible
+from model.ladder.induction import read_twice
+from model.ladder.terms import causal_stages, embed_words, seeded
+from model.ladder.text import CharacterTokenizer, WordTokenizer, sliding_windows, split_words
+from model.ladder.trainable_attention import (
+    CausalAttention,
+    SelfAttentionV1,
+    SelfAttentionV2,
+    StackedHeads,
+    WeightSplits,
+    drop_weights,
+    merge_heads,
+    transfer_heads,
+    transfer_weights,
+)
+
+
+def show(name: str, values: Tensor) -> None:
+    """Print numbers to four decimal places, one line for each row."""
+    print(name)
+    for row in torch.atleast_2d(values.detach().float()).tolist():
+        print(" ".join(f"{value:9.4f}" for value in row))
+
+
+# The words that byte pairs never cross. Other than ASCII, each character is represented by an ASCII one of its kind.
+WORDS = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
+
+
+def split_into_bytes(text: str) -> list[Word]:
+    """The words of ``text`` as single bytes, as GPT-2's pattern splits them, by the standard library alone."""
+    kinds = {"L": "a", "N": "0", "Z": "\t"}
+    ascii_text = "".join(c if c.isascii() else kinds.get(unicodedata.category(c)[0], "!") for c in text)
+    words = [text[found.start() : found.end()] for found in WORDS.finditer(ascii_text)]
+    return [tuple(bytes([byte]) for byte in word.encode()) for word in words]
+
+
+def make_linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """A linear layer with these parameters, ``(out, in)`` and ``(out,)``."""
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    layer.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
+    return layer
+
+
+def make_norm(weight: Tensor, bias: Tensor, eps: float) -> nn.LayerNorm:
+    layer = nn.LayerNorm(len(weight), eps=eps)
+    layer.load_state_dict({"weight": weight, "bias": bias})
+    return layer
+
+
+def make_block(tensors: dict[str, Tensor], config: dict[str, Any]) -> Any:
+    """A block of a GPT-2 from its tensors, with matrices ``(in, out)`` as GPT-2 stores them."""
+
+    def layer(name: str) -> nn.Linear:
+        return make_linear(tensors[f"{name}.weight"].T, tensors.get(f"{name}.bias"))
+
+    def norm(name: str) -> nn.LayerNorm:
+        return make_norm(tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["eps"])
+
+    n_head, n_embd = config["n_head"], len(tensors["ln_1.weight"])
+    attn = SimpleNamespace(
+        c_attn=layer("attn.c_attn"), c_proj=layer("attn.c_proj"), n_head=n_head, scale=(n_embd // n_head) ** -0.5
+    )
+    mlp = SimpleNamespace(c_fc=layer("mlp.c_fc"), c_proj=layer("mlp.c_proj"), activation=config["activation"])
+    return SimpleNamespace(attn=attn, mlp=mlp, ln_1=norm("ln_1"), ln_2=norm("ln_2"))
+
+
+def open_gpt2(folder: str, file: str) -> Any:
+    """The GPT-2 of a checkpoint folder, with the weights in ``file``, in float32."""
+    with open(f"{folder}/config.json", encoding="utf-8") as opened:
+        settings = json.load(opened)
+    stored = {name.removeprefix("transformer."): t.float() for name, t in load_file(f"{folder}/{file}").items()}
+    config = {
+        "n_head": settings["n_head"],
+        "eps": settings.get("layer_norm_epsilon", 1e-5),
+        "activation": settings.get("activation_function", "gelu_new"),
+    }
+
+    def inside(prefix: str) -> dict[str, Tensor]:
+        return {name.removeprefix(prefix): tensor for name, tensor in stored.items() if name.startswith(prefix)}
+
+    return SimpleNamespace(
+        wte=nn.Embedding.from_pretrained(stored["wte.weight"]),
+        wpe=nn.Embedding.from_pretrained(stored["wpe.weight"]),
+        h=[make_block(inside(f"h.{layer}."), config) for layer in range(settings["n_layer"])],
+        ln_f=make_norm(stored["ln_f.weight"], stored["ln_f.bias"], config["eps"]),
+        lm_head=make_linear(stored.get("lm_head.weight", stored["wte.weight"]), None),
+    )
+
+
+def tokens(sentence: str, training_text: str, alphabet: str, merges: int, allow_end_of_text: bool) -> None:
+    """A sentence through three tokenizers: words, characters and byte pairs."""
+    print("words", WordTokenizer(training_text).encode(sentence))
+    try:
+        print("characters", CharacterTokenizer(alphabet).encode(sentence))
+    except ValueError as error:
+        print("characters", error)
+    learned = list(learn_merges(training_text, merges))
+    pairs = BytePairEncoding(merge.pair for merge in learned)
+    ids = pairs.encode(sentence, allow_end_of_text=allow_end_of_text)
+    print("byte pairs", ids)
+    print("as text", [visible(pairs.tokens[token_id]) for token_id in ids])
+    for merge in learned[:12]:
+        print("merge", *map(visible, merge.pair), merge.occurrences, "times")
+
+
+def windows(sentence: str, context_length: int, stride: int) -> None:
+    """Windows with their targets, and the vectors of the words: token plus position."""
+    embedded = embed_words(split_words(sentence), 3)
+    print("ids", embedded.ids.tolist())
+    inputs, targets = sliding_windows(embedded.ids, min(context_length, len(embedded.ids) - 1), stride)
+    for one, other in zip(inputs.tolist(), targets.tolist(), strict=True):
+        print("inputs", one, "targets", other)
+    show("Token embeddings", embedded.token)
+    show("Position embeddings", embedded.position)
+    show("Their sum", embedded.x)
+
+
+def bigram(training_text: str, steps: int, learning_rate: float, seed: int) -> None:
+    """A bigram model, trained on a text."""
+    training = BigramTraining(training_text, steps, learning_rate, seed)
+    before = training.begin()
+    show("all characters equally likely", torch.tensor(before["uniform"]))
+    show("the floor: counted pairs", torch.tensor(before["floor"]))
+    show("untrained, on the training part", torch.tensor(before["loss"]))
+    training.advance(float("inf"))
+    after = training.end(training_text[:1])
+    show("trained, on the training part", torch.tensor(after["loss"]))
+    if after["held_out"] is not None:
+        show("trained, on the held-out tenth", torch.tensor(after["held_out"]))
+    print(after["wrote"])
+
+
+def averages(x: Tensor) -> None:
+    """The average of the past, three ways."""
+    show("Weights", average_by_matrix(torch.eye(len(x))))
+    show("By a loop", average_by_loop(x))
+    show("By a matrix product", average_by_matrix(x))
+    show("By a softmax", average_by_softmax(x))
+
+
+def self_attention(x: Tensor, factor: float) -> None:
+    """Self-attention without weights."""
+    scores, weights, context = attention_without_weights(x)
+    show("Attention scores", scores)
+    show("Plain normalisation", sum_normalise(scores))
+    show("Attention weights", weights)
+    show("Context vectors", context)
+    show("Softmax by its definition", naive_softmax(scores * factor))
+    show("Stable softmax", stable_softmax(scores * factor))
+
+
+def trainable_weights(
+    x: Tensor, W_query: Tensor, W_key: Tensor, W_value: Tensor, scale: float, is_swapped: bool
+) -> None:
+    """Self-attention with trainable weights, and the same class with parameters and with linear layers."""
+    query, key, value = x @ W_query, x @ W_key, x @ W_value
+    show("Queries", query)
+    show("Keys", key)
+    show("Values", value)
+    scores = key @ query.T if is_swapped else query @ key.T
+    show("Attention scores", scores)
+    weights = stable_softmax(scores * scale)
+    show("Attention weights", weights)
+    show("Context vectors", weights @ value)
+    layers, parameters = seeded(789, lambda: SelfAttentionV2(3, 2)), seeded(123, lambda: SelfAttentionV1(3, 2))
+    show("SelfAttentionV1, seed 123", parameters(x))
+    show("SelfAttentionV2, seed 789", layers(x))
+    transfer_weights(layers, parameters)
+    show("SelfAttentionV1 with the weights of SelfAttentionV2", parameters(x))
+
+
+def causal_masking(x: Tensor, dropout: float, seed: int) -> None:
+    """Causal attention two ways, dropout, and the class on a batch."""
+    layers = seeded(789, lambda: SelfAttentionV2(3, 2))
+    stages = causal_stages(layers.attend(x).scores, layers.scale)
+    show("1a. Softmax over all", stages.all_weights)
+    show("1b. The future set to 0", stages.cut)
+    show("1c. Divided by the sum of the rest", stages.renormalised)
+    show("2a. Scores, the future at minus infinity", stages.masked)
+    show("2b. Softmax", stages.weights)
+    show("After dropout", drop_weights(stages.weights, dropout, torch.Generator().manual_seed(seed)))
+    attention = seeded(123, lambda: CausalAttention(3, 2)).eval()
+    show("Context vectors", attention(torch.stack([x, x]))[0])
+
+
+def many_heads(x: Tensor, d_out: int) -> None:
+    """Two heads, stacked and split from one projection, and an output projection."""
+    stacked, splits = seeded(123, lambda: StackedHeads(3, 2, 2)), seeded(123, lambda: WeightSplits(3, 4, 2))
+    transfer_heads(stacked, splits)
+    show("Stacked heads", stacked(x))
+    show("Weight splits", merge_heads(splits.attend(x).context))
+    book = seeded(123, lambda: WeightSplits(3, d_out, 2))
+    attention = book.attend(x)
+    for head in range(2):
+        show(f"Weights of head {head}, seed 123", attention.weights[head])
+    show("Before the output projection", merge_heads(attention.context))
+    show("After the output projection", book(x))
+
+
+def block(x: Tensor, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
+    """A block on three numbers for each word."""
+    stages = block_by_ladder(make_block(tensors, config), x)
+    show("Layer norm", stages.normed)
+    show("Attention weights, head 0", stages.weights[0])
+    show("What attention adds", stages.attended)
+    show("x + attention", stages.middle)
+    show("Layer norm again", stages.normed_again)
+    show("Hidden numbers", stages.hidden)
+    show("After GELU", stages.activated)
+    show("What the MLP adds", stages.thought)
+    show("... + MLP", stages.after)
+
+
+def whole_model(folder: str, file: str, sentence: str, n_tokens: int, layer: int, head: int, query: int) -> None:
+    """A trained model, from the tokens of a sentence to the probabilities of the next one."""
+    gpt = open_gpt2(folder, file)
+    tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
+    ids = tokenizer.encode(sentence, add_special_tokens=False).ids[:n_tokens]
+    print("ids", ids)
+    x = gpt.wte(torch.tensor(ids)) + gpt.wpe.weight[: len(ids)]
+    for at, block in enumerate(gpt.h):
+        stages = block_by_ladder(block, x)
+        if at == layer:
+            show("Residual stream", stages.x[query])
+            show(f"Attention weights of L{layer} H{head}", stages.weights[head])
+            show("Context vector of the head", stages.context[head, query])
+            show("Residual stream after the layer", stages.after[query])
+        x = stages.after
+    logits = linear(gpt.lm_head, normalise(gpt.ln_f, x[query]))
+    probabilities = stable_softmax(logits)
+    for token_id in logits.argsort(descending=True)[:10].tolist():
+        token = tokenizer.decode([token_id], skip_special_tokens=False)
+        print(f"{token!r:12} logit {logits[token_id]:9.4f} probability {probabilities[token_id]:.4f}")
+    if query + 1 < len(ids):
+        show("surprise at the token that follows", -probabilities[ids[query + 1]].log())
+
+
+def induction(folder: str, file: str, phrase: list[int], layer: int, head: int, muted: list[tuple[int, int]]) -> None:
+    """A phrase read twice, with all heads and with some of them muted."""
+    gpt = open_gpt2(folder, file)
+    for without in ([], muted):
+        read = read_twice(gpt, phrase, without)
+        print("without", without or "none")
+        show(f"weight of L{layer} H{head} on what followed last time", read.induction[layer, head])
+        show("loss of the phrase", torch.tensor(read.first_loss))
+        show("loss of the repetition", torch.tensor(read.second_loss))

@@ -1,0 +1,307 @@
+"""Rungs as notebooks that run without Headscope: the ladder's own lines, the visitor's inputs, and the page's numbers.
+
+A notebook has four cells: a title, the definitions, the inputs, and the body of the rung's function in ``at_home.py``.
+The definitions are copied from the files with everything from ``model`` that they use.
+"""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from model import InputError
+from model.checkpoint.folder_format import SNAPSHOTS
+from model.ladder.terms import seeded
+
+from ..serving.snapshots import Snapshots
+from . import at_home
+from .bigram import check_bigram
+from .block import BlockRequest, make_block
+from .induction import InductionRequest
+from .induction import induction as induction_lesson
+from .lesson_request import BigramRequest, StrictRequest, check_sentence, check_training_text
+from .multi_head import CausalMaskingRequest, ManyHeadsRequest
+from .self_attention import (
+    AveragesRequest,
+    SelfAttentionRequest,
+    TrainableWeightsRequest,
+    averages_of_the_past,
+    with_trainable_weights,
+)
+from .sentence import parse_sentence
+from .tokens_and_windows import ALPHABET, TRAINING_TEXT, TokensRequest, WindowsRequest
+from .whole_model import WholeModelRequest, tokenize_sentence
+from .whole_model import whole_model as whole_model_lesson
+
+Inputs = dict[str, object]
+HERE = at_home.__name__
+
+
+# ---- The inputs of each rung -----------------------------------------------------------------------------------------
+
+
+def tokens(_: Snapshots, request: TokensRequest) -> Inputs:
+    check_training_text(request.training_text)
+    training_text = request.training_text if request.training_text.strip() else TRAINING_TEXT
+    settings = {"merges": request.merges, "allow_end_of_text": request.allow_end_of_text}
+    return {"sentence": request.sentence, "training_text": training_text, "alphabet": ALPHABET, **settings}
+
+
+def windows(_: Snapshots, request: WindowsRequest) -> Inputs:
+    return {name: getattr(request, name) for name in ("sentence", "context_length", "stride")}
+
+
+def bigram(snapshots: Snapshots, request: BigramRequest) -> Inputs:
+    text = request.training_text or TRAINING_TEXT
+    check_bigram(snapshots.served, request.model_copy(update={"training_text": text}))
+    return {"training_text": text, **{name: getattr(request, name) for name in ("steps", "learning_rate", "seed")}}
+
+
+def averages(snapshots: Snapshots, request: AveragesRequest) -> Inputs:
+    return {"x": torch.tensor(averages_of_the_past(snapshots.served, request)["x"])}
+
+
+def self_attention(snapshots: Snapshots, request: SelfAttentionRequest) -> Inputs:
+    return words(snapshots, request) | {"factor": request.factor}
+
+
+def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) -> Inputs:
+    found: Any = with_trainable_weights(snapshots.served, request)
+    matrices = {f"W_{name}": torch.tensor(matrix) for name, matrix in found["matrices"].items()}
+    is_swapped = request.kind.startswith("reader")
+    return words(snapshots, request) | matrices | {"scale": found["scale"], "is_swapped": is_swapped}
+
+
+def causal_masking(snapshots: Snapshots, request: CausalMaskingRequest) -> Inputs:
+    return words(snapshots, request) | {"dropout": request.dropout, "seed": request.seed}
+
+
+def many_heads(snapshots: Snapshots, request: ManyHeadsRequest) -> Inputs:
+    return words(snapshots, request) | {"d_out": request.d_out}
+
+
+def block(snapshots: Snapshots, request: BlockRequest) -> Inputs:
+    made = seeded(123, make_block)
+    # GPT-2 stores its matrices transposed.
+    tensors = {name: t.T if t.ndim == 2 else t for name, t in made.state_dict().items()}
+    x = parse_sentence(snapshots.served, request).x * request.scale
+    config = {"n_head": made.attn.n_head, "eps": 1e-5, "activation": made.mlp.activation}
+    return {"x": x, "tensors": tensors, "config": config}
+
+
+def whole_model(snapshots: Snapshots, request: WholeModelRequest) -> Inputs:
+    shown: Any = whole_model_lesson(snapshots.served, request)
+    found = tokenize_sentence(snapshots.served, request)
+    text, tokenizer = request.sentence, found.loaded.tokenizer
+    if found.note:  # the model cannot read all of it
+        text = tokenizer.decode(found.ids)
+    place = {name: shown[name] for name in ("layer", "head", "query")}
+    return folder_of(snapshots, shown["model"]) | {"sentence": text, "n_tokens": len(found.ids), **place}
+
+
+def induction(snapshots: Snapshots, request: InductionRequest) -> Inputs:
+    shown: Any = induction_lesson(snapshots, request)
+    layer, head = shown["head"]
+    files = folder_of(snapshots, shown["model"], shown["step"])
+    muted = [shown["muted"]] if shown["muted"] else []
+    return files | {"phrase": shown["ids"][: shown["n"]], "layer": layer, "head": head, "muted": muted}
+
+
+def words(snapshots: Snapshots, request: Any) -> Inputs:
+    return {"x": parse_sentence(snapshots.served, request).x}
+
+
+def folder_of(snapshots: Snapshots, name: str, step: int | None = None) -> Inputs:
+    """Where the weights are. The path on this machine is nobody's business: only the folder's name is told."""
+    file = "model.safetensors" if step is None else f"{SNAPSHOTS}/{step:06d}.safetensors"
+    return {"folder": f"checkpoints/{Path(snapshots.served.sources[name]).name}", "file": file}
+
+
+class Notebook(NamedTuple):
+    """The title of a rung, the fields of a request for its notebook, its inputs, and what runs with them."""
+
+    title: str
+    request: type[StrictRequest]
+    inputs: Callable[[Snapshots, Any], Inputs]  # raises ``InputError``
+    run: Callable[..., None]
+    needs: str = ""  # packages besides torch
+
+
+MODEL_PACKAGES = "safetensors, tokenizers and the folder of the model"
+NOTEBOOKS = {
+    "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, at_home.tokens),
+    "windows": Notebook("2. The sliding window", WindowsRequest, windows, at_home.windows),
+    "untrained-bigram": Notebook("3. The bigram model", BigramRequest, bigram, at_home.bigram),
+    "averages": Notebook("4. The average of the past", AveragesRequest, averages, at_home.averages),
+    "self-attention": Notebook(
+        "5. Self-attention without weights", SelfAttentionRequest, self_attention, at_home.self_attention
+    ),
+    "trainable-weights": Notebook(
+        "6. Trainable weights", TrainableWeightsRequest, trainable_weights, at_home.trainable_weights
+    ),
+    "causal-masking": Notebook(
+        "7. Causal masking and dropout", CausalMaskingRequest, causal_masking, at_home.causal_masking
+    ),
+    "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, at_home.many_heads),
+    "block": Notebook("9. The rest of a block", BlockRequest, block, at_home.block),
+    "whole-model": Notebook("10. The whole model", WholeModelRequest, whole_model, at_home.whole_model, MODEL_PACKAGES),
+    "induction": Notebook("11. Induction", InductionRequest, induction, at_home.induction, MODEL_PACKAGES),
+}
+
+
+def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, object]:
+    """The notebook of a rung as JSON. Raises ``InputError``."""
+    title, _, inputs, run, needs = NOTEBOOKS[name]
+    if not isinstance(request, BigramRequest):
+        check_sentence(request.sentence)
+    given = inputs(snapshots, request)
+    if sum(len(repr(value)) for value in given.values()) > 1_000_000:
+        raise InputError("sentence", "These inputs are too large for a notebook.")
+    told = inspect.getdoc(run) or ""
+    needed = " and ".join(["torch", needs] if needs else ["torch alone"])
+    text = f"# {title}\n\n{told} It needs {needed}, and prints the numbers of the page to four decimal places."
+    setting = "\n".join(f"{key} = {literal(value)}" for key, value in given.items())
+    cells = [("markdown", text), ("code", definitions(run)), ("code", setting), ("code", body_of(run))]
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "language_info": {"name": "python"},
+        },
+        "cells": [
+            {"cell_type": kind, "id": f"cell-{i}", "metadata": {}, "source": source}
+            | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+            for i, (kind, source) in enumerate(cells)
+        ],
+    }
+
+
+def literal(value: object) -> str:
+    """``value`` as Python source."""
+    if isinstance(value, Tensor):
+        return f"torch.tensor({value.tolist()})"
+    if isinstance(value, dict):
+        return "{\n" + "".join(f"    {key!r}: {literal(each)},\n" for key, each in value.items()) + "}"
+    return repr(value)
+
+
+# ---- Source code with everything that it uses ------------------------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """A module's text by line, and its top-level statements by the names that they bind."""
+
+    lines: list[str]
+    statements: dict[str, ast.stmt]
+
+
+@cache
+def source_of(module: str) -> Source:
+    text = inspect.getsource(importlib.import_module(module))
+    statements: dict[str, ast.stmt] = {}
+    for node in ast.parse(text).body:
+        for name in bound_by(node):
+            statements[name] = node
+    return Source(text.splitlines(), statements)
+
+
+def bound_by(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+        case ast.Assign(targets=targets):
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def used_by(node: ast.AST) -> Iterator[str]:
+    """The names that ``node`` reads, except in annotations, which a notebook does not evaluate."""
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.Name):
+                yield child.id
+            if isinstance(child, ast.AST):
+                yield from used_by(child)
+
+
+class Collector:
+    """Copies definitions in an order in which they run. What ``at_home.py`` defines replaces others of that name."""
+
+    def __init__(self) -> None:
+        self.imports: set[str] = set()
+        self.copied: list[str] = []
+        self.found: dict[str, str] = {}  # the module of each name
+
+    def use(self, node: ast.AST, module: str) -> None:
+        """Copy what ``node`` in ``module`` uses."""
+        for name in used_by(node):
+            self.copy(name, module)
+
+    def copy(self, name: str, module: str) -> None:
+        lines, statements = source_of(module)
+        node = statements.get(name)
+        if node is None:
+            return  # a built-in or local name
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            self.follow(name, node, module)
+            return
+        replaced = source_of(HERE).statements.get(name)
+        if module != HERE and replaced is not None and not isinstance(replaced, ast.Import | ast.ImportFrom):
+            self.copy(name, HERE)
+            return
+        if name in self.found:
+            assert self.found[name] == module, f"{name} is defined in {self.found[name]} and {module}"
+            return
+        for each in bound_by(node):
+            self.found[each] = module
+        self.use(node, module)
+        decorators = getattr(node, "decorator_list", [])
+        first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+        self.copied.append("\n".join(lines[first - 1 : node.end_lineno]))
+
+    def follow(self, name: str, node: ast.Import | ast.ImportFrom, module: str) -> None:
+        """Copy what an import of ``model`` brings; keep any other import."""
+        alias = next(each for each in node.names if (each.asname or each.name.partition(".")[0]) == name)
+        if isinstance(node, ast.Import):
+            self.imports.add(f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else ""))
+            return
+        package = sys.modules[module].__package__ or ""
+        target = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+        if target.split(".")[0] == "model":
+            self.copy(alias.name, target)
+        else:
+            self.imports.add(f"from {target} import {alias.name}" + (f" as {alias.asname}" if alias.asname else ""))
+
+
+@cache
+def definitions(run: Callable[..., None]) -> str:
+    """The first code cell: imports, and all definitions that ``run`` uses."""
+    collector = Collector()
+    collector.use(source_of(HERE).statements[run.__name__], HERE)
+    collector.imports.add("import torch")  # for the inputs
+    first = ["from __future__ import annotations", "", *sorted(collector.imports)]
+    return "\n\n\n".join(["\n".join(first), *collector.copied])
+
+
+@cache
+def body_of(run: Callable[..., None]) -> str:
+    """The lines of ``run`` below its docstring."""
+    lines, statements = source_of(HERE)
+    node = statements[run.__name__]
+    assert isinstance(node, ast.FunctionDef)
+    return textwrap.dedent("\n".join(lines[node.body[1].lineno - 1 : node.end_lineno]))
