@@ -1,7 +1,8 @@
 """MLP neurons: what excites one in a long text, and what it writes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import cast
 
 import torch
@@ -10,10 +11,11 @@ from torch import Tensor
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..gpt import GPT, Block
 from .answer import Answer
-from .passages import MIN_DISTANCE, windows
+from .passages import MIN_DISTANCE, Window, windows
 from .progress import Progress, ignore
 from .token_circuits import direct_logits
 
+TOKENS_AT_ONCE = 1_024  # of several windows: short ones are slow one by one
 BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron is excited
 
 
@@ -65,17 +67,18 @@ def neuron(
     The activation is the value after the activation function, and after the product with the second half in a gated
     MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of ``MIN_DISTANCE`` consecutive tokens
     only one is a place; there are at most ``k``. Memory use does not grow with the text, apart from a number for each
-    token. Raises ``InputError`` for a neuron that does not exist,
-    and for a ``k`` below 1.
+    token, and the time is that of reading four thirds of the text up to the layer. Raises ``InputError`` for a neuron
+    that does not exist, and for a ``k`` below 1.
     """
     check_neuron(gpt.config, layer, neuron)
     check_int("top", k, MAX_VOCAB_SIZE)
     tokens, found = torch.tensor(ids), torch.empty(len(ids))
-    for window in windows(len(ids), gpt.config.context_length):
-        x = gpt.embed(tokens[None, window.start : window.stop].to(gpt.wte.weight.device))
-        activation = neurons_of(gpt, layer, x)[0, window.first - window.start :, neuron]
-        found[window.first : window.stop] = activation.cpu()
-        progress(window.stop / len(ids))
+    for some in batches(windows(len(ids), gpt.config.context_length)):
+        texts = torch.stack([tokens[window.start : window.stop] for window in some])
+        activations = neurons_of(gpt, layer, gpt.embed(texts.to(gpt.wte.weight.device)))[..., neuron].cpu()
+        for window, activation in zip(some, activations, strict=True):
+            found[window.first : window.stop] = activation[window.first - window.start :]
+        progress(some[-1].stop / len(ids))
     return Neuron(
         highest=[context_at(found, position) for position in peaks(found, k)],
         lowest=[context_at(found, position) for position in peaks(-found, k)],
@@ -89,6 +92,14 @@ def check_neuron(config: GPTConfig, layer: int, neuron: int) -> None:
     """Raise ``InputError`` unless the model has this neuron."""
     check_int("layer", layer, config.n_layer - 1, least=0)
     check_int("neuron", neuron, config.inner_dim - 1, least=0)
+
+
+def batches(windows: Iterable[Window]) -> Iterator[list[Window]]:
+    """Consecutive windows of one length, as many as are read at once."""
+    for length, same in groupby(windows, lambda window: window.stop - window.start):
+        found = list(same)
+        at_once = max(1, TOKENS_AT_ONCE // length)
+        yield from (found[i : i + at_once] for i in range(0, len(found), at_once))
 
 
 def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import model
 from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
+from model.lens import neurons
 from model.lens import token_circuits as module
 from model.lens.neurons import neuron
 from model.lens.passages import MIN_DISTANCE
@@ -202,6 +203,19 @@ def test_places_of_a_long_text_are_apart_and_in_order(gpt: GPT) -> None:
         for place in places:
             assert place.activations[place.position - place.start] == place.activation
     assert len(neuron(gpt, ids[:1], layer=0, neuron=0).highest) == 1
+
+
+def test_windows_are_read_together(gpt: GPT, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several at once, the first and the last of other lengths; each token's activation is that in its own window."""
+    ids, reports = prompt_ids(700), list[float]()
+    together = neuron(gpt, ids, layer=2, neuron=3, k=20, progress=reports.append)
+    monkeypatch.setattr(neurons, "TOKENS_AT_ONCE", 1)
+    alone = neuron(gpt, ids, layer=2, neuron=3, k=20)
+    assert [place.position for place in together.highest] == [place.position for place in alone.highest]
+    for one, other in zip(together.highest, alone.highest, strict=True):
+        assert one.activations == pytest.approx(other.activations, abs=1e-5)
+    assert together.mean == pytest.approx(alone.mean, abs=1e-6)
+    assert reports == sorted(reports) and reports[-1] == 1
 
 
 def test_what_a_neuron_writes(gpt: GPT) -> None:
