@@ -110,7 +110,7 @@ def test_why_this_word_names_the_heads_that_speak_for_it(browser: Any, story: Se
     said = shown.get_by_role("status").text_content()
     assert not JARGON.search(shown.inner_text())
     heads = [tuple(map(int, re.findall(r"\d+", row)[:2])) for row in rows.all_text_contents()]
-    assert said == f"{len(heads)} heads do most for “kite”: all look back at an earlier one."
+    assert said == f"{len(heads)} heads add most to “kite”: all look back at an earlier one."
     with_all, without = kite(story, before, heads)
     assert without < 0.1 * with_all
     # Each opens its head; another word of the text is explained in the same place.

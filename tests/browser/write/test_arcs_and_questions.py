@@ -196,6 +196,7 @@ def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: in
     if width == 768:
         return
     assert page.locator(".hs-grid button").first.bounding_box()["y"] <= 450
+    assert page.locator(".hs-grid canvas").first.bounding_box()["width"] >= 36
     for control in page.locator(".hs-page button:visible, .hs-page textarea:visible").all():
         if control.evaluate("e => e.closest('.hs-skip, .hs-open') === null"):
             assert control.bounding_box()["height"] >= 43.5, control.get_attribute("aria-label")

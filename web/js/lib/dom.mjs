@@ -43,6 +43,15 @@ export function svg(tag, attributes = {}, ...children) {
 export const mouseOrTouch = (mouse, touch) => (matchMedia("(hover: none)").matches ? touch : mouse);
 
 /**
+ * Replace the text of an element if it is another one: even the same text would be laid out again.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
  * Set an attribute that is "true" or "false".
  * @param {Element} element
  * @param {string} name

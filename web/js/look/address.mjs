@@ -100,6 +100,12 @@ export function restoreLinkedView(store, search, pair = null) {
   store.restore(locked, step);
 }
 
+/** Show an opening where it was made to begin. @param {Store} store */
+export function showOpening(store) {
+  if (store.pointer.head) store.view.choose(store.pointer.head);
+  store.restore([], null);
+}
+
 /**
  * @param {Store} store
  * @param {object} text

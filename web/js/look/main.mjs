@@ -4,7 +4,7 @@ import { make } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
 import { isBusy } from "./state/pointer.mjs";
-import { Address, restoreLinkedView } from "./address.mjs";
+import { Address, restoreLinkedView, showOpening } from "./address.mjs";
 import { Bar } from "./bar.mjs";
 import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
@@ -249,6 +249,7 @@ class Page {
       if (second) this.texts.compareWith(second);
       else this.texts.keep("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
+      else if (pointer.state === "opening") showOpening(this.store);
     } finally {
       this.address.isOpening = false;
     }
@@ -345,8 +346,7 @@ class Page {
       if (this.bar.models.name !== name) return;
       this.texts.keep("a");
       this.follow(pointer);
-      if (pointer.head) this.store.view.choose(pointer.head);
-      this.store.goto(null);
+      showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.address.shown = `?model=${encodeURIComponent(name)}`;
       history.pushState(this.opened.entry, "", `${this.address.shown}${location.hash}`);

@@ -8,6 +8,7 @@ import { Scale } from "../lib/drawing/scale.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
+import { showOpening } from "./address.mjs";
 import { effectOf, fallWords } from "./answers/effect.mjs";
 import { nameHeads } from "./answers/plain_answer.mjs";
 import { turningPoint } from "./answers/turning_point.mjs";
@@ -206,7 +207,8 @@ export class Tour {
     }
     const { run, state } = store.pointer;
     const isUnchosen = store.isLanding || (store.step === null && !store.locked.length);
-    if (this.#sought !== run && state !== "opening" && isUnchosen) {
+    if (state === "opening" && !isUnchosen) showOpening(store);
+    if (this.#sought !== run && state !== "opening" && (isUnchosen || state !== "linked")) {
       this.#sought = run;
       void this.#seek(run);
     }

@@ -36,9 +36,11 @@ export function menu(words, label, items) {
     setFlag(button, "aria-expanded", open);
     if (open) {
       list.style.translate = "";
-      const { left, right } = list.getBoundingClientRect();
-      const [over, under] = [document.documentElement.clientWidth - EDGE - right, EDGE - left];
-      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px`; // keep it all in view
+      const { left, right, bottom } = list.getBoundingClientRect();
+      const { clientWidth, clientHeight } = document.documentElement;
+      const [over, under] = [clientWidth - EDGE - right, EDGE - left];
+      const above = bottom > clientHeight - EDGE ? button.getBoundingClientRect().top - EDGE / 2 - bottom : 0;
+      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep it all in view
       entries[0].focus();
     } else if (element.contains(document.activeElement)) button.focus();
   };

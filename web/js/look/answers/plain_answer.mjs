@@ -337,7 +337,7 @@ export function strongestFor(values) {
 export function forWords(heads, word) {
   if (!heads.length) return `No head speaks for “${word}”.`;
   const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
-  const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "does" : "do"} most for “${word}”`;
+  const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "adds" : "add"} most to “${word}”`;
   if (!back) return `${most}.`;
   const those = back === heads.length ? (back === 1 ? "it" : "all") : `${back} of them`;
   return `${most}: ${those} ${back === 1 ? "looks" : "look"} back at an earlier one.`;

@@ -47,8 +47,9 @@ export class Finding {
     const { focus } = store;
     const isKnown = focus !== null && focus.key !== null;
     const parts = isKnown ? describeFocus(store, focus.query, /** @type {number} */ (focus.key)) : [];
-    const isSeen = isKnown && !store.view.options.details && store.hover?.key === undefined && store.hover !== null;
-    if (isSeen && focus.query < store.count - 1) parts.push(` Orange ${unitOf(store)}s look at it.`);
+    const pointedAt = store.hover ?? store.locked.at(-1);
+    const areSeen = isKnown && !store.view.options.details && pointedAt && pointedAt.key === undefined;
+    if (areSeen && focus.query < store.count - 1) parts.push(` Orange ${unitOf(store)}s look at it.`);
     const text = parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
     if (text !== this.words.textContent) this.words.replaceChildren(...parts);
     const why = `Why this ${unitOf(store)}?`;

@@ -1,7 +1,7 @@
 // All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
-import { ARROWS, make, setFlag } from "../../lib/dom.mjs";
+import { ARROWS, make, setFlag, setText } from "../../lib/dom.mjs";
 import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
@@ -192,15 +192,16 @@ export class Grid {
     const { name, unit } = METRICS[store.view.options.metric];
     const { button, tag: line, isHead, place } = card;
     const value = measured(card.value, { unit });
-    card.number.textContent = short(card.value);
+    setText(card.number, short(card.value));
     const { tag, word, text, where } = isHead ? labelOf(store, place) : NO_LABEL;
     card.word = word;
-    line.textContent = [word, tag].find(this.#fits) ?? "";
-    button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
-    button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
+    setText(line, [word, tag].find(this.#fits) ?? "");
     const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
     card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
     button.classList.toggle("hs-filtered", card.filtered);
+    if (store.isGrowing && button.title) return; // named again at the end
+    button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
+    button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
   }
 
   /** Arrange the cards: a table of layers, or one after the other if they are sorted. */
@@ -292,6 +293,7 @@ export class Grid {
     const { store } = this;
     const room = this.#room * (window.devicePixelRatio || 1);
     const [rows, drawn] = this.rows;
+    const isFilled = store.isGrowing || !store.view.options.details;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
       new Scale(store.view.options),
@@ -299,19 +301,30 @@ export class Grid {
       room,
       rows,
       drawn,
-      store.isGrowing || !store.view.options.details,
+      isFilled,
     );
-    const side = Math.max(painter.side, 1);
+    const { side } = painter;
+    // A canvas that changes its size is laid out again, with all that is around it.
+    const size = Math.max(isFilled ? Math.round(room) : side, 1);
     const ends = barEnds(store.data, store.view.options.metric);
     const cards = [...this.#due].slice(0, most);
     for (const card of cards) {
       const { place, canvas } = card;
       this.#due.delete(card);
       this.#label(card, ends);
-      if (canvas.width !== side) canvas.width = canvas.height = side;
+      if (canvas.width !== size) canvas.width = canvas.height = size;
       const context = context2d(canvas);
-      if (painter.side) context.putImageData(painter.paint(store.data.index(place)), 0, 0);
-      else context.clearRect(0, 0, side, side);
+      context.clearRect(0, 0, size, size);
+      if (!side) continue;
+      const picture = painter.paint(store.data.index(place));
+      if (!isFilled) {
+        context.putImageData(picture, 0, 0);
+        continue;
+      }
+      const sheet = offscreenContext(side, side);
+      sheet.putImageData(picture, 0, 0);
+      context.imageSmoothingEnabled = false;
+      context.drawImage(sheet.canvas, 0, 0, size, size);
     }
     paintOverlay(this.element, cards, store.shownOverlay);
     if (!this.#due.size) paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);

@@ -31,7 +31,7 @@ export const ROLES = {
 };
 export const ROLE_NAMES = /** @type {RoleName[]} */ (Object.keys(ROLES));
 /** What a head does with the token that it looks at, wherever that is. */
-export const COPYING = { name: "copying", tag: "copy", word: "copies", does: "copies what it looks at" };
+export const COPYING = { name: "copying", tag: "copy", word: "copies", does: "tends to copy what it looks at" };
 export const CLEAR_COPYING = 0.9; // as in model/lens/head_roles.py
 export const CLEAR = CLEAR_ROLE;
 const MIN_CONTEXT = 4; // tokens: two, and their repetition
