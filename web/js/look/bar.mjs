@@ -1,6 +1,6 @@
 // The bar at the top: model, prompt, Write and Stop, settings, and the tabs.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make, setFlag, setHidden } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
 import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
@@ -150,8 +150,8 @@ export class Bar {
   /** @param {boolean} isWriting */
   showWriting(isWriting) {
     const hadFocus = document.activeElement === this.write || document.activeElement === this.stop;
-    this.write.hidden = isWriting;
-    this.stop.hidden = !isWriting;
+    setHidden(this.write, isWriting);
+    setHidden(this.stop, !isWriting);
     if (hadFocus) (isWriting ? this.stop : this.write).focus();
   }
 

@@ -1,7 +1,7 @@
 // The mixing desk outside its panel: controls in the header of the open head, badges on the tiles, taps that mute, and
 // the key M.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { MAX_SCALE, scaleOf } from "./head_masks.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -28,7 +28,7 @@ export function headScale(mixer) {
   const label = make("label", {}, "scale ", range, " ", number);
   const element = make("div", { class: "hs-controls hs-head-scale", role: "group" }, mute, solo, label);
   const show = () => {
-    element.hidden = !mixer.isOn || !mixer.isHead(store.open);
+    setHidden(element, !mixer.isOn || !mixer.isHead(store.open));
     if (element.hidden) return;
     element.setAttribute("aria-label", `${store.openName} at the mixing desk`);
     const scale = scaleOf(mixer.mask, store.open);

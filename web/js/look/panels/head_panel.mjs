@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { isStill, make, tabs } from "../../lib/dom.mjs";
+import { isStill, make, tabs, setHidden } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
@@ -59,7 +59,7 @@ export function headPanel(store, actions) {
 
   const show = () => {
     const { mode } = view.options;
-    for (const [name, part] of Object.entries(parts)) part.hidden = name !== mode;
+    for (const [name, part] of Object.entries(parts)) setHidden(part, name !== mode);
     modes.show(mode);
     title.textContent = view.options.details ? store.openName : spelledName(store);
     region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
@@ -142,7 +142,7 @@ export class SheetText {
 
   /** @param {boolean} isShown */
   show(isShown) {
-    this.element.hidden = !isShown;
+    setHidden(this.element, !isShown);
     if (!isShown) return;
     if (!this.#view) {
       this.#view = new TextView(this.store, { label: "Text around the selected token" });

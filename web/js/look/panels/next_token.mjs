@@ -1,7 +1,7 @@
 // The distribution of the next token at the selected step. The bars follow the sliders without the server. While heads
 // are muted or scaled, the bars show the changed model's prediction, and outlines the unchanged one.
 
-import { mouseOrTouch, make, setFlag } from "../../lib/dom.mjs";
+import { mouseOrTouch, make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
@@ -153,7 +153,7 @@ export class NextToken {
     const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
     const position = pointed?.query ?? store.predictor;
     const isShown = run !== "" && position >= 0;
-    this.element.hidden = !isShown;
+    setHidden(this.element, !isShown);
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pointed ? RESTING : pauseFor(state === "writing");
@@ -278,7 +278,7 @@ export class NextToken {
       button.disabled = isName || !fits;
       button.setAttribute("aria-label", isName ? `“${text}”` : label);
       button.title = isName ? "" : fits ? does : "The context is full";
-      mark.hidden = !isWritten;
+      setHidden(mark, !isWritten);
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);
       set(shown, details);

@@ -1,6 +1,6 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
-import { make } from "../../lib/dom.mjs";
+import { make, setHidden } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -131,7 +131,7 @@ export class TrainingSteps {
 
   draw() {
     const { steps, history = [], heads = [] } = this.#report;
-    this.element.hidden = !steps.length;
+    setHidden(this.element, !steps.length);
     if (!steps.length) return;
     const { kept } = this.#report;
     const at = this.step ?? (kept != null && steps.includes(kept) ? kept : steps[steps.length - 1]);
