@@ -100,9 +100,9 @@ def test_cells_of_a_notebook(visit: Any, loaded: LoadedModel, tmp_path: Path) ->
         text = "".join(token.text for token in trace.tokens)
         expect(frame.get_by_role("group", name="Text", exact=True)).to_have_text(text)
         expect(frame.get_by_text("6 heads: each tile shows where one of them looks.")).to_be_visible()
-        expect(frame.locator("body")).to_have_class("dark")
+        expect(frame.locator("body")).to_have_class(re.compile("dark"))
     visit.emulate_media(color_scheme="light")
-    expect(frame.locator("body")).not_to_have_class("dark")
+    expect(frame.locator("body")).not_to_have_class(re.compile("dark"))
 
 
 def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path: Path) -> None:

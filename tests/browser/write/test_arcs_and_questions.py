@@ -156,14 +156,14 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     page = opened(browser, stories)
     page.evaluate("""() => {
       window.frames = [0];
-      const put = CanvasRenderingContext2D.prototype.putImageData;
-      CanvasRenderingContext2D.prototype.putImageData = function (...how) {
+      const draw = CanvasRenderingContext2D.prototype.drawImage;
+      CanvasRenderingContext2D.prototype.drawImage = function (...how) {
         const isWriting = document.querySelector(".hs-page[data-state=writing]") && !window.areAllDrawn;
         if (isWriting && this.canvas.closest(".hs-grid")) {
           if (!frames.at(-1)) requestAnimationFrame(() => frames.push(0));
           frames[frames.length - 1]++;
         }
-        return put.apply(this, how);
+        return draw.apply(this, how);
       };
     }""")
     page.get_by_label("Prompt").fill('Sara has a green frog. Tom has a blue hat. Sara says, "I like my green')
