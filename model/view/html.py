@@ -44,7 +44,8 @@ def document(title: str, content: dict[str, Any]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="generator" content="Headscope">'
-        f'<title>{html.escape(title)}</title></head><body class="hs-saved-page"><div class="headscope"><p>Loading ...</p></div>'
+        f'<title>{html.escape(title)}</title></head><body class="hs-saved-page">'
+        '<div class="headscope"><p>Loading ...</p></div>'
         f'<script type="application/json" id="hs-saved">{as_script_data(content)}</script>'
         f"{NO_VIEW}"
         f'<script type="text/plain" id="hs-viewer">{bundle.packed()}</script><script>{START}</script></body></html>\n'

@@ -86,7 +86,11 @@ def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) ->
 
     # A copying head is labelled by what it does with a token, and its score is listed with the others.
     copying.click()
-    expect(ask.locator(".hs-plain")).to_have_text(re.compile("L2 H1 tends to copy what it looks at: .* those of 96% of"))
-    expect(ask.get_by_role("row", name=re.compile("^copying ?tends to copy what it looks at 0.960 0.500"))).to_be_visible()
+    expect(ask.locator(".hs-plain")).to_have_text(
+        re.compile("L2 H1 tends to copy what it looks at: .* those of 96% of")
+    )
+    expect(
+        ask.get_by_role("row", name=re.compile("^copying ?tends to copy what it looks at 0.960 0.500"))
+    ).to_be_visible()
     ask.get_by_label("Role", exact=True).select_option("copying")
     expect(copying).to_have_attribute("aria-label", re.compile("copying.*: 0.960$", re.IGNORECASE))
