@@ -51,7 +51,11 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Hide an element or show it: what stays as it is needs no new styles. @param {HTMLElement} element @param {boolean} isHidden */
+/**
+ * Hide an element or show it: what stays as it is needs no new styles.
+ * @param {HTMLElement} element
+ * @param {boolean} isHidden
+ */
 export function setHidden(element, isHidden) {
   if (element.hidden !== isHidden) element.hidden = isHidden;
 }
