@@ -26,6 +26,7 @@ from .interventions.knockout import Knockout, Removal, knockout, removal
 from .interventions.patching import Direction, Patching, SitePatching, patch_run, patch_site, patching
 from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_paths, role_cuts
 from .interventions.reference import Method, check_texts, contexts_of, mean_contexts, shipped_passages
+from .interventions.sites import activations, find_site, of_one_text
 from .ledger import Ledger, ledger
 from .logit_lens import LogitLens, logit_lens
 from .neurons import Neuron, neuron
@@ -164,6 +165,22 @@ class Questions(ABC):
         read = self.text_pass(text)
         replaced = self.replacement(read, method, reference)
         return cut_paths(read, layer=layer, head=head, method=method, reference=replaced)
+
+    def activations(self, text: Text, sites: Sequence[str], layers: Sequence[int] | None = None) -> dict[str, Tensor]:
+        """The activations of a text at sites of some layers, all by default: the tensors of ``/v1/activations``.
+
+        Names and shapes are those of TransformerLens's cache of one text: ``blocks.3.attn.hook_z`` is
+        ``(T, n_head, head_dim)``, a pattern ``(n_head, T, T)``.
+        """
+        chosen, n_layer = [find_site(name, "sites") for name in sites], self.gpt.config.n_layer
+        wanted = range(n_layer) if layers is None else layers
+        for layer in wanted:
+            check_int("layers", layer, n_layer - 1, least=0)
+        read, found = self.text_pass(text), dict[str, Tensor]()
+        for layer in wanted:
+            here = activations(read, layer)
+            found |= {f"blocks.{layer}.{site.hook}": of_one_text(site, here[site.name]) for site in chosen}
+        return found
 
     def passages(self, text: str) -> Firing:
         """Where in a text of any length each head acts most strongly, and a map of heads that behave alike."""

@@ -10,6 +10,7 @@ from safetensors.torch import load
 
 from helpers.models import max_difference
 from helpers.server import Server
+from model import InputError
 from model.lens.interventions.sites import SITES, activations
 from model.lens.text_pass import TextPass
 
@@ -41,6 +42,21 @@ def test_activations_equal_the_library(server: Server, choice: dict[str, Any], m
     metadata = json.loads(answer.content[8 : 8 + length])["__metadata__"]
     assert metadata["model"] == "tiny" and json.loads(metadata["positions"]) == positions
     assert [token["id"] for token in json.loads(metadata["tokens"])] == ids
+
+
+@pytest.mark.parametrize("mask", [None, [[1.0, 0.0, 1.0, 1.0], [0.5] * 4, [1.0] * 4]])
+def test_the_method_of_a_loaded_model_gives_the_same(server: Server, mask: Any) -> None:
+    loaded, sites = server.served.models["tiny"], ["hook_z", "pattern", "mlp_post", "k"]
+    text = PROMPT if mask is None else loaded.trace(PROMPT, head_mask=mask)
+    found = loaded.activations(text, sites, layers=[2, 0])
+    sent = load(post(server, sites=sites, layers=[2, 0], head_mask=mask).content)
+    assert found.keys() == sent.keys()
+    assert all(found[name].shape == x.shape and max_difference(found[name], x) < 1e-6 for name, x in sent.items())
+    assert len(loaded.activations(PROMPT, ["z"])) == 3
+    for given, field in (((["nowhere"],), "sites"), ((["z"], [3]), "layers")):
+        with pytest.raises(InputError) as refused:
+            loaded.activations(PROMPT, *given)
+        assert refused.value.field == field
 
 
 def test_names_of_transformer_lens(server: Server) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.interventions.sites import Site, activations
+from model.lens.interventions.sites import Site, activations, of_one_text
 from model.lens.text_pass import TextPass
 
 from .attention_answer import GAPS, REQUEST_BYTES, TOKEN_BYTES, in_binary
@@ -74,9 +74,8 @@ class ActivationsAnswer:
         for layer in self.layers:
             found = activations(text, layer)
             for site in self.sites:
-                x = found[site.name][0, self.positions]  # (positions, ...)
-                x = x.transpose(0, 1) if site.name == "pattern" else x
-                yield from in_binary(x.float().cpu().contiguous().numpy())
+                x = of_one_text(site, found[site.name][:, self.positions])
+                yield from in_binary(x.contiguous().numpy())
 
     def metadata(self) -> dict[str, str]:
         tokens = [token._asdict() for token in self.loaded.tokens(self.ids)]

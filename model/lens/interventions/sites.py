@@ -120,6 +120,13 @@ def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
     return found
 
 
+def of_one_text(site: Site, x: Tensor) -> Tensor:
+    """An activation ``(1, n, ...)`` as in TransformerLens's cache of one text: ``(n, ...)``, a pattern
+    ``(n_head, n, T)``; float32 on the CPU.
+    """
+    return (x[0].transpose(0, 1) if site.name == "pattern" else x[0]).float().cpu()
+
+
 @torch.inference_mode()
 def run_patched(text: TextPass, layer: int, site: SiteName, edit: Callable[[Tensor], Tensor]) -> Tensor:
     """The final residual stream ``(B, T, C)`` if ``edit`` changed the activation of a site, from 1 copy to ``B``."""
