@@ -1,4 +1,4 @@
-"""Write any GPT-2-shaped model as a checkpoint folder: ``python -m model.checkpoint convert SOURCE FOLDER``."""
+"""Write a model as a checkpoint folder or a GGUF file: ``python -m model.checkpoint convert``, ``... gguf``."""
 
 import argparse
 import sys
@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from ..config import Activation
 from ..errors import CheckpointError
 from ..tokenizer import Tokenizer
+from .gguf import write_gguf
 from .source import read_source
 from .vocabulary import read_alphabet, read_tokenizer
 from .write import check_writable, write_checkpoint
@@ -71,8 +72,17 @@ def main(arguments: list[str] | None = None) -> int:
     vocabulary.add_argument("--alphabet", type=Path, metavar="FILE", help=text)
     text = "tokenizer.json, or a folder with one or with GPT-2's vocab.json and merges.txt"
     vocabulary.add_argument("--tokenizer", type=Path, metavar="FILE_OR_FOLDER", help=text)
+    description = (
+        "Write a GPT-2 or a Llama with a byte-level vocabulary as a GGUF file, for llama.cpp. Needs the package gguf."
+    )
+    command = commands.add_parser("gguf", description=description)
+    command.add_argument("source", metavar="FOLDER", help="a checkpoint folder, or a Hub repository")
+    command.add_argument("path", metavar="FILE", type=Path, help="the file to write")
     given = parser.parse_args(arguments)
     try:
+        if given.command == "gguf":
+            print(write_gguf(given.source, given.path))
+            return 0
         tokenizer: Tokenizer | None = None
         if given.alphabet:
             tokenizer = read_alphabet(given.alphabet)

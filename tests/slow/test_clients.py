@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from helpers import third_party_clients
 from helpers.server import Server
+from helpers.third_party import openai_clients
+from helpers.third_party.packages import own_python
 
 PACKAGES = ("langchain-openai", "litellm", "llm")
 TRANSCRIPT_STOPS = ["\nSystem:", "\nUser:", "\nAssistant:"]
@@ -16,24 +16,18 @@ TRANSCRIPT_STOPS = ["\nSystem:", "\nUser:", "\nAssistant:"]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Python in a separate environment, since these packages need other versions than the tests."""
-    folder = tmp_path_factory.mktemp("clients") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    installed = subprocess.run([folder / "bin" / "pip", "install", "-q", *PACKAGES], capture_output=True, text=True)
-    if installed.returncode:
-        pytest.skip(f"{', '.join(PACKAGES)} cannot be installed here: {installed.stderr.strip()[-200:]}")
-    return folder / "bin" / "python"
+    return own_python(tmp_path_factory.mktemp("clients"), *PACKAGES)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_clients_that_people_use(server: Server, python: Path, tmp_path: Path) -> None:
-    command = [python, third_party_clients.__file__, f"{server.url}/v1", "tiny", tmp_path]
+    command = [python, openai_clients.__file__, f"{server.url}/v1", "tiny", tmp_path]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     told = json.loads(ran.stdout.splitlines()[-1])
     loaded = server.services.served.models["tiny"]
-    question = third_party_clients.QUESTION
+    question = openai_clients.QUESTION
 
     def written(prompt: str, stop: list[str]) -> str:
         return "".join(step.text for step in loaded.generate(prompt, 8, temperature=0, stop=stop))

@@ -1,7 +1,6 @@
 """A notebook, executed with nbclient in a separate environment, draws what its cells end in."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from helpers.files import ROOT
 from helpers.models import tiny_model
+from helpers.third_party.packages import with_packages
 
-PACKAGES = ("nbclient", "ipykernel")
 CELLS = [
     "import model; loaded = model.load('tiny', device='cpu')\ntrace = loaded.trace('To be')\ntrace",
     "trace.show()\nprint('shown')",
@@ -33,19 +31,13 @@ print(json.dumps([cell.outputs for cell in notebook.cells]))
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("notebook") / "packages"
-    command = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), *PACKAGES]
-    installed = subprocess.run(command, capture_output=True, text=True)
-    if installed.returncode:
-        pytest.skip(f"{', '.join(PACKAGES)} cannot be installed here: {installed.stderr.strip()[-200:]}")
-    return folder
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return with_packages(tmp_path_factory.mktemp("notebook"), "nbclient", "ipykernel")
 
 
-def test_cells_draw_traces(packages: Path, tmp_path: Path) -> None:
+def test_cells_draw_traces(environment: dict[str, str], tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "tiny")
-    paths = os.pathsep.join([str(packages), str(ROOT)])
-    env = {**os.environ, "PYTHONPATH": paths, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path / "ipython")}
+    env = {**environment, "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(tmp_path / "ipython")}
     command = [sys.executable, "-c", EXECUTE]
     ran = subprocess.run(command, input=json.dumps(CELLS), cwd=tmp_path, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -41,7 +41,9 @@ LayerAndHead = Annotated[list[int], Described(min_length=2, max_length=2)]
 HeadPairs = TypeAliasType(
     "HeadPairs", Annotated[list[LayerAndHead], FailFast(), Described(min_length=1, max_length=MAX_HEADS)]
 )
-Texts = TypeAliasType("Texts", Annotated[list[str], FailFast(), Described(min_length=1, max_length=MAX_TEXTS)])
+ReferenceTexts = TypeAliasType(
+    "ReferenceTexts", Annotated[list[str], FailFast(), Described(min_length=1, max_length=MAX_TEXTS)]
+)
 ROW: JsonDict = {
     "anyOf": [
         {"type": "string", "minLength": 1},
@@ -64,7 +66,7 @@ CHECKED: dict[Any, Any] = {
     list[int]: TokenIds,
     list[list[int]]: HeadPairs,
     list[list[float]]: HeadMask,
-    list[str]: Texts,
+    list[str]: ReferenceTexts,
     list[Any]: Rows,
 }
 

@@ -20,7 +20,6 @@ from .schema import (
     DetokenizeRequest,
     EmbeddingsRequest,
     TokenizeRequest,
-    given,
 )
 
 REF = "#/components/schemas/{model}"
@@ -163,7 +162,7 @@ REFUSALS: Responses = NOT_FOUND | {
     500: refusal("The server or the model failed."),
     503: refusal("The models are still loading, or the server is shutting down."),
 }
-TEXT = {EVENT_STREAM: {"schema": {"type": "string"}}}
+TEXT: dict[str, object] = {EVENT_STREAM: {}}
 FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 COMPLETION: Responses = {200: {"model": CompletionAnswer, "content": TEXT}, **REFUSALS}
 CHAT: Responses = {200: {"model": ChatAnswer, "content": TEXT}, **REFUSALS}
@@ -231,13 +230,6 @@ def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
         next(each for each in properties[name]["anyOf"] if "$ref" in each)["maxItems"] = limits.max_stop
     if "prompt" in properties:
         variant(properties["prompt"], "string")["maxLength"] = limits.max_prompt_characters
-    # ``best_of`` must equal ``n``, which is 1 by default.
-    numbers = [
-        {"properties": {"n": {"const": n}, "best_of": {"const": n}}, "required": ["n"]}
-        for n in range(1, most_choices(limits) + 1)
-    ]
-    one = {"properties": {"n": {"type": "null"}, "best_of": {"const": 1}}}
-    schema["allOf"] = [*schema["allOf"], {"if": given("best_of"), "then": {"anyOf": [one, *numbers]}}]
 
 
 def variant(schema: dict[str, Any], kind: str) -> dict[str, Any]:

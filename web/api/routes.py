@@ -89,7 +89,7 @@ def api_routes(services: Services) -> list[BaseRoute]:
 
 def v1(services: Services) -> FastAPI:
     """A separate app, since its errors are in OpenAI's format."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, generate_unique_id_function=lambda route: route.name)
     documents: list[bytes] = []  # filled by the first request
     making_document = asyncio.Lock()
     for kind in ERRORS:

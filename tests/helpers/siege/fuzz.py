@@ -53,6 +53,7 @@ MODEL_FIELDS = {
     "other": "Only the first tokens correspond|share no tokens",
     "corrupted": "same number of tokens|Both prompts are the same|Both prompts give",
     "reference": "as the prompt",
+    "best_of": "must equal n",
     **dict.fromkeys(("layers", "heads", "logit_bias", "stop_token_ids"), "from 0 to"),
 }
 

@@ -14,10 +14,10 @@ from helpers.files import ROOT
 OWN = {"app", "bench", "helpers", "model", "web"}
 # Packages whose name is not that of the module.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
-# Imported where they are present: ray has a requirements file of its own, Spaces bring theirs.
-OPTIONAL = {"ray", "spaces"}
+# Imported where they are present: ray has a requirements file of its own, Spaces bring theirs, gguf writes GGUF files.
+OPTIONAL = {"gguf", "ray", "spaces"}
 # Run in environments of their own.
-ELSEWHERE = {"third_party_clients.py"}
+ELSEWHERE = {"llama_cpp.py", "openai_clients.py"}
 # Commands, plugins and stubs, which nothing imports.
 TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "setuptools", "types-tqdm"}
 
@@ -55,7 +55,7 @@ def test_requirements_name_what_the_app_imports() -> None:
 
 def test_the_library_requires_what_it_imports() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert imported("model") == {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
+    assert imported("model") - OPTIONAL == {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}  # type: ignore[index]
 
 
 def test_development_requirements_name_what_the_tests_import() -> None:

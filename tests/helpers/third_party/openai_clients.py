@@ -1,4 +1,4 @@
-"""A conversation with a server through popular clients: ``python third_party_clients.py URL MODEL``.
+"""A conversation with a server through popular clients: ``python openai_clients.py URL MODEL``.
 
 Run in an environment with langchain-openai, litellm and llm. Prints one JSON object with each client's answer.
 """

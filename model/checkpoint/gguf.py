@@ -1,0 +1,125 @@
+"""A checkpoint as one GGUF file, the format of llama.cpp: its tensors in float32, its vocabulary and its sizes."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import Mismatch
+from ..tokenizer import BPETokenizer
+from .files import checkpoint_errors
+from .folder_format import family_of, file_tensors
+from .gpt2 import GPT2
+from .llama import LLAMA
+from .source import Source, read_source
+from .write import write_atomic
+
+ROTATED = re.compile(r".*\.([qk])_proj\.(weight|bias)")
+
+
+def write_gguf(source: str, path: Path) -> str:
+    """Write the checkpoint ``source`` as ``path`` and return a line that describes it.
+
+    Raises ``CheckpointError`` for a checkpoint that cannot be read, or whose model or vocabulary llama.cpp would not
+    read as it is here, and ``ValueError`` if the package ``gguf`` is not installed.
+    """
+    found = read_source(source)
+    with checkpoint_errors(Path(source), "a model that GGUF can hold"):
+        check_supported(found)
+    try:
+        import gguf
+    except ImportError:
+        raise ValueError("the package gguf is not installed; pip install gguf brings it") from None
+    arch = {GPT2: gguf.MODEL_ARCH.GPT2, LLAMA: gguf.MODEL_ARCH.LLAMA}[family_of(found.config)]
+    writer = gguf.GGUFWriter(None, gguf.MODEL_ARCH_NAMES[arch])
+    add_sizes(writer, found)
+    add_vocabulary(writer, found, gguf.TokenType)
+    names = gguf.get_tensor_name_map(arch, found.config.n_layer)
+    for name, tensor in file_tensors(found.config, found.state, torch.float32).items():
+        theirs = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert theirs is not None, name
+        writer.add_tensor(theirs, arranged(name, tensor, found).contiguous().numpy())
+
+    def write(new: Path) -> None:
+        writer.write_header_to_file(new)
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+
+    write_atomic(path, write)
+    return f"{path}: {found.config.n_parameters:,} weights in float32, {found.config.vocab_size:,} tokens"
+
+
+def check_supported(found: Source) -> None:
+    """Raise ``Mismatch`` unless llama.cpp computes the same model from a GGUF file."""
+    config, family = found.config, family_of(found.config)
+    if family not in (GPT2, LLAMA):
+        raise Mismatch(f"the family {family.model_type}", "gpt2 or llama; llama.cpp has a converter for the others")
+    if family is GPT2 and config.activation_function != "gelu_new":
+        raise Mismatch(f"the activation function {config.activation_function}", "gelu_new, the only one of its GPT-2")
+    if config.scale_attn_by_inverse_layer_idx or not config.scale_attn_weights:
+        raise Mismatch("another scale of the attention scores", "one over the square root of the head's size")
+    if config.rotary and config.rotary.scaling:
+        raise Mismatch("scaled rotary positions", "plain ones; llama.cpp has a converter for the others")
+    if not isinstance(found.tokenizer, BPETokenizer):
+        raise Mismatch(
+            "a vocabulary of single characters" if found.tokenizer.kind == "char" else "another tokenizer than GPT-2's",
+            "GPT-2's byte-level pieces, which have a token for every byte",
+        )
+    if found.eos_token_id is None:  # llama.cpp would take token 11 for it
+        raise Mismatch("no end token", "one, since llama.cpp ends texts at some token")
+
+
+def arranged(name: str, tensor: Tensor, found: Source) -> Tensor:
+    """A tensor as GGUF stores it: ``(out, in)``, and the numbers of a rotated pair next to each other."""
+    if family_of(found.config) is GPT2:
+        return tensor.t() if tensor.dim() == 2 and name.startswith("transformer.h.") else tensor
+    if is_rotated := ROTATED.fullmatch(name):
+        n_head = found.config.n_head if is_rotated[1] == "q" else found.config.n_kv_head
+        return tensor.unflatten(0, (n_head, 2, -1)).transpose(1, 2).reshape(tensor.shape)
+    return tensor
+
+
+def add_sizes(writer: Any, found: Source) -> None:
+    """The keys that describe the model."""
+    config = found.config
+    writer.add_name(found.name)
+    writer.add_block_count(config.n_layer)
+    writer.add_context_length(config.context_length)
+    writer.add_embedding_length(config.n_embd)
+    writer.add_feed_forward_length(config.inner_dim)
+    writer.add_head_count(config.n_head)
+    if config.rotary is None:
+        writer.add_layer_norm_eps(config.layer_norm_epsilon)
+        return
+    writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+    writer.add_head_count_kv(config.n_kv_head)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_rope_dimension_count(config.rotary.n_dim)
+    writer.add_rope_freq_base(config.rotary.theta)
+    writer.add_vocab_size(config.vocab_size)
+
+
+def add_vocabulary(writer: Any, found: Source, kinds: Any) -> None:
+    """The keys that describe the tokenizer. Rows of the vocabulary without a token are marked as unused."""
+    spec = found.tokenizer.spec
+    token_of = {token_id: token for token, token_id in spec["model"]["vocab"].items()}
+    special = {token_id: token for token, token_id in found.tokenizer.special_tokens.items()}
+    ids = range(found.config.vocab_size)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list([special.get(i) or token_of.get(i) or f"<unused {i}>" for i in ids])
+    writer.add_token_types(
+        [kinds.CONTROL if i in special else kinds.NORMAL if i in token_of else kinds.UNUSED for i in ids]
+    )
+    merges = spec["model"].get("merges") or []
+    writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in merges])
+    writer.add_eos_token_id(found.eos_token_id)
+    if found.bos_token_id is not None:
+        writer.add_bos_token_id(found.bos_token_id)
+    writer.add_add_bos_token(False)
+    if found.chat_template:
+        writer.add_chat_template(found.chat_template)
