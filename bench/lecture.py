@@ -1,7 +1,8 @@
-"""Record the training with which rung 3 of Learn opens: the lecture's 10,000 steps on tiny Shakespeare.
+"""Record what Learn shows of the lecture's models on tiny Shakespeare.
 
-``python -m bench.lecture TINYSHAKESPEARE.txt`` writes ``web/learn/bigram_lecture.json``: what ``BigramTraining``
-reports, and the whole table after the last step.
+``python -m bench.lecture TINYSHAKESPEARE.txt`` writes two files in ``web/learn``. ``bigram_lecture.json`` is the
+training with which rung 3 opens: what ``BigramTraining`` reports in 10,000 steps, and the whole table after the last.
+``loss_ladder.json`` has the losses of the five models of ``model.ladder.loss_ladder``, for rung 9.
 """
 
 import json
@@ -11,10 +12,12 @@ from typing import Any
 
 import torch
 
+from model.ladder import loss_ladder
 from model.ladder.bigram import BigramTraining
+from model.ladder.loss_ladder import MODELS, train_one
 
 STEPS, LEARNING_RATE, SEED = 10_000, 1e-3, 1
-FILE = Path(__file__).parents[1] / "web" / "learn" / "bigram_lecture.json"
+FOLDER = Path(__file__).parents[1] / "web" / "learn"
 
 
 def record(text: str) -> dict[str, Any]:
@@ -40,5 +43,14 @@ def rounded_to(value: Any, digits: int) -> Any:
     return {name: rounded_to(each, digits) for name, each in value.items()} if isinstance(value, dict) else value
 
 
+def climb(text: str) -> dict[str, Any]:
+    """The losses of the five models as JSON."""
+    models = [train_one(name, text, seed=SEED)._asdict() for name in MODELS]
+    climbed: dict[str, Any] = rounded_to({"steps": loss_ladder.STEPS, "seed": SEED, "models": models}, 4)
+    return climbed
+
+
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(record(Path(sys.argv[1]).read_text()), separators=(",", ":")) + "\n")
+    text = Path(sys.argv[1]).read_text()
+    for name, recorded in (("bigram_lecture", record(text)), ("loss_ladder", climb(text))):
+        (FOLDER / f"{name}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")

@@ -8,7 +8,7 @@
     6  trainable attention        SelfAttentionV1, SelfAttentionV2, transfer_weights, scale_demonstration
     7  causal attention           causal_by_renormalising, causal_by_minus_infinity, drop_weights, CausalAttention
     8  many heads                 StackedHeads, WeightSplits, transfer_heads, product_batched, product_head_by_head
-    9  the rest of a block        layer_norm, gelu, block_by_ladder
+    9  the rest of a block        layer_norm, gelu, block_by_ladder; loss_ladder.MODELS, train_one
     10 the whole model            pack_weight_splits -> model.attention.MultiHeadAttention, block_by_ladder
     11 induction                  read_twice, scores_without
 

@@ -21,7 +21,15 @@ N_SNAPSHOTS = 12  # of the table, from the first to the last step
 SHOWN_BEGINNING = 300  # characters of the text that are reported, also as ids
 
 
-class BigramModel(nn.Module):
+class NextTokenModel(nn.Module):
+    """Any model whose call ``(B, T) -> (B, T, vocab_size)`` returns the logits of the token after each."""
+
+    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean cross-entropy of ``targets`` ``(B, T)``, the tokens that follow ``inputs`` ``(B, T)``, in nats."""
+        return F.cross_entropy(self(inputs).flatten(0, -2), targets.flatten())
+
+
+class BigramModel(NextTokenModel):
     """Predicts the next token from the last one alone: row ``a`` of the table holds the logits of what follows ``a``.
 
     Before training, its loss is above the ``ln(vocab_size)`` nats of a uniform guess, because random logits prefer some
@@ -38,10 +46,6 @@ class BigramModel(nn.Module):
         check_range(ids, self.table.num_embeddings)
         return self.table(ids)
 
-    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
-        """The mean cross-entropy of ``targets`` ``(B, T)``, the tokens that follow ``inputs`` ``(B, T)``, in nats."""
-        return F.cross_entropy(self(inputs).flatten(0, -2), targets.flatten())
-
     @torch.inference_mode()
     def generate(self, ids: Tensor, max_new_tokens: int, generator: torch.Generator | None = None) -> Tensor:
         """Append sampled tokens one at a time: ``(B, T) -> (B, T + max_new_tokens)``."""
@@ -52,7 +56,7 @@ class BigramModel(nn.Module):
 
 
 def train_bigram(
-    model: BigramModel,
+    model: NextTokenModel,
     ids: Tensor,
     *,
     steps: int,

@@ -1,5 +1,9 @@
 """Rung 9 as data: the rest of a block around attention, on three numbers for each word."""
 
+import json
+from functools import cache
+from pathlib import Path
+
 import torch
 from pydantic import Field
 
@@ -65,8 +69,16 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
         "after": stages.after.tolist(),
         "error": largest_difference(stages.after, theirs),
         "joined_error": largest_difference(straight, joined),
+        "ladder": loss_ladder(),
         "curve": {"x": CURVE, "gelu": gelu(curve).tolist(), "relu": curve.clamp(min=0).tolist()},
     }
+
+
+@cache
+def loss_ladder() -> dict[str, object]:
+    """The losses of five models that grow from a bigram model to a block, as ``bench/lecture.py`` recorded them."""
+    found: dict[str, object] = json.loads(Path(__file__).with_name("loss_ladder.json").read_text(encoding="utf-8"))
+    return found
 
 
 def make_block() -> Block:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from model import ladder, sampling
 from model.gpt import GPT
-from model.ladder import bpe
+from model.ladder import bpe, loss_ladder
 from model.lens.composition import pair_scores
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,14 @@ SHOWN: dict[str, list[Callable[..., object]]] = {
         ladder.product_batched,
         ladder.product_head_by_head,
     ],
-    "block": [ladder.layer_norm, ladder.gelu, ladder.block_by_ladder],
+    "block": [
+        ladder.layer_norm,
+        ladder.gelu,
+        ladder.block_by_ladder,
+        loss_ladder.GrowingModel,
+        loss_ladder.train_one,
+        ladder.train_bigram,
+    ],
     "draw": [sampling.sample, sampling.probabilities, sampling.keep_top_k, sampling.keep_top_p],
     "induction": [ladder.read_twice, ladder.TwiceRead.mean_weight, ladder.scores_without, pair_scores],
     "whole-model": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, settle
+from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, say, settle
 from helpers.page import show_page
+from helpers.server import Server
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
 TRAINING_TEXT = "to be or not to be, that is the question. " * 40
@@ -68,6 +69,51 @@ def test_steps_are_put_in_order(page: Any) -> None:
             task.get_by_role("button", name=f"Up: {step}", exact=True).click()
     task.get_by_role("button", name="Check").click()
     expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
+
+
+def test_an_exercise_on_one_s_own_sentence(page: Any) -> None:
+    own = page.get_by_role("region", name="An exercise on your sentence")
+    for rung in range(1, LAST_PAGE):
+        open_rung(page, rung)
+        settle(page, rung)
+        expect(own.get_by_label("Your number")).to_be_visible()
+        assert "NaN" not in own.text_content() and "undefined" not in own.text_content()
+    open_rung(page, 5)
+    score = numbers(page, "Attention scores")[1][0]
+    own.get_by_label("Your number").fill("0")
+    own.get_by_role("button", name="Check").click()
+    expect(own.get_by_role("status")).to_have_text(re.compile("^Not yet. Hint: "))
+    own.get_by_label("Your number").fill(str(score))
+    own.get_by_role("button", name="Check").click()
+    expect(own.get_by_role("status")).to_have_text(re.compile("^Yes"))
+    page.get_by_role("button", name="Hello shiny sun").click()
+    expect(own).to_contain_text("“shiny” has the numbers 0.53, 0.34, 0.98")
+    expect(own.get_by_label("Your number")).to_be_enabled()
+    open_rung(page, 7)
+    a, b = numbers(page, "1a. Softmax over all keys")[1][:2]
+    own.get_by_label("Your number").fill(f"{a}/{a + b}")
+    own.get_by_role("button", name="Check").click()
+    expect(own.get_by_role("status")).to_have_text(re.compile("^Yes"))
+
+
+def test_a_link_for_a_class(browser: Any, server: Server) -> None:
+    page = browser.new_page()
+    page.goto(f"{server.url}/#learn/7")
+    settle(page, 7)
+    say(page, "What is in a name?")
+    move(page, "dropout p", 0, "0.0")
+    settle(page, 7)
+    page.evaluate("Object.assign(navigator.clipboard, { writeText: async (text) => (window.copied = text) })")
+    page.get_by_role("button", name="Copy a link for a class").click()
+    expect(page.get_by_text("Copied: it opens this lesson")).to_be_visible()
+    link = page.evaluate("window.copied")
+    assert "name" not in link.partition("#")[0]
+    pupil = browser.new_page()
+    pupil.goto(link)
+    settle(pupil, 7)
+    expect(pupil.get_by_label("Your sentence", exact=True)).to_have_value("What is in a name?")
+    expect(pupil.get_by_text("Kept weights × 1.")).to_be_visible()
+    expect(pupil).to_have_url(re.compile(r"#learn/7$"))
 
 
 def test_the_last_page_says_what_was_learned(page: Any) -> None:

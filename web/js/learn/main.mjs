@@ -18,6 +18,7 @@ import { slidingWindow } from "./rungs/sliding_window.mjs";
 import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/trainable_weights.mjs";
 import { wholeModel } from "./rungs/whole_model.mjs";
+import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
 import { canTrain } from "./widgets/elements.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */
@@ -54,8 +55,7 @@ const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "He
 
 /** The rung in the page's address, null if there is none; the last page counts as one more rung. */
 function rungInHash() {
-  const found = /^#learn\/(\d+)$/.exec(location.hash);
-  const rung = Number(found?.[1]);
+  const rung = readClassLink(location.hash)?.rung ?? 0;
   return rung >= 1 && rung <= LAST_PAGE ? rung : null;
 }
 
@@ -190,6 +190,23 @@ export class Lessons {
     return this.#lesson === lesson;
   }
 
+  /** Take over what a link for a class fixes; the address is then that of the rung. */
+  #followClassLink() {
+    const fixed = readClassLink(location.hash);
+    if (fixed?.sentence === undefined) return false;
+    history.replaceState(history.state, "", addressOf(fixed.rung));
+    this.progress.set({ sentence: fixed.sentence });
+    if (this.input) this.input.value = fixed.sentence;
+    this.shared = fixed.shared ?? {};
+    this.#changes[fixed.rung] = fixed.options ?? {};
+    return true;
+  }
+
+  /** @param {OpenLesson} lesson */
+  linkForClass({ rung, sentence, options }) {
+    return makeClassLink({ rung, sentence, options, shared: this.shared, model: this.model }, location.href);
+  }
+
   /** @param {number} rung @param {Settings} changes */
   remember(rung, changes) {
     this.#changes[rung] = { ...this.#changes[rung], ...changes };
@@ -202,7 +219,8 @@ export class Lessons {
    */
   open(wanted, again = false) {
     const rung = wanted ?? clamp(this.progress.rung, 1, LAST_PAGE);
-    if (!again && this.article.dataset.rung === String(rung)) return;
+    const isFixed = this.#followClassLink();
+    if (!again && !isFixed && this.article.dataset.rung === String(rung)) return;
     this.#lesson?.built.leave?.();
     this.progress.see(rung);
     for (const { sentence, button } of this.presets ?? []) button.hidden = this.progress.sentence === sentence;

@@ -2,7 +2,8 @@
 
 import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
-import { exercises, question } from "./widgets/questions.mjs";
+import { exercises, ownExercise, question } from "./widgets/questions.mjs";
+import { classLinkButton } from "./widgets/class_link.mjs";
 import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
@@ -27,6 +28,7 @@ export class OpenLesson {
     this.rephrase(content.question);
     this.built = content.build(this);
     this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...this.built.picture);
+    this.own = make("div", { class: "hl-own" });
     this.elements = this.#makeElements();
   }
 
@@ -46,9 +48,15 @@ export class OpenLesson {
       this.question,
       lessons.note,
       this.picture,
+      this.own,
       exercises(content.exercises, `${rung}`, progress),
       sourceLines(content.key),
-      notebookButton(content.key, () => built.notebook?.() ?? this.body, needs),
+      make(
+        "div",
+        { class: "hl-take" },
+        notebookButton(content.key, () => built.notebook?.() ?? this.body, needs),
+        classLinkButton(() => lessons.linkForClass(this)),
+      ),
       make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, before, after),
     ];
   }
@@ -114,6 +122,8 @@ export class OpenLesson {
       lessons.note.textContent = data.note ?? "";
       this.picture.hidden = false;
       this.built.update(data);
+      const own = this.content.own(data);
+      this.own.replaceChildren(...(own ? [ownExercise(own, (this.kept.own ??= {}))] : []));
     } catch (error) {
       if (!lessons.isOpen(this)) return;
       lessons.problem.textContent = /** @type {Error} */ (error).message;

@@ -81,6 +81,8 @@ export interface Rung {
   question: Question;
   /** Tasks after the picture. */
   exercises: Exercise[];
+  /** A task about the numbers that the server answered; null if they are too few for it. */
+  own(data: any): Exercise | null;
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;
   /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */

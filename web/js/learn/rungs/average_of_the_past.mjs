@@ -1,6 +1,7 @@
 // Rung 4: the average of the past, three ways.
 
 import { make } from "../../lib/dom.mjs";
+import { fixed } from "../../lib/numbers.mjs";
 import { Arithmetic, columnOf, dotCell, named, rowOf as cellsOf } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
@@ -42,6 +43,20 @@ export const averageOfThePast = {
       why: "Reorder the past and its average stays the same. The vectors themselves have to carry the positions.",
     },
   ],
+  own({ words, x, by_loop: average }) {
+    if (words.length < 2) return null;
+    const [a, b] = [x[0][0], x[1][0]];
+    return {
+      kind: "number",
+      ask:
+        `Number 0 is ${fixed(a)} for “${words[0]}” and ${fixed(b)} for “${words[1]}”. What is it in the average at ` +
+        `“${words[1]}”?`,
+      right: average[1][0],
+      tolerance: 0.002,
+      hint: "The average of the past includes the word itself: two words here, each with the weight 1/2.",
+      why: `(${fixed(a)} + ${fixed(b)}) / 2.`,
+    };
+  },
   build(lesson) {
     const example = choice({
       label: "numbers",

@@ -71,6 +71,23 @@ export const bigram = {
       why: "Cross-entropy is lowest where the predicted probabilities are the observed frequencies.",
     },
   ],
+  own({ example }) {
+    /** @type {{ text: string, probability: number | null }[]} */
+    const rated = example[2].sentence;
+    const at = rated.findIndex(({ probability: p }) => p !== null && p > 0.02 && p < 0.9);
+    if (at < 1) return null;
+    const p = rated[at].probability ?? 1;
+    return {
+      kind: "number",
+      ask:
+        `In your sentence “${visible(rated[at].text)}” follows “${visible(rated[at - 1].text)}”, to which the ` +
+        `lecture’s table gives the probability ${fixed(p)}. How surprising is that, in nats?`,
+      right: -Math.log(p),
+      tolerance: 0.006,
+      hint: "Surprise is −ln p, the natural logarithm with a minus sign.",
+      why: `It is −ln ${fixed(p)}. The loss is the mean of such numbers over a whole text.`,
+    };
+  },
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training, while another rung is open
     const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });

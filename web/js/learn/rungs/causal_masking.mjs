@@ -59,6 +59,20 @@ export const causalMasking = {
       why: "All of its weight is on itself.",
     },
   ],
+  own({ words, all_weights: all, renormalised }) {
+    if (words.length < 2) return null;
+    const [a, b] = all[1];
+    return {
+      kind: "number",
+      ask:
+        `Before the mask, “${words[1]}” gives ${fixed(a)} to “${words[0]}” and ${fixed(b)} to itself. What weight ` +
+        `does “${words[0]}” get once the future is masked? A fraction will do.`,
+      right: renormalised[1][0],
+      tolerance: 0.002,
+      hint: "The two weights that are left must add up to 1: divide by their sum.",
+      why: `${fixed(a)} / (${fixed(a)} + ${fixed(b)}).`,
+    };
+  },
   build(lesson) {
     const stamp = new Stamp("mask after softmax and renormalise, minus infinity before softmax");
     const arithmetic = new Arithmetic();

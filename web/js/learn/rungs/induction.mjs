@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
@@ -81,6 +82,19 @@ export const induction = {
       why: "Before the first layer no token has seen another. It takes a head to note the neighbour and one to use it.",
     },
   ],
+  own({ n, tokens }) {
+    const at = n + Math.min(2, n - 1);
+    return {
+      kind: "number",
+      ask:
+        `Your phrase has ${n} tokens, so the text has the tokens 0 to ${2 * n - 1}. Token ${at} is ` +
+        `“${visible(tokens[at])}”. At which token should the induction head look from there?`,
+      right: at - n + 1,
+      tolerance: 0,
+      hint: `The same token stood at ${at - n} before. Which token followed?`,
+      why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.`,
+    };
+  },
   build(lesson) {
     /** @type {any} */
     let data = null;
@@ -107,15 +121,17 @@ export const induction = {
       const key = `${data.model} ${data.steps} ${data.head} ${data.fed_by}`;
       if (key === made) return;
       made = key;
-      step.hidden = !data.steps.length;
-      const { element } = slider({
-        label: "step of the training",
-        values: data.steps,
-        value: data.step,
-        format: (value) => number(value),
-        change: (value) => lesson.set({ step: value }),
-      });
-      step.replaceChildren(element);
+      step.replaceChildren();
+      if (data.steps.length) {
+        const { element } = slider({
+          label: "step of the training",
+          values: data.steps,
+          value: data.step,
+          format: (value) => number(value),
+          change: (value) => lesson.set({ step: value }),
+        });
+        step.append(element);
+      }
       const names = { none: "no head" };
       for (const place of [data.fed_by, data.head]) if (place) Object.assign(names, { [`${place}`]: headName(place) });
       const { element: group } = choice({
@@ -146,6 +162,7 @@ export const induction = {
       if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
       const shared = { x, mark, below: 0, xName: "step of the training" };
       formation.hidden = !x.length;
+      if (!x.length) return;
       scores.replaceChildren(
         chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
       );

@@ -11,6 +11,7 @@ import {
   rowOf as cellsOf,
   softmaxCell,
 } from "../../widgets/arithmetic.mjs";
+import { fixed } from "../../lib/numbers.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { code, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
@@ -90,6 +91,21 @@ export const manyHeads = {
         "with a weight of its own, which is not the sum of the heads.",
     },
   ],
+  own({ words, head_weights: weights, values, merged }) {
+    if (words.length < 2) return null;
+    const [a, b] = weights[0][1];
+    const [v, w] = [values[0][0][0], values[0][1][0]];
+    return {
+      kind: "number",
+      ask:
+        `In head 0, “${words[1]}” gives ${fixed(a)} to “${words[0]}”, whose value 0 is ${fixed(v)}, and ` +
+        `${fixed(b)} to itself, with ${fixed(w)}. What is number 0 of its context vector?`,
+      right: merged[1][0],
+      tolerance: 0.002,
+      hint: "Each attention weight times the value, added up.",
+      why: `${fixed(a)} × ${fixed(v)} + ${fixed(b)} × ${fixed(w)}.`,
+    };
+  },
   build(lesson) {
     const stamp = new Stamp("stacked heads and weight splits, after the transfer of the weights");
     const arithmetic = new Arithmetic();

@@ -13,7 +13,7 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { chart } from "../widgets/chart.mjs";
+import { bars, chart } from "../widgets/chart.mjs";
 import { diagramOf } from "../widgets/diagram.mjs";
 import { slider, code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
@@ -63,6 +63,19 @@ export const restOfABlock = {
       why: "Each part reads a normalised copy; the stream itself is only ever added to.",
     },
   ],
+  own({ words, scaled, mean, variance, eps, normed }) {
+    const values = scaled[0].map((/** @type {number} */ value) => fixed(value)).join(", ");
+    return {
+      kind: "number",
+      ask:
+        `“${words[0]}” has the numbers ${values}, with the mean ${fixed(mean[0])} and the variance ` +
+        `${fixed(variance[0])}. What does layer norm make of the first?`,
+      right: normed[0][0],
+      tolerance: 0.02,
+      hint: "Subtract the mean, then divide by the square root of the variance.",
+      why: `(${fixed(scaled[0][0])} − ${fixed(mean[0])}) / √(${fixed(variance[0])} + ${eps}).`,
+    };
+  },
   build(lesson) {
     const arithmetic = new Arithmetic();
     const vectors = vectorsBar(
@@ -71,7 +84,7 @@ export const restOfABlock = {
     );
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
     const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
-    const curve = make("div");
+    const [curve, ladder] = [make("div"), make("div")];
     /** @type {any} */
     let data;
     const scale = slider({
@@ -284,6 +297,12 @@ export const restOfABlock = {
         whole.element,
         curve,
         joined.element,
+        heading("What each part is worth"),
+        paragraph(
+          "The story of Karpathy’s lecture in five bars: the same text, tiny Shakespeare, and the same budget. Each ",
+          "model has the parts of the one above it and one more. Click a name for the rung that explains it.",
+        ),
+        ladder,
         remarks(
           "Why it is built like this",
           "The sums. A block can leave a word unchanged by adding nothing, and gradients reach the first block " +
@@ -312,6 +331,7 @@ export const restOfABlock = {
         activated.show({ rows, columns: twelve, values: data.activated });
         whole.show(data.error);
         joined.show(data.joined_error);
+        ladder.replaceChildren(...lossLadder(data.ladder, lesson));
         curve.replaceChildren(activations(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
@@ -319,6 +339,37 @@ export const restOfABlock = {
     };
   },
 };
+
+const FULL_BAR = 3; // nats
+
+/** The rung that explains what each model adds. @type {Record<string, { label: string, rung: number }>} */
+const ADDED = {
+  bigram: { label: "bigram model", rung: 3 },
+  "one head": { label: "one causal head of 32 numbers", rung: 7 },
+  "four heads": { label: "four heads of 8 instead", rung: 8 },
+  MLP: { label: "+ MLP", rung: 9 },
+  "residual and norm": { label: "+ residual stream and layer norm", rung: 9 },
+};
+
+/**
+ * @param {{ steps: number, seed: number, models: { name: string, train_loss: number, held_out_loss: number }[] }} found
+ * @param {{ rung: number, go: (rung: number) => void }} lesson
+ */
+function lossLadder({ steps, seed, models }, lesson) {
+  const lines = models.map(({ name, held_out_loss: value }) => {
+    const { label, rung } = ADDED[name];
+    const link = make("a", { class: "hl-opens", href: `#learn/${rung}`, title: `Rung ${rung}` }, label);
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      lesson.go(rung);
+    });
+    return { label, value, link };
+  });
+  const said =
+    `Nats per character on the held-out tenth after ${number(steps)} steps of 32 windows of 8 characters, with ` +
+    `vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}).`;
+  return [bars("The loss ladder: lower is better", lines, FULL_BAR), paragraph(said)];
+}
 
 /** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
 const activations = ({ x, gelu, relu }) =>

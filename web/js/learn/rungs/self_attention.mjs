@@ -102,6 +102,20 @@ export const selfAttention = {
       why: "exp(0.7842) = 2.1907. The slip moves the weights only in the fourth decimal place: 0.2291, 0.4063, 0.3646.",
     },
   ],
+  own({ words, x, scores }) {
+    if (words.length < 2) return null;
+    const [a, b] = [x[1], x[0]].map((values) =>
+      values.map((/** @type {number} */ value) => fixed(value, 2)).join(", "),
+    );
+    return {
+      kind: "number",
+      ask: `“${words[1]}” has the numbers ${a}, and “${words[0]}” ${b}. What is the score of the two?`,
+      right: scores[1][0],
+      tolerance: 0.02,
+      hint: "Multiply number by number and add up the three products.",
+      why: "A score is a dot product. It is the same in both directions here, because nothing has been learned yet.",
+    };
+  },
   build(lesson) {
     if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);
     const stamp = new Stamp("naive softmax, and softmax that cannot overflow");

@@ -88,6 +88,17 @@ export const slidingWindow = {
       why: "Inputs and targets have the same shape, here 4 rows each: there is one target for every input token.",
     },
   ],
+  own: ({ n_words: n, context_length: length, stride, n_windows: windows }) =>
+    windows === undefined
+      ? null
+      : {
+          kind: "number",
+          ask: `Your sentence has ${n} tokens. How many windows of ${length} with a stride of ${stride} does it give?`,
+          right: windows,
+          tolerance: 0,
+          hint: `The last window must start early enough for ${length} inputs and one target more.`,
+          why: `Windows start at 0, ${stride}, … up to ${n - length - 1}: ⌊${n - length - 1} / ${stride}⌋ + 1.`,
+        },
   build(lesson) {
     /** @param {"context_length" | "stride"} name */
     const setting = (name) =>

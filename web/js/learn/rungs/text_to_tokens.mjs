@@ -81,6 +81,19 @@ export const textToTokens = {
         "special token is <|endoftext|>, with the id 50256, the last one.",
     },
   ],
+  own: ({ pairs: { n, n_bytes: bytes, end_of_text: special } }) =>
+    special.allowed
+      ? null
+      : {
+          kind: "number",
+          ask:
+            `Your sentence has ${number(bytes)} bytes and becomes ${counted(n, "byte pair")} here. How many pairs of ` +
+            "tokens were merged in it, counting each place?",
+          right: bytes - n,
+          tolerance: 0,
+          hint: "Every merge of two neighbours leaves one token less.",
+          why: `It starts with ${number(bytes)} tokens and ends with ${number(n)}, one less for each merge.`,
+        },
   build(lesson) {
     const [words, characters, pairs] = [new Chips(), new Chips(), new Chips()];
     const merging = new Merging();

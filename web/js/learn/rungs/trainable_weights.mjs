@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { number } from "../../lib/numbers.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
 import {
   Arithmetic,
   AXES,
@@ -104,6 +104,25 @@ export const trainableWeights = {
       why: "The weights are computed from queries and keys. The values are only averaged with them.",
     },
   ],
+  own({ words, score_terms: { left, right, products }, scores }) {
+    if (words.length < 2) return null;
+    const [a, b] = [left[1], right[0]].map((values) =>
+      values.map((/** @type {number} */ value) => fixed(value)).join(", "),
+    );
+    return {
+      kind: "number",
+      ask:
+        `The query of “${words[1]}” is (${a}) and the key of “${words[0]}” is (${b}). What is the score before the ` +
+        "scale?",
+      right: scores[1][0],
+      tolerance: 0.002,
+      hint: "It is a dot product again, of two numbers each.",
+      why: products[1][0]
+        .map((/** @type {number} */ value) => fixed(value))
+        .join(" + ")
+        .replaceAll("+ −", "− "),
+    };
+  },
   build(lesson) {
     const kind = choice({
       label: "matrices",

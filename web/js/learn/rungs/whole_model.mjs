@@ -65,6 +65,19 @@ export const wholeModel = {
       why: "It is −ln 0.5. The loss is the mean surprise over a text.",
     },
   ],
+  own({ end: { next } }) {
+    const [{ text, p }, second] = next;
+    return {
+      kind: "number",
+      ask:
+        `“${visible(text)}” has the logit ${fixed(next[0].logit)} and “${visible(second.text)}” has ` +
+        `${fixed(second.logit)}. How many times as probable is the first?`,
+      right: p / second.p,
+      tolerance: 0.02 + 0.002 * (p / second.p),
+      hint: "Softmax takes exp of each and divides both by the same sum, which cancels.",
+      why: `exp(${fixed(next[0].logit)} − ${fixed(second.logit)}), the quotient of the two exponentials.`,
+    };
+  },
   build(lesson) {
     /** @type {any} */
     let data = null;

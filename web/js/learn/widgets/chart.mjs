@@ -78,22 +78,23 @@ function legend(lines, levels) {
 /**
  * Named bars with their numbers.
  * @param {string} name
- * @param {Record<string, number> | { label: string, value: number }[]} values
+ * @param {Record<string, number> | { label: string, value: number, link?: Node }[]} values
  * @param {number} most length of a full bar
  * @param {object} [options]
  * @param {(value: number) => string} [options.format]
  * @param {(i: number) => void} [options.explain] shows the arithmetic behind a number, on hover or click
  */
 export function bars(name, values, most, { format = (value) => fixed(value), explain } = {}) {
+  /** @type {{ label: string, value: number, link?: Node }[]} */
   const entries = Array.isArray(values) ? values : Object.entries(values).map(([label, value]) => ({ label, value }));
-  const rows = entries.map(({ label, value }, i) => {
+  const rows = entries.map(({ label, value, link = label }, i) => {
     const amount = make("span", { class: "hl-amount" });
     amount.style.setProperty("--part", String(most > 0 ? value / most : 0));
     const title = `How ${format(value)} is computed: ${label}`;
     const attributes = { type: "button", class: "hl-opens", "aria-label": title, onclick: () => explain?.(i) };
     const shown = explain ? make("button", attributes, format(value)) : format(value);
     const cells = [make("td", {}, amount), make("td", {}, shown)];
-    return make("tr", {}, make("th", { scope: "row" }, label), ...cells);
+    return make("tr", {}, make("th", { scope: "row" }, link), ...cells);
   });
   const caption = make("figcaption", {}, make("b", {}, name));
   const table = make("table", { "aria-label": name }, make("tbody", {}, ...rows));

@@ -79,6 +79,18 @@ export function exercises(list, rung, progress) {
 }
 
 /**
+ * An exercise about the numbers on the page. It starts again when they change.
+ * @param {Exercise} exercise
+ * @param {Record<string, any>} kept its question and answer
+ */
+export function ownExercise(exercise, kept) {
+  if (kept.ask !== exercise.ask) Object.assign(kept, { ask: exercise.ask, answered: null });
+  const parts = oneExercise(exercise, kept.answered, (answered) => (kept.answered = answered));
+  const title = make("h3", {}, "An exercise on your sentence");
+  return make("section", { class: "hl-exercises", "aria-label": "An exercise on your sentence" }, title, ...parts);
+}
+
+/**
  * @param {Exercise} exercise
  * @param {Answered | null} earlier
  * @param {(answered: Answered | null) => void} keep

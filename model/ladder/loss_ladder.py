@@ -1,0 +1,77 @@
+"""What each part of a GPT is worth: five models that grow from a bigram model to a block, trained in the same way.
+
+The order is that of Karpathy's lecture on tiny Shakespeare, with the parts of this ladder.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .bigram import SPLIT, BigramModel, NextTokenModel, train_bigram
+from .terms import seeded
+from .text import CharacterTokenizer, TokenAndPositionEmbedding, sliding_windows
+from .trainable_attention import StackedHeads
+
+CONTEXT_LENGTH, N_EMBD, BATCH_SIZE = 8, 32, 32
+STEPS, LEARNING_RATE = 5_000, 1e-3
+
+
+class GrowingModel(NextTokenModel):
+    """Embeddings, ``n_head`` causal heads, and, as far as wanted, an MLP, residual sums and layer norms."""
+
+    def __init__(self, vocab_size: int, n_head: int, *, has_mlp: bool = False, has_residual: bool = False) -> None:
+        super().__init__()
+        self.embedding = TokenAndPositionEmbedding(vocab_size, CONTEXT_LENGTH, N_EMBD)
+        self.attention = StackedHeads(N_EMBD, N_EMBD // n_head, n_head)
+        self.mlp = nn.Sequential(nn.Linear(N_EMBD, 4 * N_EMBD), nn.GELU(), nn.Linear(4 * N_EMBD, N_EMBD))
+        self.norms = nn.ModuleList(nn.LayerNorm(N_EMBD) for _ in range(3))
+        self.logits = nn.Linear(N_EMBD, vocab_size)
+        self.has_mlp, self.has_residual = has_mlp, has_residual
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """The logits of the token that follows each: ``(B, T) -> (B, T, vocab_size)``."""
+        x = self.embedding(ids)
+        if self.has_residual:
+            x = x + self.attention(self.norms[0](x))
+            return self.logits(self.norms[2](x + self.mlp(self.norms[1](x))))
+        x = self.attention(x)
+        return self.logits(self.mlp(x) if self.has_mlp else x)
+
+
+MODELS: dict[str, Callable[[int], NextTokenModel]] = {
+    "bigram": BigramModel,
+    "one head": lambda vocab_size: GrowingModel(vocab_size, 1),
+    "four heads": lambda vocab_size: GrowingModel(vocab_size, 4),
+    "MLP": lambda vocab_size: GrowingModel(vocab_size, 4, has_mlp=True),
+    "residual and norm": lambda vocab_size: GrowingModel(vocab_size, 4, has_mlp=True, has_residual=True),
+}
+
+
+class Trained(NamedTuple):
+    """A trained model: its losses in nats, on all of both parts of the text."""
+
+    name: str
+    train_loss: float
+    held_out_loss: float
+
+
+def train_one(name: str, text: str, steps: int = STEPS, seed: int = 1) -> Trained:
+    """Train a model of ``MODELS`` on the first nine tenths of ``text``; the same ``seed`` gives the same losses."""
+    tokenizer = CharacterTokenizer(text)
+    ids = torch.tensor(tokenizer.encode(text))
+    train, held_out = ids[: int(SPLIT * len(ids))], ids[int(SPLIT * len(ids)) :]
+    model = seeded(seed, lambda: MODELS[name](len(tokenizer.characters)))
+    batches = {"batch_size": BATCH_SIZE, "context_length": CONTEXT_LENGTH}
+    generator = torch.Generator().manual_seed(seed)
+    for _ in train_bigram(model, train, steps=steps, learning_rate=LEARNING_RATE, generator=generator, **batches):
+        pass
+    return Trained(name, whole_loss(model, train), whole_loss(model, held_out))
+
+
+@torch.inference_mode()
+def whole_loss(model: NextTokenModel, ids: Tensor) -> float:
+    """The loss on all of ``ids`` ``(N,)``, in windows that do not overlap."""
+    inputs, targets = sliding_windows(ids, CONTEXT_LENGTH, CONTEXT_LENGTH)
+    return model.loss(inputs, targets).item()

@@ -1,0 +1,44 @@
+"""The loss ladder: the recorded losses fall from part to part, and a seed gives the same ones again."""
+
+import pytest
+import torch
+
+from model.ladder.loss_ladder import CONTEXT_LENGTH, MODELS, GrowingModel, train_one
+from web.learn.block import loss_ladder
+
+TEXT = "the cat sat on the mat, and the dog sat on the cat. " * 30
+
+
+def test_every_part_lowers_the_recorded_loss() -> None:
+    found = loss_ladder()["models"]
+    assert [each["name"] for each in found] == list(MODELS)
+    losses = [each["held_out_loss"] for each in found]
+    assert losses == sorted(losses, reverse=True) and len(set(losses)) == len(losses)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_seed_gives_the_same_losses(name: str) -> None:
+    first, second, other = (train_one(name, TEXT, steps=20, seed=seed) for seed in (1, 1, 2))
+    assert first == second != other
+
+
+@pytest.mark.parametrize("settings", [{}, {"has_mlp": True}, {"has_mlp": True, "has_residual": True}])
+def test_no_token_looks_ahead(settings: dict[str, bool]) -> None:
+    model = GrowingModel(10, 4, **settings)
+    ids = torch.arange(CONTEXT_LENGTH)[None]
+    changed = ids.clone()
+    changed[0, 5] = 9
+    torch.testing.assert_close(model(ids)[:, :5], model(changed)[:, :5])
+    assert not torch.equal(model(ids)[:, 5:], model(changed)[:, 5:])
+
+
+@pytest.mark.slow
+def test_the_recorded_losses_are_reproduced(texts: object) -> None:
+    from helpers.texts import Texts
+
+    assert isinstance(texts, Texts)
+    if not texts.are_published:
+        pytest.skip("needs tiny Shakespeare")
+    recorded = loss_ladder()["models"][1]
+    again = train_one(recorded["name"], texts.shakespeare)
+    assert again.held_out_loss == pytest.approx(recorded["held_out_loss"], abs=0.01)

@@ -1,0 +1,61 @@
+// A link that opens a lesson for a whole class with the same sentence, model and settings.
+
+import { make } from "../../lib/dom.mjs";
+
+/** @import { Settings } from "../rung.js" */
+
+/**
+ * What a link fixes.
+ * @typedef {{ rung: number, sentence?: string, options?: Settings, shared?: Settings }} Fixed
+ */
+
+/**
+ * Everything but the model's name stays behind the “#”, which browsers do not send to the server.
+ * @param {Fixed & { model: string | null }} fixed
+ * @param {string} page the address of the page
+ */
+export function makeClassLink({ rung, sentence = "", options = {}, shared = {}, model }, page) {
+  const link = new URL(page);
+  link.search = model ? `?${new URLSearchParams({ model })}` : "";
+  const words = new URLSearchParams({ sentence, settings: JSON.stringify({ options, shared }) });
+  link.hash = `#learn/${rung}?${words}`;
+  return link.href;
+}
+
+/** @param {unknown} value @returns {Settings} */
+const asSettings = (value) => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
+
+/** The rung of an address, and what a link fixes. @param {string} hash @returns {Fixed | null} null for no rung */
+export function readClassLink(hash) {
+  const found = /^#learn\/(\d+)(?:\?(.*))?$/.exec(hash);
+  if (!found) return null;
+  const [rung, words] = [Number(found[1]), new URLSearchParams(found[2] ?? "")];
+  const sentence = words.get("sentence");
+  if (sentence === null) return { rung };
+  try {
+    const { options, shared } = asSettings(JSON.parse(words.get("settings") ?? "{}"));
+    return { rung, sentence, options: asSettings(options), shared: asSettings(shared) };
+  } catch {
+    return { rung, sentence };
+  }
+}
+
+/** A button that copies the link. @param {() => string} link */
+export function classLinkButton(link) {
+  const said = make("span", { class: "hl-hint", role: "status" });
+  const field = make("input", { type: "text", readonly: true, hidden: true, "aria-label": "Link for a class" });
+  field.addEventListener("focus", () => field.select());
+  const button = make("button", { type: "button", class: "hs-small" }, "Copy a link for a class");
+  button.addEventListener("click", async () => {
+    const made = link();
+    try {
+      await navigator.clipboard.writeText(made);
+      said.textContent = "Copied: it opens this lesson with your sentence, model and settings.";
+    } catch {
+      // The clipboard is refused, or missing: pages served over plain HTTP have none.
+      Object.assign(field, { hidden: false, value: made });
+      field.focus();
+    }
+  });
+  return make("div", { class: "hl-controls" }, button, field, said);
+}
