@@ -25,13 +25,26 @@ class Averaged:
     """What of a question's answers is averaged over many prompts.
 
     ``numbers`` takes it out of an answer. ``columns`` maps a column of the rows to the argument of the question that it
-    stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt.
+    stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt. If it
+    ``resamples``, the method "resample" without a reference takes each row's corrupted prompt for one.
     """
 
     numbers: Callable[[Mapping[str, Any]], Numbers]
     columns: Mapping[str, str] = field(default_factory=dict)
     required: Sequence[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    resamples: bool = False
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns that are read besides the prompt."""
+        return ["corrupted"] if self.resamples else list(self.columns)
+
+    def arguments(self, row: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments for a row: those of its columns, and ``options``, which are the same for every prompt."""
+        given = dict(options) | {argument: row[column] for column, argument in self.columns.items()}
+        is_resampled = self.resamples and given.get("method") == "resample" and given.get("reference") is None
+        return given | {"reference": [row["corrupted"]]} if is_resampled and row["corrupted"] is not None else given
 
 
 def only(*names: str) -> Callable[[Mapping[str, Any]], Numbers]:
@@ -51,8 +64,8 @@ def effects(answer: Mapping[str, Any]) -> Numbers:
 PAIR = {name: name for name in ("corrupted", "answer", "wrong")}
 # Prompts differ in length, so what is averaged has no positions: activations are patched at all of them at once.
 OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
-    "knockout": Averaged(only("loss", "delta")),
-    "removal": Averaged(only("loss", "delta")),
+    "knockout": Averaged(only("loss", "delta"), resamples=True),
+    "removal": Averaged(only("loss", "delta"), resamples=True),
     "attribution": Averaged(
         only("logit", "probability", "heads", "mlps", "embedding", "biases"), {"answer": "token", "wrong": "against"}
     ),

@@ -292,16 +292,16 @@ class Questions(ABC):
 
         ``question`` is the name of the method, and ``options`` are its other arguments. A row is a text, or a
         dictionary with ``prompt`` and, where the question reads them, ``corrupted`` (another prompt), and ``answer``
-        and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once.
+        and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once, and the method
+        "resample" without a ``reference`` takes each row's corrupted prompt for one.
         Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
         """
         about = check_question(question)
-        rows = self.read_rows(prompts, about.columns, about.required)
+        rows = self.read_rows(prompts, about.reads, about.required)
         ask = getattr(self, question)
 
         def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
-            given = {about.columns[name]: value for name, value in row.items() if name != "prompt"}
-            return about.numbers(ask(row["prompt"], **given, **about.fixed, **options).content())
+            return about.numbers(ask(row["prompt"], **about.arguments(row, {**about.fixed, **options})).content())
 
         return average(list(each_row(rows, numbers)))
 

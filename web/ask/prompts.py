@@ -102,12 +102,11 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
     texts = [each.name for each in base.fields if isinstance(each, TextField) or each.below == "n_tokens"]
     kept = [each for each in base.fields if each.name not in {*texts, *taken.values(), *fixed, "per_token"}]
     defaults = {each.name: each.default for each in base.fields if each not in kept and each is not PROMPT}
-    reads = ["prompt", *taken]
+    reads = ["prompt", *averaged.reads]
 
     def row_of(inquiry: Inquiry, row: Mapping[str, Any]) -> Inquiry:
         own = {name: value for name, value in inquiry.values.items() if name != "prompts"}
-        by_row = {taken[column]: row[column] for column in taken}
-        values = defaults | fixed | own | by_row
+        values = defaults | averaged.arguments(row, fixed | own)
         return Inquiry(inquiry.ask, inquiry.models, tuple(row["prompt"]), inquiry.head_mask, values)
 
     def check(inquiry: Inquiry, limits: Limits) -> None:
@@ -126,15 +125,16 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
             inquiry.rows.append(found)
         return {"columns": reads} | average(inquiry.rows).to_dict()
 
-    needed = " ".join(f"`{name}`" for name in taken)
+    needed = " ".join(f"`{name}`" for name in averaged.reads)
     rows_help = (
         f"Up to {MAX_ROWS:,} rows: texts, or objects with `prompt` and, optionally, `corrupted`, `answer` and `wrong`. "
-        + (f"Read are `prompt` and {needed}." if taken else "Only `prompt` is read.")
+        + (f"Read are `prompt` and {needed}." if needed else "Only `prompt` is read.")
+        + (" For `resample` without a reference, that is each row's corrupted prompt." if averaged.resamples else "")
     )
     return Question(
         f"{base.name}/prompts",
         f"For many prompts: {base.summary[0].lower()}{base.summary[1:]}",
-        [PromptsField("prompts", rows_help, columns=tuple(taken), required=averaged.required), *kept],
+        [PromptsField("prompts", rows_help, columns=averaged.reads, required=averaged.required), *kept],
         "The numbers of every prompt, their mean and its standard error.",
         PromptsAnswer,
         compute,

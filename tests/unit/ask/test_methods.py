@@ -211,6 +211,7 @@ def test_every_question_about_one_text_is_a_method() -> None:
     ("route", "body", "method", "options"),
     [
         ("knockout", {"method": "mean"}, "knockout", {"method": "mean"}),
+        ("knockout", {"method": "resample"}, "knockout", {"method": "resample"}),
         ("removal", {"heads": [[0, 1], [1, 0]]}, "removal", {"heads": [(0, 1), (1, 0)]}),
         ("attribution", {}, "attribution", {}),
         ("head", HEAD, "head", HEAD),
@@ -236,6 +237,17 @@ def test_many_prompts_give_the_numbers_of_the_routes(
             assert numbers_in(one.get(name)) == pytest.approx(numbers_in(other.get(name)), abs=1e-6)
             assert one.get("error") == other.get("error")
     assert found["mean"].keys() == expected["mean"].keys() or method == "patch"  # the route also patches a site
+
+
+def test_rows_are_resampled_from_their_corrupted_prompts(loaded: LoadedModel) -> None:
+    found = loaded.over_prompts("removal", ROWS, heads=[(0, 1)], method="resample")
+    for row, numbers in zip(ROWS, found.rows, strict=True):
+        alone = loaded.removal(row["prompt"], [(0, 1)], method="resample", reference=[row["corrupted"]])  # type: ignore[arg-type, list-item]
+        assert numbers["delta"] == pytest.approx(alone.delta, abs=1e-6)
+    given = loaded.over_prompts("removal", ROWS, heads=[(0, 1)], method="resample", reference=["so they were here"])
+    assert given.rows[0]["delta"] != found.rows[0]["delta"]
+    with pytest.raises(InputError, match="a single text, for the method 'resample'"):
+        loaded.over_prompts("removal", [TEXT], heads=[(0, 1)], method="resample")
 
 
 def test_every_question_about_many_prompts_is_one_of_a_loaded_model(loaded: LoadedModel) -> None:
