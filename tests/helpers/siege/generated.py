@@ -92,6 +92,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/look/{run_id}/stop": {},
         **{f"/learn/{name}": body for name, body in lessons.items()},
         "/learn/{name}": lesson,
+        "/learn/notebooks/{name}.ipynb": lesson,
         "/learn/bigram": {"sentence": "a", "training_text": "abc abd abe", "steps": 2, "seed": 1},
         "/train/text": {},
         "/train/written": {"size": "small", "model": "nobody"},
