@@ -164,7 +164,8 @@ export class TrainingSteps {
     /** @param {[PictureId, number]} found */
     const scored = ([head, score]) => `${pictureName(head, this.store.pointer)} ${score.toFixed(2)}`;
     const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
-    this.sentence.textContent = `Strongest heads on repeated random tokens: ${scores}.${when}`;
+    const strongestHeads = `Strongest heads on repeated random tokens: ${scores}.`;
+    this.sentence.replaceChildren(make("span", { class: "hs-detail" }, strongestHeads), when);
   }
 }
 
@@ -176,6 +177,7 @@ export class TrainingSteps {
  */
 
 const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
+const TICKS = 4; // intervals between the steps that are named
 const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
 
 /** @param {string} name @param {Record<string, string | number>} attributes */
@@ -208,14 +210,14 @@ export function trainingChart(at, kept, lines) {
     svg.append(shape("polyline", { points: path, class: STYLES[i] }));
     const mark = document.createElement("span");
     mark.className = `hs-swatch ${STYLES[i]}`;
-    legend.append(mark, `${lineWords({ name, points, isLoss }, kept[0])} `);
+    const range = make("span", { class: "hs-detail" }, lineWords({ name, points, isLoss }, kept[0]).slice(name.length));
+    legend.append(mark, name, range, " ");
   });
   const ends = document.createElement("p");
   ends.className = "hs-hint hs-chart-ends";
-  for (const step of [kept[0], kept[kept.length - 1]]) {
-    const end = document.createElement("span");
-    end.textContent = `step ${step.toLocaleString("en")}`;
-    ends.append(end);
+  for (let i = 0; i <= TICKS; i++) {
+    const step = kept[Math.round((i * (kept.length - 1)) / TICKS)].toLocaleString("en");
+    ends.append(make("span", {}, i ? step : `step ${step}`));
   }
   const figure = document.createElement("div");
   figure.append(svg, ends, legend);
