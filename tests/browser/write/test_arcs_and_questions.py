@@ -13,6 +13,7 @@ from helpers.page import AT_ONCE, text, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
 
+OFF = re.compile("What if these .*heads were off")
 SKIPPED = ".hs-text, .hs-grid, .hs-skip, textarea, select"  # tokens, tiles, and links that only keys reach
 # What is visible in the window, without tokens and tiles: controls, words, and the sizes of letters.
 VISIBLE = """(skipped) => {
@@ -132,13 +133,14 @@ def test_several_heads_look_together(browser: Any, stories: Server) -> None:
     prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
     weights = loaded.trace(prompt).attention[:, :, -1]
     said = page.locator(".hs-finding p")
-    off = page.get_by_role("button", name="What if these heads were off?")
+    off = page.get_by_role("button", name=OFF)
 
     def mean(*heads: tuple[int, int]) -> str:
         row = torch.stack([weights[head] for head in heads]).mean(0)
         return f"{100 * float(row.max()):.0f}%"
 
     expect(page.locator(".hs-grid .hs-tag", has_text="copies")).to_have_count(6)
+    expect(off).to_have_text("What if these 6 heads were off?")
     off.hover()
     copying = [(3, 2), (4, 5), (4, 6), (5, 0), (5, 1), (5, 3)]
     expect(said).to_have_text(f"These 6 heads look back at “kite” with {mean(*copying)} of their attention on average.")
@@ -174,7 +176,7 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     assert 0 < max(page.evaluate("frames")) <= 16
     expect(page.locator(".hs-finding p")).to_contain_text(" looks back at ")
-    expect(page.get_by_role("button", name="What if these heads were off?")).to_be_enabled()
+    expect(page.get_by_role("button", name=OFF)).to_be_enabled()
     # Who gets its address sees the same, and may be shown what it means.
     other = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
     other.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')

@@ -1,7 +1,7 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
 import { areSquares } from "../../lib/triangle.mjs";
-import { make } from "../../lib/dom.mjs";
+import { make, setText } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, plainly, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
@@ -18,12 +18,14 @@ export const LOOKS = 0.3; // any other head that gives a word this much looks at
 const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for what the heads do
 const NEAR = 24; // tokens back that are in view with the one that looks
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
+const COUNTED_AFTER = 200; // milliseconds without another place
 const OFF = "Writes the text twice: with all heads, and without those that are outlined";
 
 export class Finding {
   #awaited = ""; // the run that is being written, or that an address led to
   #isAsking = false; // whether the first question is pointed at
   #landed = ""; // the run that was shown where the open head looks back
+  #counted = { of: "", heads: 0 }; // how many do what the open head does at a token; 0 until that is known
 
   /** @param {Store} store @param {PlainAnswer} answer */
   constructor(store, answer) {
@@ -39,6 +41,10 @@ export class Finding {
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open together", () => this.draw());
     store.on("state tokens weights", () => this.#land());
+    store.on("roles", () => {
+      this.#counted.of = "";
+      this.draw();
+    });
     this.draw();
   }
 
@@ -57,8 +63,28 @@ export class Finding {
     this.why.disabled = !isKnown || store.isGrowing;
     this.off.disabled = this.why.disabled || !isOn(store);
     const areSeveral = isLook(store) || store.together.chosen.length > 1;
-    const off = `What if ${areSeveral ? "these heads" : "this head"} were off?`;
-    if (this.off.textContent !== off) this.off.textContent = off;
+    if (!store.hover && !this.off.disabled) void this.#count();
+    const heads = this.#counted.of === this.#place ? this.#counted.heads : 0;
+    const these = heads > 1 ? `these ${heads} heads` : "these heads";
+    setText(this.off, `What if ${areSeveral && heads !== 1 ? these : "this head"} were off?`);
+  }
+
+  get #place() {
+    const { pointer, open, focus, together } = this.store;
+    return [pointer.run, open, focus?.query, together.chosen].join(";");
+  }
+
+  /** Count the heads that the first question is about, once the text is at rest. */
+  async #count() {
+    const of = this.#place;
+    if (of === this.#counted.of) return;
+    this.#counted = { of, heads: 0 };
+    await wait(COUNTED_AFTER);
+    if (of !== this.#place || this.store.isGrowing) return;
+    const found = await withoutAlike(this.store);
+    if (this.#counted.of !== of || !found) return;
+    this.#counted.heads = found.heads.length;
+    this.draw();
   }
 
   /**
