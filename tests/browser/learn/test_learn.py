@@ -91,7 +91,7 @@ def test_rung_3_a_bigram_model_learns(page: Any, texts: Texts) -> None:
     trained_on = torch.tensor(tokenizer.encode(text[: int(published.SPLIT * len(text))]))
     floor = ladder.counted_bigram_loss(trained_on, len(tokenizer.characters))
     open_rung(page, 3)
-    page.get_by_label("Text to learn from").fill(text)
+    page.get_by_label("Text to learn from", exact=True).fill(text)
     page.get_by_role("button", name="Train it").click()
     done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
     expect(done).to_be_visible(timeout=60_000)
@@ -113,7 +113,7 @@ def test_rung_3_the_model_writes_the_text(page: Any) -> None:
     move(page, "steps", 0, "200")
     page.get_by_role("button", name="Train it").click()
     expect(page.get_by_text(re.compile(r"^Done\. Loss"))).to_be_visible(timeout=60_000)
-    assert len(page.get_by_label("Text to learn from").input_value()) > 300
+    assert len(page.get_by_label("Text to learn from", exact=True).input_value()) > 300
 
 
 def test_rung_4_averages(page: Any) -> None:

@@ -161,7 +161,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("shape (1115394,)")).to_be_visible()
     page.get_by_label("the table after step").fill("0")
     expect(page.get_by_text("the loss is 4.7262 on the training part")).to_be_visible()
-    page.get_by_label("Text to learn from").fill(TRAINING_TEXT)
+    page.get_by_label("Text to learn from", exact=True).fill(TRAINING_TEXT)
     move(page, "steps", 0, "200")
     page.get_by_role("button", name="Train it").click()
     done = page.get_by_text(re.compile(r"^Done\. Loss on the training part"))
@@ -181,7 +181,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
 
 def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None:
     open_rung(page, 3)
-    text = page.get_by_label("Text to learn from")
+    text = page.get_by_label("Text to learn from", exact=True)
     paste = "(box, text) => { box.value = text; box.dispatchEvent(new Event('input')); }"
     text.evaluate(paste, "to be or not " * 80_000)
     expect(

@@ -297,7 +297,7 @@ def test_training_can_be_stopped_and_left(page: Any, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(BigramTraining, "advance", held)
     open_rung(page, 3)
-    page.get_by_label("Text to learn from").fill("to be or not to be " * 200)
+    page.get_by_label("Text to learn from", exact=True).fill("to be or not to be " * 200)
     page.get_by_label("steps", exact=True).fill("5")
     page.get_by_role("button", name="Train it").click()
     expect(page.get_by_text(re.compile("^Step "))).to_be_visible(timeout=60_000)  # the first training imports much

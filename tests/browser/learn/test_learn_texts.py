@@ -62,7 +62,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     ids = torch.tensor([tokenizer.encode(training_text)])
     open_rung(page, 3)
     # Set as if pasted, since Playwright would type it line by line.
-    page.get_by_label("Text to learn from").evaluate("(box, text) => (box.value = text)", training_text)
+    page.get_by_label("Text to learn from", exact=True).evaluate("(box, text) => (box.value = text)", training_text)
     ids = ids[:, : int(published.SPLIT * ids.shape[1])]
     page.get_by_role("button", name="0.001").click()
     move(page, "steps", 5, "10,000")
@@ -76,7 +76,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
 
 def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     open_rung(page, 3)
-    text = page.get_by_label("Text to learn from")
+    text = page.get_by_label("Text to learn from", exact=True)
     text.fill(TRAINING_TEXT)
     move(page, "steps", 0, "200")
     said = train(page)
@@ -100,7 +100,7 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
 
 def test_a_training_that_was_left_is_stopped(page: Any) -> None:
     open_rung(page, 3)
-    page.get_by_label("Text to learn from").fill(TRAINING_TEXT)
+    page.get_by_label("Text to learn from", exact=True).fill(TRAINING_TEXT)
     move(page, "steps", 5, "10,000")
     page.get_by_role("button", name="Train it").click()
     expect(page.get_by_text(re.compile(r"^Step \d+ of 10,000: the loss is \d"))).to_be_visible()
