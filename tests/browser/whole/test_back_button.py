@@ -51,6 +51,7 @@ def test_closing_by_hand_leaves_nothing_for_back(page: Any) -> None:
     page.wait_for_function("history.state.opened.ask === ''")
     go_back(page)
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
+    expect(page.get_by_label("Prompt")).to_have_value("ROMEO:")
     expect(panel).to_be_hidden()
 
 

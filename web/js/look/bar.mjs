@@ -20,6 +20,7 @@ const MAX_HEIGHT = 140; // CSS pixels of the prompt
 
 export class Bar {
   #typed = false; // whether the visitor typed the prompt
+  #sent = ""; // the prompt that was written last
 
   /**
    * @param {Control[]} controls
@@ -129,13 +130,19 @@ export class Bar {
   }
 
   /** The fields that the server needs to write a text. */
-  get fields() {
+  takeFields() {
+    this.#sent = this.prompt.value;
     return { prompt: this.prompt.value, model: this.models.name, ...this.settings.fields };
   }
 
-  /** Show a prompt, unless the visitor has typed one. @param {string} prompt */
-  suggest(prompt) {
-    if (this.#typed && this.prompt.value) return;
+  /**
+   * Show a prompt, unless the visitor has typed one.
+   * @param {string} prompt
+   * @param {boolean} [replacesSent] whether it replaces one that was typed and written, too
+   */
+  suggest(prompt, replacesSent = false) {
+    const isSent = replacesSent && this.prompt.value === this.#sent;
+    if (this.#typed && this.prompt.value && !isSent) return;
     this.#typed = false;
     this.prompt.value = prompt;
     this.#grow();

@@ -241,7 +241,7 @@ class Page {
     try {
       this.#list(models, pointer.model ?? "");
       this.tellModel();
-      this.bar.suggest(String(settings.prompt ?? ""));
+      this.bar.suggest(String(settings.prompt ?? ""), true);
       this.bar.settings.show(settings);
       this.address.shown = search;
       this.address.isOpening = true;
@@ -295,7 +295,7 @@ class Page {
     this.bar.showWriting(true);
     this.bar.refuse("");
     try {
-      await this.writer.write({ ...this.bar.fields, ...changes }, more, started);
+      await this.writer.write({ ...this.bar.takeFields(), ...changes }, more, started);
       this.store.report("");
       return true;
     } catch (error) {

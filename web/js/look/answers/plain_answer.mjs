@@ -143,6 +143,7 @@ export class PlainAnswer extends Emitter {
     this.full.disabled = true;
     this.arithmetic.hidden = this.everything.hidden = asked !== "why";
     this.emit("asked");
+    if (this.element.getBoundingClientRect().top < 0) this.element.scrollIntoView();
     if (!activeElement?.checkVisibility() || activeElement === document.body) this.end.focus({ preventScroll: true });
     return ++this.#turn;
   }
@@ -196,7 +197,7 @@ export class PlainAnswer extends Emitter {
       if (isOwn) words.push(`. “${plainly(effect.likeliest.text)}” was more probable with all heads, too`);
       this.#say(...words, ".");
       const written = two.write(store, [
-        { given: isOwn ? given + next.text : given, head_mask, title: "With all heads" },
+        { given: isOwn ? given + next.text : given, head_mask, title: "With all heads, the likeliest words" },
         { given, head_mask: found.mask, title: `Without ${heads}` },
       ]);
       if (!(await written) || turn !== this.#turn) return;
