@@ -17,7 +17,7 @@ PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
 # Imported where they are present: ray has a requirements file of its own, Spaces bring theirs, gguf writes GGUF files.
 OPTIONAL = {"gguf", "ray", "spaces"}
 # Run in environments of their own.
-ELSEWHERE = {"llama_cpp.py", "openai_clients.py"}
+ELSEWHERE = {"llama_cpp.py", "openai_clients.py", "transformers_4.py"}
 # Commands, plugins and stubs, which nothing imports.
 TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "setuptools", "types-tqdm"}
 
