@@ -20,8 +20,10 @@ def own_python(folder: Path, *packages: str) -> Path:
 
 def with_packages(folder: Path, *packages: str) -> dict[str, str]:
     """Environment variables with which this Python finds ``packages`` before its own, and our modules after them."""
-    install(Path(sys.executable), "--target", str(folder / "packages"), *packages)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "packages"), str(ROOT)])}
+    target = folder / "packages"
+    install(Path(sys.executable), "--target", str(target), *packages)
+    paths = {"PYTHONPATH": os.pathsep.join([str(target), str(ROOT)])}
+    return {**os.environ, **paths, "PATH": os.pathsep.join([str(target / "bin"), os.environ["PATH"]])}
 
 
 def install(python: Path, *arguments: str) -> None:
