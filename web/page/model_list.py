@@ -35,7 +35,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
 
 
 def facts(loaded: LoadedModel) -> str:
-    """A model's size and precision in one line."""
+    """A model's size and precision in one line, and how many rows of its vocabulary have no token, if any."""
     config = loaded.config
     precision = str(loaded.dtype).removeprefix("torch.")
     parts = [
@@ -44,6 +44,8 @@ def facts(loaded: LoadedModel) -> str:
         f"context {config.context_length:,}",
         f"{precision} on {loaded.device.type.replace('cpu', 'CPU')}",
     ]
+    if n_rows := len(loaded.ids_without_token):
+        parts.append(f"{counted(n_rows, 'row')} of the vocabulary without a token, never drawn")
     return " · ".join(parts)
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.models import tiny_model
 from web.page.model_list import MAX_ABOUT, MAX_CARD_BYTES, about, facts, model_list
 from web.services import Services
 
@@ -57,3 +58,7 @@ def test_facts_about_a_model(services: Services) -> None:
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
     assert all(set(model) == {"name", "label", "facts", "about", "steps"} for model in listed)
+
+
+def test_facts_name_rows_without_a_token() -> None:
+    assert facts(tiny_model(vocab_size=66)).endswith(" · 1 row of the vocabulary without a token, never drawn")
