@@ -49,7 +49,7 @@ def llm(url: str, model: str, folder: str) -> dict[str, object]:
     options = "-m headscope -o max_tokens 8 -o temperature 0 --key none".split()
 
     def ask(*more: str) -> str:
-        command = [os.path.join(os.path.dirname(sys.executable), "llm"), *options, *more, QUESTION]
+        command = ["llm", *options, *more, QUESTION]
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
     return {"streamed": ask(), "whole": ask("--no-stream")}
