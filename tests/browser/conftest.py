@@ -168,7 +168,7 @@ class Complaints:
 
     def __init__(self, page: Any, url: str) -> None:
         self.heard: list[str] = []
-        page.on("pageerror", lambda error: None if error.name == "AbortError" else self.heard.append(str(error)))
+        page.on("pageerror", lambda error: None if is_aborted(error) else self.heard.append(str(error)))
         page.on("console", lambda said: self.heard.append(said.text) if is_error(said) else None)
         page.on("request", lambda request: None if is_own(request.url, url) else self.heard.append(request.url))
 
@@ -318,6 +318,11 @@ def write_once(request: pytest.FixtureRequest, kept_text: KeptText) -> Iterator[
     """Called with a prompt and a number of tokens: ``page`` with such a text, the same for all tests of a file."""
     yield kept_text.write
     kept_text.end_test(request.node.stash.get(HAS_FAILED, False))
+
+
+def is_aborted(error: Any) -> bool:
+    """Whether a page error is that of a request which the page itself has ended."""
+    return "AbortError" in f"{error.name}: {error}"
 
 
 def is_error(said: Any) -> bool:

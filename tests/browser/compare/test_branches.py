@@ -51,8 +51,8 @@ def branch_at(part: Any, page: Any, step: int, row: int = 0) -> str:
     return token[1].replace("·", " ").replace("↵", "\n")
 
 
-def expected_text(loaded: LoadedModel, prompt: str, length: int = 40) -> str:
-    steps = loaded.generate(prompt, length, temperature=0.8, seed=1)
+def expected_text(loaded: LoadedModel, prompt: str, length: int = 40, seed: int = 1) -> str:
+    steps = loaded.generate(prompt, length, temperature=0.8, seed=seed)
     return prompt + "".join(step.text for step in steps)
 
 
@@ -183,7 +183,7 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     right = side(page, re.compile(r"^Another text, seed \d+$"))
     expect(right).to_be_visible()
     seed = int(right.get_attribute("aria-label").split()[-1])
-    second = "now " + "".join(step.text for step in loaded.generate("now ", 200, temperature=0.8, seed=seed))
+    second = expected_text(loaded, "now ", seed=seed)
     expect(text(page, "B")).to_have_text(second)
     assert seed != 1 and second != first
     expect(text(page, "A")).to_have_text(first)

@@ -78,7 +78,7 @@ def test_the_opening_shows_a_copied_token(folder: Path, loaded: LoadedModel) -> 
         copying = torch.ones_like(copying)  # no head copies every letter: this one fetches those of a name
     last = [each for each in copied_tokens(trace.attention, trace.logits, opening.ids, copying)
             if each.head == opening.head and each.query == len(opening.ids) - 2]  # fmt: skip
-    assert len(last) == 1 and last[0].weight >= MIN_COPIED and last[0].probability >= 0.9
+    assert len(last) == 1 and last[0].weight >= MIN_COPIED and last[0].probability >= 0.7
     texts = [token.text for token in trace.tokens]
     assert texts[last[0].key] == texts[-1]
     assert all(texts[place].strip().isalpha() for place in (last[0].key, last[0].query, -1))

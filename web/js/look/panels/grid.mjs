@@ -62,6 +62,7 @@ export class Grid {
   /** @type {Set<Card>} shown ones that are out of date */
   #due = new Set();
   #isDrawing = false; // some of them in the next frame
+  #wasGrowing = false; // when some were last drawn: they had no new names, and no pixel for each token
   /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
   #peeked = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -83,6 +84,7 @@ export class Grid {
     this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state", () => this.build());
+    store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
     store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.open());
     store.on("together", () => this.mark());
@@ -291,6 +293,7 @@ export class Grid {
   /** Draw the cards that have waited longest. @param {number} most */
   #drawDue(most) {
     const { store } = this;
+    this.#wasGrowing = store.isGrowing;
     const room = this.#room * (window.devicePixelRatio || 1);
     const [rows, drawn] = this.rows;
     const isFilled = store.isGrowing || !store.view.options.details;
