@@ -110,6 +110,7 @@ def loaded(checkpoints: Path) -> model.LoadedModel:
     return model.load(checkpoints / "tiny", device="cpu", dtype="float32")
 
 
+@pytest.mark.slow
 def test_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     pointers = list(space.write(asked="x", seed=5))

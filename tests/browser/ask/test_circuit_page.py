@@ -64,6 +64,7 @@ def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     assert open_head(page) == (first.layer, first.head)
 
 
+@pytest.mark.slow
 def test_a_circuit_of_this_text_and_a_changed_one(page: Any, tiny: LoadedModel) -> None:
     panel = ask(page, "Find the circuit")
     panel.get_by_label("Set of prompts").select_option("text")

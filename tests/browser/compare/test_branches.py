@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import (
@@ -173,6 +174,7 @@ def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
     expect(page.locator(".hs-alternative:enabled")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     change_settings(page, seed=1)

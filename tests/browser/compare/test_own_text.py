@@ -44,6 +44,7 @@ def check_ranking(page: Any, expected: torch.Tensor) -> None:
     assert abs(max(shown.values()) - float(expected.max())) <= 0.00051
 
 
+@pytest.mark.slow
 def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)

@@ -132,6 +132,7 @@ def test_emoji(page: Any) -> None:
     expect(table(page, "Attention scores").locator("tbody th")).to_have_text(["Hi", "🦊", "there"])
 
 
+@pytest.mark.slow
 def test_a_sentence_is_text_and_nothing_else(page: Any) -> None:
     open_rung(page, 1)
     attack = "<img src=x onerror=window.broken=1> ${window.broken=1} {{value}}"

@@ -213,6 +213,7 @@ def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None
     assert not page.errors
 
 
+@pytest.mark.slow
 def test_reload_and_back_find_the_texts(page: Any) -> None:
     opening = text(page).text_content()
     texts = []
@@ -233,6 +234,7 @@ def test_reload_and_back_find_the_texts(page: Any) -> None:
     expect(text(page)).to_have_text(texts[0])
 
 
+@pytest.mark.slow
 def test_back_leaves_a_text_that_is_being_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     change_settings(page, length=2)

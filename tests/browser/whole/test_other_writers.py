@@ -64,6 +64,7 @@ def test_gradio_events_carry_the_texts(
     expect(write_button(page)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_another_engine_is_named(
     browser: Any, server: Server, launch: Callable[..., Server], checkpoints: Path
 ) -> None:

@@ -129,6 +129,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     assert page.locator("[data-tour]").count() == 0
 
 
+@pytest.mark.slow
 def test_by_taps_on_a_phone_the_words_cover_nothing_they_speak_of(browser: Any, story: Server) -> None:
     page = opened(browser, story, PHONE, has_touch=True, is_mobile=True)
     page.get_by_role("button", name="Show me").tap()
@@ -195,6 +196,7 @@ def test_it_runs_by_itself_if_asked(browser: Any, story: Server) -> None:
     expect(tour(page).get_by_role("button", name="Play")).to_be_visible()  # once is enough
 
 
+@pytest.mark.slow
 def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, server: Server) -> None:
     page = opened(browser, server)
     page.get_by_role("button", name="Show me").click()
@@ -224,6 +226,7 @@ def test_in_a_text_of_ones_own_it_begins_where_a_head_matters(browser: Any, stor
     assert before - after >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1024, 768])
 def test_the_words_stand_below_the_text_at_any_width(browser: Any, story: Server, width: int) -> None:
     page = opened(browser, story, {"width": width, "height": 800})

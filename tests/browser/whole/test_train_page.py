@@ -27,6 +27,7 @@ def begin(page: Any, size: str) -> Any:
     return page.get_by_role("region", name="Training", exact=True)
 
 
+@pytest.mark.slow
 def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     show_page(page, "Train")
     page.get_by_label("The text to learn from").fill("too short")

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import check_number, choose_model, expect_model, stop, text, write, write_button, write_slowly
 from helpers.server import Server
 
 
+@pytest.mark.slow
 def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     expect(text(page)).to_have_text(re.compile("^ROMEO"))
@@ -33,6 +35,7 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
     expect(page.get_by_text(re.compile(r"^stopped after \d"))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
     write_slowly(page, slow, 3)
     (generation,) = server.services.engines.running

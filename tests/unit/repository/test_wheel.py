@@ -42,6 +42,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_wheel_is_one_package(installed: Path) -> None:
     found = {path.name for path in installed.iterdir()}
     assert {re.sub(r"-.*\.dist-info$", " (metadata)", name) for name in found} == {"headscope", "headscope (metadata)"}
@@ -50,6 +51,7 @@ def test_wheel_is_one_package(installed: Path) -> None:
     assert (installed / "headscope" / "py.typed").exists()
 
 
+@pytest.mark.slow
 def test_wheel_works_without_the_app(installed: Path, tmp_path: Path) -> None:
     tiny_model().save(tmp_path / "tiny")
     env = {**os.environ, "PYTHONPATH": str(installed)}
