@@ -97,7 +97,7 @@ def tokenize_phrase(served: ServedModels, request: InductionRequest, name: str) 
     found = tokenize_sentence(served, request.model_copy(update={"model": name, "sentence": sentence}))
     most = min(MAX_PHRASE, found.loaded.config.context_length // 2)
     if len(found.ids) < MIN_PHRASE:
-        raise InputError("sentence", f"The phrase has {len(found.ids)} tokens; at least {MIN_PHRASE} are needed.")
+        raise InputError("sentence", f"The phrase must have at least {MIN_PHRASE} tokens, found {len(found.ids)}.")
     if len(found.ids) <= most:
         return found
     note = f"Your sentence has {len(found.ids)} tokens for {name}; its first {most} are repeated."
