@@ -63,7 +63,7 @@ export class Finding {
     this.why.disabled = !isKnown || store.isGrowing;
     this.off.disabled = this.why.disabled || !isOn(store);
     const areSeveral = isLook(store) || store.together.chosen.length > 1;
-    if (!store.hover && !this.off.disabled) void this.#count();
+    if (!store.hover && !this.off.disabled && !store.view.options.details) void this.#count();
     const heads = this.#counted.of === this.#place ? this.#counted.heads : 0;
     const these = heads > 1 ? `these ${heads} heads` : "these heads";
     setText(this.off, `What if ${areSeveral && heads !== 1 ? these : "this head"} were off?`);
