@@ -66,7 +66,7 @@ def read_twice(gpt: GPT, phrase: Sequence[int], muted: Sequence[tuple[int, int]]
 
 def scores_without(gpt: GPT, phrase: Sequence[int], layer: int, head: int) -> Tensor:
     """The induction score of a head with each head of the layers before it muted in turn, ``(layer, n_head)``."""
-    n_head = len(read_twice(gpt, phrase).weights[0])
+    n_head = gpt.config.n_head
     scores = [
         [read_twice(gpt, phrase, [(earlier, muted)]).induction[layer, head] for muted in range(n_head)]
         for earlier in range(layer)

@@ -17,3 +17,13 @@ test("a listener of several topics runs once for a change of them all", () => {
 test("a topic without possible listeners cannot be emitted", () => {
   assert.throws(() => new Emitter().emit("looks back"), /one name, found "looks back"/);
 });
+
+test("next resolves once", async () => {
+  const emitter = new Emitter();
+  let count = 0;
+  const waiting = emitter.next("roles").then(() => count++);
+  emitter.emit("roles");
+  emitter.emit("roles");
+  await waiting;
+  assert.equal(count, 1);
+});

@@ -145,3 +145,4 @@ def test_a_text_too_short_to_hold_any_of_it_out() -> None:
     while not training.done:
         training.advance(0.001)
     assert training.end("ab")["held_out"] is None
+    assert training.end("")["sentence"] == []

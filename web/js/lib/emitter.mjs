@@ -14,6 +14,18 @@ export class Emitter {
       this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), callback]);
   }
 
+  /** Resolves the next time that a topic is emitted. @param {string} topic @returns {Promise<void>} */
+  next(topic) {
+    return new Promise((resolve) => {
+      const callback = () => {
+        const others = this.#listeners.get(topic)?.filter((listener) => listener !== callback) ?? [];
+        this.#listeners.set(topic, others);
+        resolve();
+      };
+      this.on(topic, callback);
+    });
+  }
+
   /** @param {...string} topics one name each */
   emit(...topics) {
     const unheard = topics.find((topic) => topic.includes(" "));

@@ -30,7 +30,6 @@ const KEPT = "headscope-tour";
 const PHONE = "(max-width: 767px)";
 const READING = 4500; // milliseconds that a step stays while the tour plays automatically
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
-const ROLES_TIMEOUT = 2500; // milliseconds to wait for the roles of the heads
 const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
 const MAX_MOVING = 160; // cells of a row, the strongest
 const TEXT = ".hs-written .hs-text";
@@ -47,7 +46,6 @@ export class Tour {
   #timer;
   /** @type {Element | null} */
   #focused = null;
-  #rolesKnown = () => {};
   #run = "";
   #sought = ""; // the run in which the place to begin at was looked for
   #isSeeking = false;
@@ -83,7 +81,6 @@ export class Tour {
     this.invitation.classList.toggle("hs-primary", kept(KEPT) !== "seen");
     texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
     this.store.on("state tokens weights thumbnails", () => this.#follow());
-    this.store.on("roles", () => this.store.roles && this.#rolesKnown());
     const { answer } = texts.workspace;
     answer.on("asked", () => this.#at === PART && !answer.asked && this.end()); // closed by Back
     window.addEventListener("keydown", (event) => this.#press(event), { capture: true });
@@ -291,23 +288,12 @@ export class Tour {
     this.#dwell();
   }
 
-  /** The heads that do what the open one does, once it is known which heads copy. */
-  async #findAlike() {
-    const { store } = this;
-    await new Promise((resolve) => {
-      this.#rolesKnown = () => resolve(null);
-      setTimeout(resolve, ROLES_TIMEOUT);
-      if (store.roles) resolve(null);
-    });
-    return withoutAlike(store);
-  }
-
   /** @param {number} turn */
   async #switchOff(turn) {
     const { store, texts } = this;
     const query = store.focus?.query ?? 0;
     this.#say("What if these heads were switched off?");
-    const found = await (this.#without ??= this.#findAlike());
+    const found = await (this.#without ??= withoutAlike(store));
     if (turn !== this.#turn || !found) return;
     const { mixer } = texts.workspace;
     mixer.try(found.mask);
@@ -319,7 +305,7 @@ export class Tour {
   async #writeBoth(turn) {
     const { answer } = this.texts.workspace;
     this.#hasParted = false;
-    const found = await (this.#without ??= this.#findAlike());
+    const found = await (this.#without ??= withoutAlike(this.store));
     if (turn !== this.#turn || !found) return;
     const them = found.heads.length === 1 ? "this head" : "these heads";
     this.#say(`Now the same start is written twice: with ${them}, and without.`);

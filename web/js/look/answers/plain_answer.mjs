@@ -10,7 +10,7 @@ import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
-import { withoutAlike } from "../panels/finding.mjs";
+import { LOOKS, withoutAlike } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
@@ -26,7 +26,6 @@ import { TwoTexts } from "./two_texts.mjs";
 
 const PART = 1 / 3; // of the largest contribution: heads with less of it are not named
 const MOST = 6; // heads that are named
-const LOOKS = 0.3; // of its attention: a head that gives a word this much looks at it
 
 /** Topics: asked (also when an answer is closed). */
 export class PlainAnswer extends Emitter {

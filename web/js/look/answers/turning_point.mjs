@@ -1,7 +1,7 @@
 // Where in a text heads that look back matter most: the place to begin an introduction at.
 
 import { withScale } from "../ask/head_masks.mjs";
-import { headsAlike } from "../panels/finding.mjs";
+import { headsAlike, LOOKS } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { effectOf } from "./effect.mjs";
 import { plainly } from "../../lib/words.mjs";
@@ -12,7 +12,6 @@ import { plainly } from "../../lib/words.mjs";
 
 const TRIED = 8; // words
 const PROBABLE = 0.3; // a word that the model hardly expected is not due to a head
-const LOOKS = 0.3; // of its attention: a head that gives a word this much looks at it
 const FALL = 0.2; // of the probability of the word when the heads that look at it are switched off
 
 /** @typedef {{ head: PictureId, step: number, fall: number }} TurningPoint */

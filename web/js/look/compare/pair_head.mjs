@@ -193,21 +193,29 @@ function pairLayout(pair, context, tokens, n, width) {
   return { margin, cell, texts: texts && cell >= 11 };
 }
 
-export class SideMatrix extends Matrix {
-  /** @param {Pair} pair @param {SideName} side */
-  constructor(pair, side) {
-    super(pair.stores[side]);
+/** One of the matrices of a comparison, which all show the same rows at the same places. */
+class PairMatrix extends Matrix {
+  /** @param {Pair} pair @param {MatrixSource} source */
+  constructor(pair, source) {
+    super(source);
     this.compared = pair;
-    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
   }
 
   get count() {
-    return this.store.count; // the other matrices show the same rows
+    return this.store.count;
   }
 
   /** @param {Context} context @param {number} n @param {number} width */
   place(context, n, width) {
     return pairLayout(this.compared, context, this.store.tokens, n, width);
+  }
+}
+
+export class SideMatrix extends PairMatrix {
+  /** @param {Pair} pair @param {SideName} side */
+  constructor(pair, side) {
+    super(pair, pair.stores[side]);
+    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
   }
 }
 
@@ -271,21 +279,11 @@ function differenceSource(pair) {
   };
 }
 
-export class DifferenceMatrix extends Matrix {
+export class DifferenceMatrix extends PairMatrix {
   /** @param {Pair} pair */
   constructor(pair) {
-    super(differenceSource(pair));
-    this.compared = pair;
+    super(pair, differenceSource(pair));
     this.element.classList.add("hs-difference");
-  }
-
-  get count() {
-    return this.store.count;
-  }
-
-  /** @param {Context} context @param {number} n @param {number} width */
-  place(context, n, width) {
-    return pairLayout(this.compared, context, this.store.tokens, n, width);
   }
 
   /** The difference at the ends of the colours. */

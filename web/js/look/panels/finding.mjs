@@ -14,7 +14,7 @@ import { isComplete } from "../roles/text_patterns.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
-export const LOOKS = 0.3; // any other head that gives a word this much looks at it
+export const LOOKS = 0.3; // of its attention: any other head that gives a word this much looks at it
 const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for what the heads do
 const NEAR = 24; // tokens back that are in view with the one that looks
 const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
@@ -204,8 +204,7 @@ export async function withoutAlike(store) {
   try {
     const weights = await fetcher.query(focus.query);
     // On a page that has just been opened, what the heads do is not known yet.
-    const rolesCame = new Promise((resolve) => store.on("roles", () => store.roles && resolve(null)));
-    if (!store.roles) await Promise.race([rolesCame, wait(ROLES_TIMEOUT)]);
+    if (!store.roles) await Promise.race([store.next("roles"), wait(ROLES_TIMEOUT)]);
     if (fetcher !== store.fetcher) return null;
     return without(headsAlike(store, weights, focus));
   } catch (error) {

@@ -310,6 +310,7 @@ export class Grid {
     // A canvas that changes its size is laid out again, with all that is around it.
     const size = Math.max(isFilled ? Math.round(room) : side, 1);
     const ends = barEnds(store.data, store.view.options.metric);
+    const sheet = isFilled && side ? offscreenContext(side, side) : null;
     const cards = [...this.#due].slice(0, most);
     for (const card of cards) {
       const { place, canvas } = card;
@@ -320,11 +321,10 @@ export class Grid {
       context.clearRect(0, 0, size, size);
       if (!side) continue;
       const picture = painter.paint(store.data.index(place));
-      if (!isFilled) {
+      if (!sheet) {
         context.putImageData(picture, 0, 0);
         continue;
       }
-      const sheet = offscreenContext(side, side);
       sheet.putImageData(picture, 0, 0);
       context.imageSmoothingEnabled = false;
       context.drawImage(sheet.canvas, 0, 0, size, size);

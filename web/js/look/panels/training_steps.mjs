@@ -1,6 +1,6 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
-import { make, setHidden } from "../../lib/dom.mjs";
+import { make, setHidden, svg } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -180,13 +180,6 @@ const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
 const TICKS = 4; // intervals between the steps that are named
 const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
 
-/** @param {string} name @param {Record<string, string | number>} attributes */
-function shape(name, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
-  return element;
-}
-
 /**
  * @param {number} at the step that is marked
  * @param {number[]} kept the steps of the snapshots, in order; they are drawn at equal distances
@@ -195,11 +188,10 @@ function shape(name, attributes) {
 export function trainingChart(at, kept, lines) {
   /** @param {number} step */
   const x = (step) => EDGE + ((WIDTH - 2 * EDGE) * placeAmong(kept, step)) / Math.max(kept.length - 1, 1);
-  const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
-  svg.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
-  svg.append(shape("path", { d: `M${x(at)} 0V${HEIGHT}` }));
-  const legend = document.createElement("p");
-  legend.className = "hs-hint";
+  const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
+  drawing.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
+  drawing.append(svg("path", { d: `M${x(at)} 0V${HEIGHT}` }));
+  const legend = make("p", { class: "hs-hint" });
   lines.forEach(({ name, points, isLoss }, i) => {
     if (!points.length) return;
     const values = points.map(([, value]) => value);
@@ -207,21 +199,17 @@ export function trainingChart(at, kept, lines) {
     /** @param {number} value */
     const y = (value) => HEIGHT - EDGE - ((HEIGHT - 2 * EDGE) * (value - low)) / (high - low || 1);
     const path = points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-    svg.append(shape("polyline", { points: path, class: STYLES[i] }));
-    const mark = document.createElement("span");
-    mark.className = `hs-swatch ${STYLES[i]}`;
+    drawing.append(svg("polyline", { points: path, class: STYLES[i] }));
+    const mark = make("span", { class: `hs-swatch ${STYLES[i]}` });
     const range = make("span", { class: "hs-detail" }, lineWords({ name, points, isLoss }, kept[0]).slice(name.length));
     legend.append(mark, name, range, " ");
   });
-  const ends = document.createElement("p");
-  ends.className = "hs-hint hs-chart-ends";
+  const ends = make("p", { class: "hs-hint hs-chart-ends" });
   for (let i = 0; i <= TICKS; i++) {
     const step = kept[Math.round((i * (kept.length - 1)) / TICKS)].toLocaleString("en");
     ends.append(make("span", {}, i ? step : `step ${step}`));
   }
-  const figure = document.createElement("div");
-  figure.append(svg, ends, legend);
-  return figure;
+  return make("div", {}, drawing, ends, legend);
 }
 
 /**
