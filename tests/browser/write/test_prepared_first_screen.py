@@ -34,7 +34,7 @@ requestAnimationFrame(look);
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def unloaded() -> Iterator[Server]:
     server = start(ROOT / "checkpoints" / "stories-bpe", ROOT / "checkpoints" / "two-layer-steps", loaded=False)
     yield server
@@ -127,8 +127,7 @@ def test_other_addresses_open_on_what_they_name(browser: Any, unloaded: Server) 
     assert '"screen":null' in httpx.get(f"{unloaded.url}/?model=stories-bpe&ids=AA").text
     html = httpx.get(f"{unloaded.url}/?model=stories-bpe&__theme=dark").text
     assert '"screen":{' in html and "Ben had a big kite" in html
-    if not unloaded.services.served.ready.done():  # this test may run alone
-        unloaded.services.load()
+    unloaded.services.load()
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{unloaded.url}/?model=two-layer-steps")
     expect(text(page)).to_have_text(re.compile("Look at the blue cat$"))

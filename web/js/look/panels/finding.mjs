@@ -266,7 +266,9 @@ export function describeFocus(store, query, key) {
   if (!isMost) return [`${name}: “${from}” gives `, word, " ", part, " of its attention."];
   if (key === query) return [`${name} looks at the ${unit} itself with `, part, " of its attention."];
   if (weight < THIN) return [`${name} spreads its attention: at most `, part, ", on ", word, "."];
-  const isAfterSame = key > 0 && !areSquares() && store.tokens[key - 1].id === store.tokens[query].id;
+  // While a text is written, a sentence that takes one more line would move what is below it.
+  const mayBeLong = !areSquares() && !store.isGrowing;
+  const isAfterSame = mayBeLong && key > 0 && store.tokens[key - 1].id === store.tokens[query].id;
   const which = isAfterSame ? `, which came after “${from}” before,` : "";
   const looks = areSquares() ? "looks at" : "looks back at";
   return [`${name} ${looks} `, word, `${which} with `, part, " of its attention."];

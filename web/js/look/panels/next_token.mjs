@@ -6,6 +6,7 @@ import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
+import { isBusy } from "../state/pointer.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
@@ -153,7 +154,8 @@ export class NextToken {
     const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
     const position = pointed?.query ?? store.predictor;
     const isShown = run !== "" && position >= 0;
-    setHidden(this.element, !isShown);
+    // Until another text begins, the bars of the one before keep the room.
+    setHidden(this.element, !isShown && !(this.#found && isBusy(state)));
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pointed ? RESTING : pauseFor(state === "writing");
