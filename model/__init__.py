@@ -1,6 +1,8 @@
 """A GPT in plain PyTorch, with the tools that inspect it."""
 
 from .config import GPTConfig
+from .drawing.read import Token
+from .drawing.trace import Trace
 from .errors import (
     CheckpointError,
     ContextLengthExceeded,
@@ -15,9 +17,7 @@ from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
-from .view.look import AttentionView, view
-from .view.read import Token
-from .view.trace import Trace
+from .view import AttentionView, view
 
 __version__ = "0.2.0"
 

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
 from .head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
-from .norm import RMSNorm
-from .rotary import Rotary
+from .modules.norm import RMSNorm
+from .modules.rotary import Rotary
 
 
 class MultiHeadAttention(nn.Module):

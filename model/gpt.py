@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention
 from .cache import KVCache
 from .config import GPTConfig
-from .mlp import MLP
-from .norm import make_norm
-from .rotary import Rotary
+from .modules.mlp import MLP
+from .modules.norm import make_norm
+from .modules.rotary import Rotary
 
 
 class Forward(NamedTuple):

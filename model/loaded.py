@@ -13,15 +13,15 @@ from torch import Tensor
 from .checkpoint.load import load_checkpoint
 from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
+from .drawing.drawing import shortened
+from .drawing.read import Token, mean_hidden_state, read
+from .drawing.trace import Reader, Trace
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .lens.questions import Prompt, Questions
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Tokenizer, token_text
-from .view.drawing import shortened
-from .view.read import Token, mean_hidden_state, read
-from .view.trace import Reader, Trace
 
 log = logging.getLogger(__name__)
 

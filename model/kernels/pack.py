@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ..gpt import GPT
-from ..rotary import Rotary
+from ..modules.rotary import Rotary
 from .forward import ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT, QUERY_KEY_VALUE, ZEROS, Weights, padded, project
 from .int8 import Int8Linear
 from .panels import GROUP, UNSIGNED, WIDTH, Integers, Rows

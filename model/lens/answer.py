@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from ..view.heat_map import draw_numbers
-from ..view.html import display
+from ..drawing.heat_map import draw_numbers
+from ..drawing.html import display
 
 
 class Answer:

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..config import GPTConfig
+from ..drawing.metrics import entropy_in_bits
+from ..drawing.read import take_weights
 from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import token_text
-from ..view.metrics import entropy_in_bits
-from ..view.read import take_weights
 from .answer import Answer
 from .progress import Progress, ignore
 from .statistics import standard_error

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..view.metrics import most_selective_head
+from ..drawing.metrics import most_selective_head
 from .head_roles import CLEAR_COPYING, CLEAR_ROLE, text_scores
 
 MIN_COPIED = 0.6  # weight on the token that is written next, in an opening about copying

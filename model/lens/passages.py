@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..drawing.metrics import METRICS, metric_sums
 from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import Tokenizer, token_text
-from ..view.metrics import METRICS, metric_sums
 from .answer import Answer
 from .progress import Progress, ignore
 
@@ -148,7 +148,7 @@ class Firing(Answer):
 
     ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
     queries for which each pattern holds with the key they attend to most, excluding the first token. ``metrics``
-    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.view.metrics``.
+    ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.drawing.metrics``.
     """
 
     n_queries: int

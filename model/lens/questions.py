@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Union
 from torch import Tensor
 
 from ..config import check_int
+from ..drawing.read import Token
+from ..drawing.trace import Trace
 from ..errors import InputError
 from ..gpt import GPT
 from ..tokenizer import Tokenizer
-from ..view.read import Token
-from ..view.trace import Trace
 from .attribution import Attribution, Likeliest, attribution
 from .composition import Composition, Way, composition
 from .difference import AttentionDifference, attention_difference

@@ -23,11 +23,11 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from ..drawing.thumbnails import encode_weights
 from ..errors import CheckpointError
 from ..lens.text_pass import TextPass
 from ..loaded import load
 from ..serving.threads import available_cores
-from ..view.thumbnails import encode_weights
 from .losses import bigram_loss, loss_of, uniform_loss
 from .schedule import ByClock, Marks
 from .settings import TrainSettings, add_flags

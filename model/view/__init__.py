@@ -1,0 +1,155 @@
+"""Attention weights from anywhere, drawn like those of a trace: to look at, since there is no model to ask."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..drawing.drawing import Drawing, shortened
+from ..drawing.metrics import DISTANCES, METRICS
+from ..drawing.read import Token
+
+SLACK = 1e-3  # above 1, from rounding in half precision
+
+
+@dataclass(frozen=True, repr=False)
+class AttentionView(Drawing):
+    """Attention weights ``(n_layer, n_head, T, T)`` over tokens, which a notebook or an HTML file can draw.
+
+    Of cross-attention, the tokens are the ``n_keys`` keys and then the queries; it is 0 otherwise. Rollouts of it are
+    drawn too, but keys do not attend there, so they mean little.
+    """
+
+    tokens: list[Token]
+    attention: Tensor
+    n_keys: int = 0
+
+    @property
+    def is_square(self) -> bool:
+        return bool(self.attention.triu(1).any())
+
+    @property
+    def title(self) -> str:
+        return f"{shortened(self.text)} · attention weights"
+
+    def corrected(self, metrics: Tensor) -> Tensor:
+        if not self.n_keys:
+            return metrics
+        heads = self.attention[..., self.n_keys :, : self.n_keys]
+        n_queries = heads.shape[2]
+        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
+        metrics = metrics * ((len(self.tokens) - left_out).clamp_min(1) / n_queries)  # the rows of keys are empty
+        mean = heads.mean(1, keepdim=True)  # a rollout's rows are not weights over the keys: it gets the mean's number
+        pictures = torch.cat([torch.cat([heads, mean, mean], 1).flatten(0, 1), mean.mean(0)])
+        metrics[:, METRICS.index("uniform")] = (pictures - 1 / self.n_keys).abs().sum(-1).mean(-1) / 2
+        return metrics
+
+    def content(self) -> dict[str, Any]:
+        name = "Cross-attention: keys, then queries" if self.n_keys else "Attention weights"
+        return {"pointer": {"model": name}, "vocabulary": {}, "vocab_size": 0}
+
+    def __repr__(self) -> str:
+        n_layer, n_head, T, _ = self.attention.shape
+        shape = f"({n_layer}, {n_head}, {T - self.n_keys}, {self.n_keys or T})"
+        return (
+            f"Attention weights {shape}: layers, heads, queries, keys\n"
+            f"over {shortened(self.text)!r}, to look at: there is no model to ask\n"
+            f"{self.problem or 'show() draws them in a notebook, to_html(path) in a file'}"
+        )
+
+
+def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None = None) -> AttentionView:
+    """Draw attention weights of any model: a cell that ends in the call, or ``.show()``, ``.to_html(path)``.
+
+    ``attentions`` holds a layer after another, ``(n_head, queries, keys)`` each, or one tensor of all; a batch of one
+    text may come before the heads. So do the ``attentions`` of ``transformers`` with ``output_attentions=True`` (an
+    encoder's and cross-attention too), and those of its ``generate``, step after step. ``tokens`` are the texts of the
+    queries and, unless ``key_tokens`` are given, of the keys. Raises ``ValueError`` for other shapes, for tokens that
+    do not fit, and for numbers that are not weights.
+    """
+    weights = stacked(attentions)
+    n_queries, n_keys = weights.shape[-2:]
+    check_tokens("tokens", tokens, n_queries, "queries")
+    if key_tokens is None:
+        if n_queries != n_keys:
+            raise ValueError(
+                f"the attention weights have {n_queries} queries and {n_keys} keys: cross-attention needs key_tokens"
+            )
+        return AttentionView(named(tokens), weights)
+    check_tokens("key_tokens", key_tokens, n_keys, "keys")
+    # The keys, then the queries, each of which sees all keys: a text like any other.
+    return AttentionView(named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
+
+
+def stacked(attentions: Any) -> Tensor:
+    """All layers ``(n_layer, n_head, queries, keys)``, float32 on the CPU."""
+    if isinstance(attentions, Sequence) and attentions and all(isinstance(each, Sequence) for each in attentions):
+        attentions = joined(attentions)
+    layers = list(layers_of(attentions))
+    if not layers:
+        raise ValueError("attentions must have at least one layer, found none")
+    for i, layer in enumerate(layers):
+        if layer.shape != layers[0].shape:
+            found, first = tuple(layer.shape), tuple(layers[0].shape)
+            raise ValueError(f"all layers must have the same shape: attentions[0] has {first}, attentions[{i}] {found}")
+    weights = torch.stack(layers)
+    if not weights.numel():
+        raise ValueError(f"attentions must have heads, queries and keys, found the shape {tuple(weights.shape)}")
+    wrong = ((weights >= 0) & (weights <= 1 + SLACK)).logical_not()  # NaN too
+    if wrong.any():
+        layer, head, query, key = wrong.nonzero()[0].tolist()
+        number, where = float(weights[layer, head, query, key]), f"layer {layer}, head {head}, query {query}, key {key}"
+        raise ValueError(f"attention weights must be from 0 to 1, after the softmax: found {number:.6g} in {where}")
+    return weights.clamp(max=1)
+
+
+def layers_of(attentions: Any) -> Iterator[Tensor]:
+    """The layers, ``(n_head, queries, keys)`` each."""
+    if attentions is None:
+        raise ValueError(NO_WEIGHTS.format("attentions is"))
+    for i, layer in enumerate(attentions):
+        if layer is None:
+            raise ValueError(NO_WEIGHTS.format(f"attentions[{i}] is"))
+        weights = torch.as_tensor(layer).detach().float().cpu()
+        if weights.dim() == 4 and len(weights) == 1:
+            weights = weights[0]
+        if weights.dim() != 3:
+            raise ValueError(
+                "a layer must have the shape (n_head, queries, keys), or (1, n_head, queries, keys), a batch of one: "
+                f"attentions[{i}] has {tuple(weights.shape)}"
+            )
+        yield weights
+
+
+NO_WEIGHTS = (
+    "{} None: the model kept no attention weights. In transformers, load it with attn_implementation='eager' and call "
+    "it with output_attentions=True"
+)
+
+
+def joined(steps: Sequence[Sequence[Any]]) -> list[Tensor]:
+    """The layers of a text that was written step by step: the rows of all steps, one below the other."""
+    if len({len(step) for step in steps}) > 1:
+        raise ValueError(f"all steps must have the same layers, found {sorted({len(step) for step in steps})}")
+    by_step = [list(layers_of(step)) for step in steps]
+    n_keys = by_step[-1][0].shape[-1]
+    return [
+        torch.cat([F.pad(rows, (0, n_keys - rows.shape[-1])) for rows in layer], -2)
+        for layer in zip(*by_step, strict=True)
+    ]
+
+
+def check_tokens(name: str, tokens: Sequence[str], n: int, axis: str) -> None:
+    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens):
+        raise ValueError(f"{name} must be a list of texts, one for each token")
+    if len(tokens) != n:
+        raise ValueError(f"the attention weights have {n} {axis}, found {len(tokens)} {name}")
+
+
+def named(texts: Sequence[str]) -> list[Token]:
+    """Tokens with these texts; equal texts have equal ids."""
+    ids = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return [Token(ids[text], text) for text in texts]

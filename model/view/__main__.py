@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from .. import CheckpointError, InputError, load
+from ..errors import CheckpointError, InputError
+from ..loaded import load
 
 
 def main(arguments: list[str] | None = None) -> int:

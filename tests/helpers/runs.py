@@ -13,7 +13,7 @@ import torch
 
 from helpers.engine import recorded_events
 from model import LoadedModel
-from model.view.metrics import FRAME_MEASURES
+from model.drawing.metrics import FRAME_MEASURES
 from web.runs.run import Run
 from web.runs.store import Runs
 

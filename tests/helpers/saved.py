@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from model.view.metrics import FRAME_MEASURES
+from model.drawing.metrics import FRAME_MEASURES
 
 
 def content(document: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from pydantic import BaseModel
 from pydantic import Field as Described
 
+from model.drawing.metrics import METRICS
 from model.lens.passages import (
     FIRING_MEASURES,
     PATTERNS,
@@ -17,7 +18,6 @@ from model.lens.passages import (
     read_long_text,
 )
 from model.lens.progress import Progress, part
-from model.view.metrics import METRICS
 
 from .inquiry import Answer, Inquiry
 from .question import MAX_LONG_TEXT_BYTES, MODEL, BodyLimit, LongTextField, ModelAnswer, Question

@@ -231,7 +231,7 @@ export interface TextActions {
   startMuting(): void;
 }
 
-/** A text in an HTML file (model/view/drawing.py). Strings that hold numbers are compressed, in base64. */
+/** A text in an HTML file (model/drawing/drawing.py). Strings that hold numbers are compressed, in base64. */
 export interface SavedText {
   pointer: SentPointer;
   /** Whether the weights are float32, and not half precision. */

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
+from model.drawing.metrics import most_selective_head
 from model.gpt import Block
 from model.ladder.block import (
     BlockStages,
@@ -25,7 +26,6 @@ from model.ladder.block import (
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
 from model.lens.text_pass import TextPass
-from model.view.metrics import most_selective_head
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import find_model

@@ -7,8 +7,8 @@ from operator import attrgetter
 from torch import Tensor
 
 from model import LoadedModel
+from model.drawing.pictures import NotInText, last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
-from model.view.pictures import NotInText, last_rows, layers_of, picture
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_RUN_PASS_BYTES
@@ -45,7 +45,7 @@ class ExactNumbers:
         self.text_passes.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
-        """Rows of a picture (``model.view.pictures``) from ``start`` on. Raises ``NotInText`` if there is none."""
+        """Rows of a picture (``model.drawing.pictures``) from ``start`` on. Raises ``NotInText`` if there is none."""
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:

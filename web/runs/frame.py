@@ -1,6 +1,6 @@
-"""The rows of a run that a browser lacks, as a frame (``model/view/frame.py``)."""
+"""The rows of a run that a browser lacks, as a frame (``model/drawing/frame.py``)."""
 
-from model.view import frame
+from model.drawing import frame
 
 from .run import Run
 

@@ -12,10 +12,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, FailFast, Field, JsonValue
 
 from model import InputError, LoadedModel
+from model.drawing.pictures import NotInText
 from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
 from model.lens.difference import check_pieces, head_differences
 from model.lens.text_pass import TextPass
-from model.view.pictures import NotInText
 
 from ..client import client_of
 from ..serving.body_types import HeadMask, TokenIds, Unicode
@@ -134,7 +134,7 @@ class RunRoutes:
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     async def post_file(self, request: Request, text: SavedRun) -> Response:
-        """The text as an HTML file (``model/view/html.py``), into which the page puts its view."""
+        """The text as an HTML file (``model/drawing/html.py``), into which the page puts its view."""
         return octets(await self.computed(request, self.file, text))
 
     async def post_scaled(self, request: Request, text: LostRun, position: int) -> Response:

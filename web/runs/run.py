@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from model import LoadedModel, Step
+from model.drawing.pictures import n_pictures
+from model.drawing.recording import Recording, triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
-from model.view.pictures import n_pictures
-from model.view.recording import Recording, triangle
 
 from ..settings import UPDATE_SECONDS
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from helpers.page import expect_drawn, show_summaries, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
-from model.view.pictures import picture
+from model.drawing.pictures import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 # The light ramp of palette.mjs.

@@ -23,9 +23,9 @@ from helpers.page import (
 )
 from helpers.server import Server, save_tiny
 from model import LoadedModel
-from model.view.pictures import picture_index
-from model.view.recording import Recording
-from model.view.thumbnails import tile
+from model.drawing.pictures import picture_index
+from model.drawing.recording import Recording
+from model.drawing.thumbnails import tile
 
 PROMPT = "What light through yonder window breaks?"
 

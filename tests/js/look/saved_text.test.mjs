@@ -9,7 +9,7 @@ import { openSaved } from "../../../web/js/look/saved/saved_text.mjs";
   return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
 };
 
-/** As `pack_numbers` in model/view/html.py. @param {Float32Array | Uint16Array | Int32Array} numbers */
+/** As `pack_numbers` in model/drawing/html.py. @param {Float32Array | Uint16Array | Int32Array} numbers */
 function pack(numbers) {
   const bytes = new Uint8Array(numbers.buffer);
   const size = numbers.BYTES_PER_ELEMENT;

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
+from model.drawing.metrics import METRICS, metric_sums
 from model.lens import passages as module
 from model.lens.passages import (
     FIRING_MEASURES,
@@ -28,7 +29,6 @@ from model.lens.passages import (
     windows,
 )
 from model.tokenizer import CharTokenizer
-from model.view.metrics import METRICS, metric_sums
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import model
 from helpers.files import ROOT
 
 MAX_LINES = 500
@@ -38,14 +39,14 @@ WEB_LAYERS = [
 ]
 MODEL_LAYERS = [
     {"model.train"},
-    {"model.serving", "model.ladder"},
+    {"model.serving", "model.ladder", "model.view"},
     {"model.loaded"},
     {"model.lens"},
-    {"model.generate", "model.view", "model.checkpoint"},
+    {"model.generate", "model.drawing", "model.checkpoint"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
-    {"model.attention", "model.mlp"},
-    {"model.cache", "model.head_tensors", "model.norm", "model.rotary"},
+    {"model.attention"},
+    {"model.cache", "model.head_tensors", "model.modules"},
     {"model.config"},
     {"model.errors"},
 ]
@@ -110,7 +111,7 @@ GRAPH = graph()
 
 
 def package_of(name: str) -> str:
-    """``model.lens`` for ``model.view.pictures``; a file directly in ``model`` counts as a package."""
+    """``model.lens`` for ``model.drawing.pictures``; a file directly in ``model`` counts as a package."""
     return ".".join(name.split(".")[:2])
 
 
@@ -151,6 +152,11 @@ def test_folders_can_be_read_at_a_glance(top: str) -> None:
 
 def is_hidden(path: Path) -> bool:
     return any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(ROOT).parts)
+
+
+def test_no_public_name_hides_a_package() -> None:
+    for name in model.__all__:
+        assert {path.stem for path in (ROOT / "model" / name).glob("*.py")} <= {"__init__", "__main__"}
 
 
 def test_no_import_cycles() -> None:

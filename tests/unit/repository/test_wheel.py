@@ -11,7 +11,7 @@ import pytest
 
 from helpers.files import ROOT
 from helpers.models import tiny_model
-from model.view import bundle
+from model.drawing import bundle
 
 OFFLINE = "--no-deps --no-index --no-build-isolation --disable-pip-version-check --quiet".split()
 USE = """

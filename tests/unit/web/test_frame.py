@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers.models import tiny_model
-from model.view.metrics import FRAME_MEASURES
+from model.drawing.metrics import FRAME_MEASURES
 from web.runs.frame import encode_frame
 from web.runs.run import Run
 

@@ -7,8 +7,8 @@ import torch
 from helpers.engine import recorded_events
 from helpers.models import max_difference
 from model import LoadedModel
+from model.drawing.recording import lower_triangle
 from model.serving.sequence import ContextShift
-from model.view.recording import lower_triangle
 from web.runs.store import Runs, RunWriter
 
 

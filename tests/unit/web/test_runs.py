@@ -13,11 +13,11 @@ from helpers.engine import recorded_events
 from helpers.models import tiny_model
 from helpers.runs import frame, written
 from model import LoadedModel
+from model.drawing.recording import Recording, triangle
+from model.drawing.thumbnails import tile
 from model.gpt import GPT
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
-from model.view.recording import Recording, triangle
-from model.view.thumbnails import tile
 from web.runs import exact
 from web.runs import run as run_module
 from web.runs.frame import encode_frame

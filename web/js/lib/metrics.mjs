@@ -1,4 +1,4 @@
-// The metrics of a picture, in the order in which a frame holds them (model/view/metrics.py).
+// The metrics of a picture, in the order in which a frame holds them (model/drawing/metrics.py).
 
 /** @import { MetricName, PictureId } from "../types.js" */
 

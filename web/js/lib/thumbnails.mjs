@@ -1,4 +1,4 @@
-// The thumbnails of all pictures of a text, pooled in the same way as on the server (model/view/thumbnails.py).
+// The thumbnails of all pictures of a text, pooled in the same way as on the server (model/drawing/thumbnails.py).
 
 import { keysOf } from "./triangle.mjs";
 

@@ -1,5 +1,5 @@
 // The open picture as numbers: the exact float32 weights with the tokens, the model and the settings; and the whole
-// view as an HTML file, which the server makes (model/view/html.py).
+// view as an HTML file, which the server makes (model/drawing/html.py).
 
 import { request } from "../../lib/http.mjs";
 
@@ -73,7 +73,7 @@ export function toSafetensors(store) {
 /** A value for a header in which all values are strings. @param {unknown} value */
 const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-const NO_VIEW = '<script type="application/json" id="hs-saved-view">null</script>'; // as in model/view/html.py
+const NO_VIEW = '<script type="application/json" id="hs-saved-view">null</script>'; // as in model/drawing/html.py
 
 /** A file that shows what the page shows, without a server. @param {Store} store */
 export async function toHtml(store) {

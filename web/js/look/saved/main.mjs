@@ -1,4 +1,4 @@
-// A text in an HTML file (model/view/html.py): the same workspace, without a server.
+// A text in an HTML file (model/drawing/html.py): the same workspace, without a server.
 
 import { make } from "../../lib/dom.mjs";
 import { limitDigits } from "../../lib/numbers.mjs";

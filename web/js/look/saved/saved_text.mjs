@@ -10,7 +10,7 @@ const unpack = /** @type {(text: string) => Promise<ArrayBuffer>} */ (
   (text) => /** @type {any} */ (globalThis).unpack(text)
 );
 
-const HALF_SCALE = 2 ** 15; // as in model/view/drawing.py
+const HALF_SCALE = 2 ** 15; // as in model/drawing/drawing.py
 
 /** @param {SavedText} saved @param {Answered | null} answered @returns {Promise<Prepared>} */
 export async function openSaved(saved, answered) {
@@ -98,7 +98,7 @@ function likeliestLogits(ids, logprobs, n_tokens, size) {
   };
 }
 
-/** The weights of all pictures (model/view/pictures.py), computed from the heads' when they are first needed. */
+/** The weights of all pictures (model/drawing/pictures.py), computed from the heads' when they are first needed. */
 class Pictures {
   /** @type {Map<string, Float32Array>} */
   #known = new Map();

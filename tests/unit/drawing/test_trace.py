@@ -8,8 +8,8 @@ import torch
 import model
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel, Token
-from model.view.read import take_weights
-from model.view.thumbnails import encode_weights, pool
+from model.drawing.read import take_weights
+from model.drawing.thumbnails import encode_weights, pool
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from .config import RotaryConfig
+from ..config import RotaryConfig
 
 
 class Rotary:

@@ -13,11 +13,11 @@ import torch
 import model
 from helpers.models import ALPHABET, max_difference, prompt_ids, tiny_bpe, tiny_config, tiny_model
 from helpers.saved import content, numbers
+from model.drawing import bundle, drawing, trace
+from model.drawing.html import as_script_data
+from model.drawing.recording import lower_triangle
 from model.tokenizer import CharTokenizer
-from model.view import bundle, drawing, trace
 from model.view.__main__ import main
-from model.view.html import as_script_data
-from model.view.recording import lower_triangle
 
 HOSTILE = "</script><!-- \"'& \u2028 \u2029 ]]> <img src=x onerror=alert(1)> \\u003c ${x}"
 

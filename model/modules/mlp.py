@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .config import GPTConfig
+from ..config import GPTConfig
 
 
 class MLP(nn.Module):

@@ -5,7 +5,7 @@ Both are linear except for a division: ``norm(x) = linear(x) / divisor(x) + bias
 
 from torch import Tensor, nn
 
-from .config import GPTConfig
+from ..config import GPTConfig
 
 
 class LayerNorm(nn.LayerNorm):

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
-from model.view.metrics import DISTANCES, FRAME_MEASURES, METRICS
-from model.view.pictures import last_rows, picture, picture_index
-from model.view.recording import Recording, triangle
-from model.view.thumbnails import encode_weights, tile
+from model.drawing.metrics import DISTANCES, FRAME_MEASURES, METRICS
+from model.drawing.pictures import last_rows, picture, picture_index
+from model.drawing.recording import Recording, triangle
+from model.drawing.thumbnails import encode_weights, tile
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
