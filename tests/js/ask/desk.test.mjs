@@ -10,7 +10,7 @@ import {
   only,
   scaleOf,
   withScale,
-} from "../../../web/js/look/ask/head_masks.mjs";
+} from "../../../web/js/lib/head_masks.mjs";
 import { presets } from "../../../web/js/look/ask/questions/mixing_desk.mjs";
 import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs";
 

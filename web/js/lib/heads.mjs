@@ -1,9 +1,37 @@
-// Heads by name, and tables of numbers with one entry for each head.
+// Heads: their names, their order, and tables of numbers with one entry for each head.
 
 /** @import { PictureId } from "../types.js" */
 
+/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
+
 /** "L0 H1". @param {readonly number[]} place layer and head */
 export const headName = ([layer, head]) => `L${layer} H${head}`;
+
+/** Whether a picture is that of a head, not a mean or a rollout. @param {PictureId} place @param {Shape} shape */
+export const isHead = ([layer, column], { n_layer, n_head }) => layer < n_layer && column < n_head;
+
+/**
+ * The head with a number, counted through all layers.
+ * @param {number} index
+ * @param {Shape} shape
+ * @returns {PictureId}
+ */
+export const headAt = (index, { n_head }) => [Math.floor(index / n_head), index % n_head];
+
+/** All heads in the order of the model. @param {Shape} shape */
+export const allHeads = (shape) => Array.from({ length: shape.n_layer * shape.n_head }, (_, i) => headAt(i, shape));
+
+/**
+ * All pictures in the order of the server: each layer's heads, mean and rollout, then the mean of all heads.
+ * @param {Shape} shape
+ */
+export const allPictures = ({ n_layer, n_head }) => [
+  ...allHeads({ n_layer, n_head: n_head + 2 }),
+  /** @type {PictureId} */ ([n_layer, n_head]),
+];
+
+/** Whether two pictures are the same one. @param {PictureId} one @param {PictureId} other */
+export const isSame = (one, other) => one[0] === other[0] && one[1] === other[1];
 
 /**
  * The heads of a table in the order of the model, each with its value.

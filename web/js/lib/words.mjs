@@ -55,7 +55,7 @@ export const shorten = (text, length) => (text.length > length ? `${text.slice(0
 /**
  * The name of a picture: a head, the mean of a layer or of all heads, a rollout.
  * @param {PictureId} place
- * @param {{ n_layer: number, n_head: number }} shape of the model
+ * @param {import("./heads.mjs").Shape} shape of the model
  */
 export function pictureName([layer, column], { n_layer, n_head }) {
   if (layer === n_layer) return "Mean of all heads";

@@ -5,6 +5,7 @@
 import { hasModifier, isStill, make, setFlag } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
+import { isHead, isSame } from "../lib/heads.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
@@ -212,7 +213,7 @@ export class Tour {
     if (this.#isSeeking) return;
     if (!looksBack(store)) {
       const head = clearestHead(store);
-      if (this.#run !== run && head.join() !== store.open.join()) {
+      if (this.#run !== run && !isSame(head, store.open)) {
         this.#run = run; // chosen once for this text
         store.view.choose(head);
         return;
@@ -417,8 +418,7 @@ function missingIn(store) {
 
 /** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */
 function looksBack({ open, pointer, focus, weights }) {
-  const isHead = open[0] < pointer.n_layer && open[1] < pointer.n_head;
-  if (!isHead || !focus || focus.key === null || focus.key === focus.query) return false;
+  if (!isHead(open, pointer) || !focus || focus.key === null || focus.key === focus.query) return false;
   return weights.at(focus.query, focus.key) >= LOOKS;
 }
 

@@ -5,7 +5,7 @@ import { context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
-import { headName } from "../lib/heads.mjs";
+import { allHeads, headAt, headName } from "../lib/heads.mjs";
 import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
@@ -82,9 +82,9 @@ export class HeadsPanel {
     const text = start.tokens.map(visible).join("");
     this.sentence.textContent = `“… ${text} …”, ${start.tokens.length} characters of the held-out text`;
     this.grid.style.setProperty("--ht-columns", String(start.n_head));
-    this.#tiles = Array.from({ length: start.n_layer * start.n_head }, (_, i) => {
+    this.#tiles = allHeads(start).map((place, i) => {
       const canvas = make("canvas");
-      const name = headName([Math.floor(i / start.n_head), i % start.n_head]);
+      const name = headName(place);
       const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
       button.addEventListener("click", () => {
         this.#open = i;
@@ -143,7 +143,7 @@ export class HeadsPanel {
   #role() {
     const heads = this.#shown?.event.heads;
     if (!heads || !this.#start) return "";
-    const [layer, head] = [Math.floor(this.#open / this.#start.n_head), this.#open % this.#start.n_head];
+    const [layer, head] = headAt(this.#open, this.#start);
     const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
     const best = roles.reduce((a, b) => (heads[b][layer][head] > heads[a][layer][head] ? b : a));
     const score = heads[best][layer][head];

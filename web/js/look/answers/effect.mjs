@@ -6,7 +6,7 @@ import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { plainly } from "../../lib/words.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 
-/** @import { Mask } from "../ask/head_masks.mjs" */
+/** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 

@@ -4,6 +4,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
+import { headEntries, isSame } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { counted, share } from "../../lib/numbers.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
@@ -103,7 +104,7 @@ export class PlainAnswer extends Emitter {
     panel.style.minHeight = "";
     this.two.end();
     this.store.together.point([]);
-    if (this.#opened?.to.join() === this.store.open.join()) this.store.view.choose(this.#opened.from);
+    if (this.#opened && isSame(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
     this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // all panels know the text by then, if it is another one
     this.emit("asked");
@@ -322,10 +323,9 @@ export function nameHeads(store, heads) {
  * @param {number[][]} values [layer][head] what each adds
  */
 export function strongestFor(values) {
-  const all = values.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
-  );
-  const sorted = all.filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
+  const sorted = headEntries(values)
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value);
   return sorted.filter(({ value }) => value >= PART * sorted[0].value).slice(0, MOST);
 }
 

@@ -1,6 +1,6 @@
 // Where in a text heads that look back matter most: the place to begin an introduction at.
 
-import { withScale } from "../ask/head_masks.mjs";
+import { withScale } from "../../lib/head_masks.mjs";
 import { headsAlike, LOOKS } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { effectOf } from "./effect.mjs";

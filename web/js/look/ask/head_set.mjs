@@ -5,12 +5,13 @@ import { headEntries } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
 import { askServer } from "../state/ask_server.mjs";
-import { changedHeads, decodeMask, encodeMask, withScale } from "./head_masks.mjs";
+import { changedHeads, decodeMask, encodeMask, scaleOf, withScale } from "../../lib/head_masks.mjs";
+import { openHead } from "./subject.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
-/** @import { Mask } from "./head_masks.mjs" */
+/** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
 
 export const NO_HEADS = "none"; // in links
@@ -62,8 +63,8 @@ export class HeadSet {
   }
 
   /** @param {PictureId} place */
-  has([layer, head]) {
-    return this.#mask?.[layer]?.[head] === 0;
+  has(place) {
+    return scaleOf(this.#mask, place) === 0;
   }
 
   /** @param {PictureId} place */
@@ -97,9 +98,8 @@ export class HeadSet {
     store.together.choose(places);
     const [todo, done] = this.question.verb;
     this.buttons.hidden = !places.length;
-    const isHead = store.open[0] < store.pointer.n_layer && store.open[1] < store.pointer.n_head;
     const add =
-      isHead && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
+      openHead(store) && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
     if (add.length) add[0].title = "Add the open head";
     if (!places.length) {
       const rows = headEntries(this.#single);

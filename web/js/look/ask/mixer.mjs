@@ -6,12 +6,12 @@ import { LatestLoader } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
-import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "./head_masks.mjs";
+import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Mask } from "./head_masks.mjs" */
+/** @import { Mask } from "../../lib/head_masks.mjs" */
 
 export const DESK = "desk"; // the question's key
 const AS_WRITTEN = "text";
@@ -127,12 +127,6 @@ export class Mixer extends Emitter {
   /** @param {PictureId} place */
   isSolo(place) {
     return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [place]));
-  }
-
-  /** Whether a picture is that of a head, not of a mean or rollout. @param {PictureId} place */
-  isHead([layer, column]) {
-    const { n_layer, n_head } = this.store.pointer;
-    return layer < n_layer && column < n_head;
   }
 
   /**

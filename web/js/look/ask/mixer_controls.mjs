@@ -2,7 +2,9 @@
 // the key M.
 
 import { make, setFlag, setHidden } from "../../lib/dom.mjs";
-import { MAX_SCALE, scaleOf } from "./head_masks.mjs";
+import { isHead } from "../../lib/heads.mjs";
+import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
+import { openHead } from "./subject.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -28,7 +30,7 @@ export function headScale(mixer) {
   const label = make("label", {}, "scale ", range, " ", number);
   const element = make("div", { class: "hs-controls hs-head-scale", role: "group" }, mute, solo, label);
   const show = () => {
-    setHidden(element, !mixer.isOn || !mixer.isHead(store.open));
+    setHidden(element, !mixer.isOn || !openHead(store));
     if (element.hidden) return;
     element.setAttribute("aria-label", `${store.openName} at the mixing desk`);
     const scale = scaleOf(mixer.mask, store.open);
@@ -68,12 +70,12 @@ export function mixTiles(mixer, panel) {
     for (const tile of tiles) {
       const place = placeOf(tile);
       const scale = scaleOf(mask, place);
-      const isChanged = scale !== 1 && mixer.isHead(place);
+      const isChanged = scale !== 1 && isHead(place, store.pointer);
       tile.classList.toggle("hs-scaled", isChanged);
       tile.classList.toggle("hs-muted", isChanged && scale === 0);
       tile.querySelector(".hs-scale-badge")?.remove();
       if (isChanged) tile.append(make("span", { class: "hs-scale-badge", "aria-hidden": "true" }, badgeText(scale)));
-      const tap = tapsMute && mixer.isHead(place) ? (scale === 1 ? "click to mute" : "click to restore") : "";
+      const tap = tapsMute && isHead(place, store.pointer) ? (scale === 1 ? "click to mute" : "click to restore") : "";
       const words = [isChanged ? scaleWords(scale) : "", tap].filter(Boolean).join(", ");
       if (words) tile.setAttribute("aria-description", words);
       else tile.removeAttribute("aria-description");
@@ -85,7 +87,7 @@ export function mixTiles(mixer, panel) {
   const headAt = (target) => {
     const tile = target instanceof Element ? target.closest(".hs-grid button[data-place]") : null;
     const place = tile && placeOf(/** @type {HTMLElement} */ (tile));
-    return place && mixer.isHead(place) ? place : null;
+    return place && isHead(place, store.pointer) ? place : null;
   };
   // In the capture phase, before the grid would open the head.
   const capture = { capture: true };

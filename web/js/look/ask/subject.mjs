@@ -1,5 +1,6 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
+import { isHead } from "../../lib/heads.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { visible } from "../../lib/words.mjs";
 
@@ -58,8 +59,8 @@ export function selectSomething(store) {
 }
 
 /** The open head; null while a mean or a rollout is open. @param {Store} store @returns {PictureId | null} */
-export function openHead({ open, pointer: { n_layer, n_head } }) {
-  return open[0] < n_layer && open[1] < n_head ? open : null;
+export function openHead({ open, pointer }) {
+  return isHead(open, pointer) ? open : null;
 }
 
 /**

@@ -1,7 +1,9 @@
 // "Compare": the menu of texts and readings to compare the current text with, and the form for a second text.
 
 import { make } from "../../lib/dom.mjs";
+import { isHead } from "../../lib/heads.mjs";
 import { menu } from "../../widgets/menu.mjs";
+import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { baseName } from "./names.mjs";
 
@@ -51,11 +53,9 @@ export function compareMenu(store, actions) {
 
   /** The open head is muted first, so that there is something to see. */
   const mute = () => {
-    const { n_layer, n_head, model } = store.pointer;
-    const [layer, head] = store.open;
-    const mask = Array.from({ length: n_layer }, () => Array.from({ length: n_head }, () => 1));
-    if (layer < n_layer && head < n_head) mask[layer][head] = 0;
-    actions.readAgain({ model, head_mask: mask });
+    const { pointer, open } = store;
+    const muted = isHead(open, pointer) ? [open] : [];
+    actions.readAgain({ model: pointer.model, head_mask: withScale(null, pointer, muted, 0) });
     actions.startMuting();
   };
 

@@ -4,10 +4,9 @@ import { Emitter } from "../../lib/emitter.mjs";
 import { View } from "../state/view.mjs";
 
 /** @import { PictureId } from "../../types.js" */
+/** @import { Shape } from "../../lib/heads.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
-
-/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
 /** Topics: view. */
 export class LinkedHeads extends Emitter {

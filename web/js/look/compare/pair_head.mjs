@@ -7,6 +7,7 @@ import { paintDifference } from "../../lib/drawing/images.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
+import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { pictureName, visible } from "../../lib/words.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
@@ -16,7 +17,7 @@ import { otherSide } from "./pair.mjs";
 import { badge, LETTERS, rowTable } from "./pair_text.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
-/** @import { Cell, MatrixSource, PictureId, Pointer, Token } from "../../types.js" */
+/** @import { Cell, MatrixSource, PictureId, Token } from "../../types.js" */
 /** @import { Context } from "../../lib/drawing/axes.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
@@ -73,7 +74,7 @@ function headSelect(pair, side) {
     const isNew = shape !== `${pointer.n_layer}x${pointer.n_head}`;
     shape = `${pointer.n_layer}x${pointer.n_head}`;
     if (isNew) {
-      const options = pictures(pointer).map((place) =>
+      const options = (pointer.n_layer ? allPictures(pointer) : []).map((place) =>
         make("option", { value: place.join(".") }, pictureName(place, pointer)),
       );
       if (side === "b") options.unshift(same);
@@ -84,16 +85,6 @@ function headSelect(pair, side) {
     select.value = side === "b" && isStandIn ? "same" : store.open.join(".");
   };
   return { select, show };
-}
-
-/** All pictures of a model, in the order of the grid. @param {Readonly<Pointer>} pointer @returns {PictureId[]} */
-function pictures({ n_layer, n_head }) {
-  if (!n_layer) return [];
-  const places = Array.from({ length: n_layer * (n_head + 2) }, (_, i) => [
-    Math.floor(i / (n_head + 2)),
-    i % (n_head + 2),
-  ]);
-  return /** @type {PictureId[]} */ ([...places, [n_layer, n_head]]);
 }
 
 /** @param {Pair} pair */

@@ -5,11 +5,12 @@ import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { headEntries } from "../../lib/heads.mjs";
+import { allHeads, headEntries, isSame } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { baseName, maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
@@ -151,13 +152,13 @@ export class PairHeads {
     const most = Math.max(sorted[0]?.difference ?? 0, MIN_DIFFERENCE);
     const { surprise } = palette();
     const mask = b.pointer.head_mask;
-    const isOpen = a.open.join();
     const unknown = this.places.map((each) => ({ place: each, difference: 0 }));
     for (const { place, difference } of sorted.length ? sorted : unknown) {
       const tile = this.#tiles[this.indexOf(place)];
       if (!tile) continue;
       const name = pictureName(place, a.pointer);
-      const scale = mask?.[place[0]]?.[place[1]] ?? 1;
+      const isOpen = isSame(place, a.open);
+      const scale = scaleOf(mask, place);
       const state = scale === 1 ? "" : scale === 0 ? ", removed in B" : `, × ${scale} in B`;
       const label = `${name}, difference ${fixed(difference)}${state}`;
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
@@ -166,8 +167,8 @@ export class PairHeads {
       tile.style.backgroundColor = surprise.css[step];
       tile.style.color = surprise.ink[step];
       tile.textContent = scale === 1 ? "" : scale === 0 ? "×" : String(scale);
-      setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : place.join() === isOpen);
-      tile.classList.toggle("hs-opened", place.join() === isOpen);
+      setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : isOpen);
+      tile.classList.toggle("hs-opened", isOpen);
     }
     this.redrawChips();
     this.mute.disabled = pair.isGrowing;
@@ -196,8 +197,8 @@ export class PairHeads {
   words() {
     const { pair, ranking } = this;
     if (this.#isMuting) {
-      const isSame = pair.alignment.divergence === null;
-      return `Click tiles: B is ${isSame ? "the same text, read" : "read again"} with these heads scaled.`;
+      const reading = pair.alignment.divergence === null ? "the same text, read" : "read again";
+      return `Click tiles: B is ${reading} with these heads scaled.`;
     }
     if (pair.isGrowing) return "Ranked when both texts are written.";
     if (!ranking.heads) return "";
@@ -216,7 +217,7 @@ export class PairHeads {
       const choose = () => pair.heads.choose(place);
       const text = `${pictureName(place, pointer)} ${difference.toFixed(3)}`;
       const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
-      if (place.join() === open.join()) chip.setAttribute("aria-current", "true");
+      if (isSame(place, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
     const isAlike = ranking.heads && !first.length;
@@ -224,36 +225,38 @@ export class PairHeads {
     this.chips.replaceChildren(...(note ? [note] : buttons));
   }
 
-  /** The heads that both sides have. @returns {PictureId[]} */
-  get places() {
-    const [layers, heads] = this.shape;
-    return Array.from({ length: layers * heads }, (_, i) => [Math.floor(i / heads), i % heads]);
-  }
-
+  /** The layers and heads that both sides have. */
   get shape() {
     const { a, b } = this.pair.stores;
-    return [Math.min(a.pointer.n_layer, b.pointer.n_layer), Math.min(a.pointer.n_head, b.pointer.n_head)];
+    const [n_layer, n_head] = /** @type {const} */ (["n_layer", "n_head"]).map((name) =>
+      Math.min(a.pointer[name], b.pointer[name]),
+    );
+    return { n_layer, n_head };
+  }
+
+  get places() {
+    return allHeads(this.shape);
   }
 
   /** @param {PictureId} place */
   indexOf([layer, head]) {
-    return layer * this.shape[1] + head;
+    return layer * this.shape.n_head + head;
   }
 
   build() {
-    const [layers, heads] = this.shape;
-    const shape = `${layers}x${heads}`;
+    const { n_layer, n_head } = this.shape;
+    const shape = `${n_layer}x${n_head}`;
     if (shape === this.#shape) return;
     this.#shape = shape;
     this.#tiles = this.places.map(() => make("button", { type: "button", class: "hs-tile", tabindex: -1 }));
-    const titles = ["", ...Array.from({ length: heads }, (_, head) => `H${head}`)];
+    const titles = ["", ...Array.from({ length: n_head }, (_, head) => `H${head}`)];
     /** @type {HTMLElement[]} */
     const parts = titles.map((text) => make("span", { class: "hs-label" }, text));
-    for (let layer = 0; layer < layers; layer++) {
+    for (let layer = 0; layer < n_layer; layer++) {
       parts.push(make("span", { class: "hs-label" }, `L${layer}`));
-      parts.push(...this.#tiles.slice(layer * heads, (layer + 1) * heads));
+      parts.push(...this.#tiles.slice(layer * n_head, (layer + 1) * n_head));
     }
-    this.tiles.style.setProperty("--hs-columns", String(heads));
+    this.tiles.style.setProperty("--hs-columns", String(n_head));
     this.tiles.setAttribute("aria-label", "Difference of each head: rows are layers, columns heads");
     this.tiles.replaceChildren(...parts);
   }
@@ -276,14 +279,10 @@ export class PairHeads {
   }
 
   /** Scale a head of B, or restore it. @param {PictureId} place */
-  toggle([layer, head]) {
-    const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
-    const mask = head_mask
-      ? head_mask.map((row) => [...row])
-      : Array.from({ length: n_layer }, () => Array.from({ length: n_head }, () => 1));
-    const scale = Number(this.scale.value);
-    mask[layer][head] = mask[layer][head] === 1 ? scale : 1;
-    this.scaleHeads(mask.every((row) => row.every((value) => value === 1)) ? null : mask);
+  toggle(place) {
+    const { pointer } = this.pair.stores.b;
+    const scale = scaleOf(pointer.head_mask, place) === 1 ? Number(this.scale.value) : 1;
+    this.scaleHeads(withScale(pointer.head_mask, pointer, [place], scale));
   }
 
   /** @param {KeyboardEvent} event */
@@ -292,10 +291,10 @@ export class PairHeads {
     const at = this.#tiles.findIndex((tile) => tile === event.target);
     if (!move || at < 0) return;
     event.preventDefault();
-    const heads = this.shape[1];
-    const column = (at % heads) + move[1];
-    const to = this.#tiles[at + move[0] * heads + move[1]];
-    if (column < 0 || column >= heads || !to) return;
+    const { n_head } = this.shape;
+    const column = (at % n_head) + move[1];
+    const to = this.#tiles[at + move[0] * n_head + move[1]];
+    if (column < 0 || column >= n_head || !to) return;
     to.focus();
     this.mark();
   }

@@ -2,6 +2,7 @@
 // again.
 
 import { make } from "../../lib/dom.mjs";
+import { isSame } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { copyLink } from "../export/copy_link.mjs";
@@ -213,7 +214,7 @@ export class Texts {
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");
-    if (open.join() !== view.open.join()) view.choose(open);
+    if (!isSame(open, view.open)) view.choose(open);
     const { store } = this.workspace;
     store.adopt(kept);
     this.pair.clear();

@@ -1,11 +1,12 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
+import { isHead, isSame } from "../../lib/heads.mjs";
 import { areSquares } from "../../lib/triangle.mjs";
 import { make, setText } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, plainly, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
-import { withScale } from "../ask/head_masks.mjs";
+import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
 import { isComplete } from "../roles/text_patterns.mjs";
 
@@ -170,8 +171,7 @@ function clearestLook(store) {
 }
 
 /** Whether the open picture is a head that is not switched off. @param {Store} store */
-const isOn = ({ open: [layer, head], pointer }) =>
-  layer < pointer.n_layer && head < pointer.n_head && pointer.head_mask?.[layer]?.[head] !== 0;
+const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(pointer.head_mask, open) !== 0;
 
 /**
  * Whether the open head looks at another token.
@@ -232,13 +232,12 @@ export function headsAlike(store, weights, { query, key }, like = store.open) {
     const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
     return isCopying ? weight >= ALIKE && copies(roleOf(store, head)) : weight >= LOOKS;
   };
-  return data.heads.filter((head) => head.join() === like.join() || isAlike(head));
+  return data.heads.filter((head) => isSame(head, like) || isAlike(head));
 }
 
 /** "Layer 5, head 1", or the name of another picture. @param {Store} store */
 export function spelledName({ open, pointer }) {
-  const [layer, head] = open;
-  return layer < pointer.n_layer && head < pointer.n_head ? `Layer ${layer}, head ${head}` : pictureName(open, pointer);
+  return isHead(open, pointer) ? `Layer ${open[0]}, head ${open[1]}` : pictureName(open, pointer);
 }
 
 /**

@@ -6,6 +6,7 @@ import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
+import { allPictures, isHead, isSame } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
@@ -135,21 +136,18 @@ export class Grid {
 
   /** Make the cards, once per model shape. */
   build() {
-    const { n_layer, n_head, run } = this.store.pointer;
+    const { pointer } = this.store;
+    const { n_layer, n_head, run } = pointer;
     const shape = run ? `${n_layer}x${n_head}` : "";
     if (shape === this.#shape) return;
     this.#shape = shape;
     if (this.#cards.length) this.resized.unobserve(this.#cards[0].canvas);
-    this.#cards = [];
+    this.#cards = run ? allPictures(pointer).map((place) => this.makeCard(place)) : [];
     this.#layout = "";
     if (!run) {
       this.element.replaceChildren();
       return;
     }
-    for (let layer = 0; layer < n_layer; layer++) {
-      for (let column = 0; column < n_head + 2; column++) this.#cards.push(this.makeCard([layer, column]));
-    }
-    this.#cards.push(this.makeCard([n_layer, n_head]));
     this.resized.observe(this.#cards[0].canvas);
     this.draw();
   }
@@ -169,8 +167,19 @@ export class Grid {
     const foot = make("span", { class: "hs-foot" }, bar, number);
     const button = make("button", { type: "button" }, tag, canvas, foot, caption);
     button.dataset.place = place.join();
-    const isHead = place[0] < pointer.n_layer && place[1] < pointer.n_head;
-    return { place, name, isHead, value: 0, word: "", filtered: false, button, canvas, bar, number, tag };
+    return {
+      place,
+      name,
+      isHead: isHead(place, pointer),
+      value: 0,
+      word: "",
+      filtered: false,
+      button,
+      canvas,
+      bar,
+      number,
+      tag,
+    };
   }
 
   /** Give each card its value of the chosen metric. */
@@ -192,10 +201,10 @@ export class Grid {
   #label(card, ends) {
     const { store } = this;
     const { name, unit } = METRICS[store.view.options.metric];
-    const { button, tag: line, isHead, place } = card;
+    const { button, tag: line, place } = card;
     const value = measured(card.value, { unit });
     setText(card.number, short(card.value));
-    const { tag, word, text, where } = isHead ? labelOf(store, place) : NO_LABEL;
+    const { tag, word, text, where } = card.isHead ? labelOf(store, place) : NO_LABEL;
     card.word = word;
     setText(line, [word, tag].find(this.#fits) ?? "");
     const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
@@ -340,10 +349,9 @@ export class Grid {
 
   /** Mark the open picture, which is also the one that Tab reaches. */
   mark() {
-    const open = this.store.open.join();
     const together = new Set(this.store.together.heads.map(String));
     for (const { place, button } of this.shown) {
-      const isOpen = place.join() === open;
+      const isOpen = isSame(place, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
       button.classList.toggle("hs-with", !isOpen && together.has(String(place)));
       button.tabIndex = isOpen ? 0 : -1;
@@ -429,7 +437,7 @@ export function gridTable(store, grid) {
     );
     const rows = grid.shown.map((card) => {
       const open = make("button", { type: "button", class: "hs-small" }, card.name);
-      setFlag(open, "aria-pressed", card.place.join() === store.open.join());
+      setFlag(open, "aria-pressed", isSame(card.place, store.open));
       open.addEventListener("click", () => store.view.choose(card.place));
       const values = Object.values(METRICS).map((kind) =>
         make("td", {}, measured(store.data.metric(card.place, kind.index), kind)),

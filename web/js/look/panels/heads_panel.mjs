@@ -1,6 +1,7 @@
 // All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
 
 import { make, tabs } from "../../lib/dom.mjs";
+import { isSame } from "../../lib/heads.mjs";
 import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
 import { Grid, gridTable } from "./grid.mjs";
@@ -100,7 +101,7 @@ export function headPreview(store, grid) {
 
   const draw = () => {
     const place = hovered; // the open one is shown larger anyway
-    element.hidden = !place || place.join() === store.open.join();
+    element.hidden = !place || isSame(place, store.open);
     if (!place || element.hidden) return;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,

@@ -3,10 +3,11 @@
 
 import { make, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
+import { isSame } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { ruler } from "./legend.mjs";
 
-/** @import { Arc, Overlay } from "../../types.js" */
+/** @import { Arc, Overlay, PictureId } from "../../types.js" */
 /** @import { Card } from "./grid.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -104,7 +105,7 @@ export function paintArcs(grid, cards, arcs) {
   grid.querySelector(".hs-arcs")?.remove();
   if (!arcs.length) return;
   const picture = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
-  const buttonOf = (/** @type {number[]} */ place) => cards.find((card) => card.place.join() === place.join())?.button;
+  const buttonOf = (/** @type {PictureId} */ place) => cards.find((card) => isSame(card.place, place))?.button;
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;

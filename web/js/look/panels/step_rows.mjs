@@ -1,5 +1,6 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
+import { headAt, isHead, isSame } from "../../lib/heads.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
@@ -103,8 +104,7 @@ export class StepRows {
 
   /** @param {number} head @returns {PictureId} */
   place(head) {
-    const { n_head } = this.store.pointer;
-    return [Math.floor(head / n_head), head % n_head];
+    return headAt(head, this.store.pointer);
   }
 
   /** @param {number} head */
@@ -144,7 +144,7 @@ export class StepRows {
     context.textBaseline = "middle";
     context.imageSmoothingEnabled = false;
     for (let head = 0; head < n_heads; head++) {
-      const isOpen = this.place(head).join() === store.open.join();
+      const isOpen = isSame(this.place(head), store.open);
       context.fillStyle = isOpen ? colours.getPropertyValue("--hs-mark") : colours.color;
       context.textAlign = "left";
       context.fillText(this.name(head), 2, this.top(head) + ROW / 2);
@@ -245,7 +245,7 @@ export class StepRows {
     if (query === null) return;
     const { n_layer, n_head } = store.pointer;
     const [layer, column] = store.open;
-    const open = layer < n_layer && column < n_head ? layer * n_head + column : 0;
+    const open = isHead(store.open, store.pointer) ? layer * n_head + column : 0;
     const { head, key } = this.#at ?? { head: open, key: query };
     if (event.key === "Enter") this.open({ head, key });
     else if (!ARROWS[event.key]) return;

@@ -1,6 +1,7 @@
 // Which heads to look at first: heads with a clear role, and the top heads by the chosen metric.
 
 import { make, steadily } from "../../lib/dom.mjs";
+import { isSame } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { pictureName, unitOf } from "../../lib/words.mjs";
@@ -52,7 +53,7 @@ export function topHeads(store) {
     };
     const button = make("button", { type: "button", class: "hs-chip", onclick: open }, text);
     button.title = explanation;
-    if (place.join() === store.open.join()) button.setAttribute("aria-current", "true");
+    if (isSame(place, store.open)) button.setAttribute("aria-current", "true");
     return button;
   };
 

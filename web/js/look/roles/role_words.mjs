@@ -2,6 +2,7 @@
 
 import { share } from "../../lib/numbers.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { scaleOf } from "../../lib/head_masks.mjs";
 import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } from "./head_roles.mjs";
 import { fixedDistance, patternDoes, patternName, shareInText } from "./text_patterns.mjs";
 
@@ -120,8 +121,8 @@ export function labelOf(store, head) {
  * @param {Pick<Pointer, "head_mask">} pointer
  * @param {PictureId} place
  */
-export function scaledWords({ head_mask }, [layer, head]) {
-  const scale = head_mask?.[layer]?.[head] ?? 1;
+export function scaledWords({ head_mask }, place) {
+  const scale = scaleOf(head_mask, place);
   if (scale === 0) return "Removed: this head still attends, but none of its output is added.";
   return scale === 1 ? "" : `Scaled: the output of this head is multiplied by ${scale}.`;
 }

@@ -1,5 +1,6 @@
 // The data of an HTML file as the answers that the page expects from its server: web/runs/exact.py in the browser.
 
+import { allPictures, isHead } from "../../lib/heads.mjs";
 import { cells, keysOf } from "../../lib/triangle.mjs";
 
 /** @import { Answered, SavedText } from "../../types.js" */
@@ -114,8 +115,8 @@ class Pictures {
 
   /** The rows of one picture. @param {number} layer @param {number} column */
   picture(layer, column) {
-    const { n_layer, n_head, size } = this;
-    if (layer < n_layer && column < n_head) {
+    const { n_head, size } = this;
+    if (isHead([layer, column], this)) {
       const index = layer * n_head + column;
       return this.weights.subarray(index * size, (index + 1) * size);
     }
@@ -156,13 +157,9 @@ class Pictures {
 
   /** One query's row of every picture, in the order of the server. @param {number} query */
   query(query) {
-    const { n_layer, n_head } = this;
-    const places = Array.from({ length: n_layer * (n_head + 2) }, (_, i) => [
-      Math.floor(i / (n_head + 2)),
-      i % (n_head + 2),
-    ]);
-    const result = new Float32Array((places.length + 1) * keysOf(query));
-    [...places, [n_layer, n_head]].forEach(([layer, column], i) => {
+    const pictures = allPictures(this);
+    const result = new Float32Array(pictures.length * keysOf(query));
+    pictures.forEach(([layer, column], i) => {
       const row = this.picture(layer, column).subarray(cells(query), cells(query + 1));
       result.set(row, i * keysOf(query));
     });

@@ -1,10 +1,12 @@
 // The data of one run that has arrived: tokens, thumbnails and metrics of all pictures, and the open picture's weights.
 
+import { allHeads } from "../../lib/heads.mjs";
 import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
 
 /** @import { Frame, PictureId, Token } from "../../types.js" */
+/** @import { Shape } from "../../lib/heads.mjs" */
 
 const UNTRAINED = 0.15; // total variation distance from uniform attention; below it, a head has learned nothing
 const ENOUGH = 8; // rows needed to judge a head
@@ -17,7 +19,7 @@ export class RunData {
   rows = 0;
   weights = new HeadWeights();
 
-  /** @param {{ n_layer: number, n_head: number }} shape of the model */
+  /** @param {Shape} shape of the model */
   constructor({ n_layer, n_head }) {
     this.n_layer = n_layer;
     this.n_head = n_head;
@@ -75,10 +77,9 @@ export class RunData {
     this.weights = new HeadWeights();
   }
 
-  /** All heads. @returns {PictureId[]} */
+  /** All heads. */
   get heads() {
-    const { n_layer, n_head } = this;
-    return Array.from({ length: n_layer * n_head }, (_, i) => [Math.floor(i / n_head), i % n_head]);
+    return allHeads(this);
   }
 
   /** The number of a picture, in the order of the server. @param {PictureId} place */
@@ -97,11 +98,6 @@ export class RunData {
   /** Whether no head has learned where to look. */
   get untrained() {
     if (this.rows < ENOUGH) return false;
-    for (let layer = 0; layer < this.n_layer; layer++) {
-      for (let head = 0; head < this.n_head; head++) {
-        if (this.metric([layer, head], UNIFORM) > UNTRAINED) return false;
-      }
-    }
-    return true;
+    return this.heads.every((head) => this.metric(head, UNIFORM) <= UNTRAINED);
   }
 }

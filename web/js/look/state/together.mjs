@@ -1,5 +1,6 @@
 // Heads that are selected in addition to the open one: where all of them look together, their weights averaged.
 
+import { isSame } from "../../lib/heads.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 
@@ -49,8 +50,8 @@ export class Together {
 
   /** @param {PictureId[]} others */
   #withOpen(others) {
-    const open = this.store.open.join();
-    return [this.store.open, ...others.filter((head) => head.join() !== open)];
+    const { open } = this.store;
+    return [open, ...others.filter((head) => !isSame(head, open))];
   }
 
   /** Choose heads in addition to the open one. @param {PictureId[]} heads */
@@ -62,7 +63,7 @@ export class Together {
 
   /** @param {PictureId} head */
   toggle(head) {
-    const others = this.#chosen.filter((other) => other.join() !== head.join());
+    const others = this.#chosen.filter((other) => !isSame(other, head));
     this.choose(others.length < this.#chosen.length ? others : [...others, head]);
   }
 

@@ -4,7 +4,7 @@ import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { HeadList } from "../head_list.mjs";
-import { textBody, textProblem } from "../subject.mjs";
+import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
 
@@ -84,10 +84,9 @@ function build({ store, choices, choose, conclude, overlay }) {
       const valueButton = /** @type {HTMLButtonElement} */ (ways.element.lastElementChild);
       valueButton.disabled = measure === "role"; // what a head looks at does not depend on its values
       help.textContent = HELP[measure];
-      const { n_layer, n_head, model } = store.pointer;
+      const { model } = store.pointer;
       const [layer, head] = store.open;
-      if (layer >= n_layer || head >= n_head)
-        return "Open a head: the question is about a single one, not a mean or a rollout.";
+      if (!openHead(store)) return "Open a head: the question is about a single one, not a mean or a rollout.";
       if (layer === 0) return "Heads of layer 0 read the embeddings alone. Open a head of a later layer.";
       /** @type {Record<string, string>} */
       const query = measure === "weights" ? { model } : { model, layer: String(layer), head: String(head), way };

@@ -1,7 +1,7 @@
 // A map of all heads: heads that behave alike in this text lie close together. Clicking one opens it.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries } from "../../../lib/heads.mjs";
+import { headEntries, isSame } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -44,13 +44,13 @@ export function headMap(store) {
       const [least, most] = [Math.min(...values), Math.max(...values)];
       return { least, size: Math.max(most - least, 1e-9) };
     });
-    const open = store.open.join();
     const dots = points.flatMap((row, layer) =>
       row.map((point, head) => {
         /** @type {PictureId} */
         const place = [layer, head];
+        const isOpen = isSame(place, store.open);
         const name = pictureName(place, store.pointer);
-        const dot = make("button", { type: "button", title: name, tabindex: place.join() === open ? 0 : -1 }, name);
+        const dot = make("button", { type: "button", title: name, tabindex: isOpen ? 0 : -1 }, name);
         const [left, top] = range.map(({ least, size }, axis) => {
           const part = (point[axis] - least) / size;
           return MARGIN + (100 - 2 * MARGIN) * (axis ? 1 - part : part);
@@ -58,7 +58,7 @@ export function headMap(store) {
         dot.style.left = `${left}%`;
         dot.style.top = `${top}%`;
         dot.style.setProperty("--layer", String(layer / Math.max(points.length - 1, 1)));
-        dot.setAttribute("aria-pressed", String(place.join() === open));
+        dot.setAttribute("aria-pressed", String(isOpen));
         dot.addEventListener("click", () => store.view.choose(place));
         return dot;
       }),

@@ -9,14 +9,15 @@ import { pictureName, visible } from "../../../lib/words.mjs";
 import { tableHead, TableView } from "../../../widgets/table_view.mjs";
 import { capital, maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
-import { changedHeads, isSameMask, only, scaleOf, withScale } from "../head_masks.mjs";
+import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
 import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
 import { DEFAULTS, DESK } from "../mixer.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
-/** @import { Mask, Shape } from "../head_masks.mjs" */
+/** @import { Mask } from "../../../lib/head_masks.mjs" */
+/** @import { Shape } from "../../../lib/heads.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TAPS = { mute: "mutes its head", open: "opens its head" };

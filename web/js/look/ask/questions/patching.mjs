@@ -7,7 +7,7 @@ import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
-import { encodeMask, withScale } from "../head_masks.mjs";
+import { encodeMask, withScale } from "../../../lib/head_masks.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { percent, residualTable } from "./residual_table.mjs";

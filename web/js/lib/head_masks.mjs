@@ -1,9 +1,9 @@
 // Head masks: a factor for each head's context vectors. 0 removes a head, 1 keeps it as it is.
 
-/** @import { PictureId } from "../../types.js" */
+/** @import { PictureId } from "../types.js" */
+/** @import { Shape } from "./heads.mjs" */
 
 /** @typedef {number[][] | null} Mask `[layer][head]`; null where every head is kept as it is */
-/** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
 export const MAX_SCALE = 2; // the largest that the controls offer
 const ALL_HEADS = "all"; // in a link: no head is muted
