@@ -183,7 +183,7 @@ export class Bar {
   }
 }
 
-export class ModelPicker {
+class ModelPicker {
   #name = "";
   /** @type {ModelInfo[]} */
   #models = [];

@@ -134,7 +134,7 @@ function messagesOf({ pointer, problem, data, playback }) {
 }
 
 /** The button in the header of the open head that opens and closes Ask. @param {Store} store */
-export function askButton(store) {
+function askButton(store) {
   const { view } = store;
   const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
   button.title = "Questions about this head and this text (press A)";
@@ -154,7 +154,7 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
  * @param {HTMLElement} workspace
  * @param {HTMLElement} panel
  */
-export function askKeys({ view }, workspace, panel) {
+function askKeys({ view }, workspace, panel) {
   // On the window, so that all other handlers have already run.
   window.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;

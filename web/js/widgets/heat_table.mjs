@@ -305,7 +305,7 @@ export class CellEditor {
  * @param {() => number} read the number now
  * @param {(value: number) => void} change
  */
-export function dragToChange(cell, read, change) {
+function dragToChange(cell, read, change) {
   let [from, start] = [0, 0];
   let [isDown, isDragged] = [false, false];
   cell.addEventListener("pointerdown", (event) => {

@@ -49,7 +49,7 @@ export function paintTriangle(values, n, scale, ramp, factor = 1) {
  * @param {number} limit
  * @param {ScaleOptions} options
  */
-export function differenceStep(difference, limit, { scale, threshold }) {
+function differenceStep(difference, limit, { scale, threshold }) {
   if (Math.abs(difference) < threshold) return 128;
   const part = Math.sign(difference) * position(scale, Math.abs(difference) / limit);
   return clamp(Math.round(127.5 + 127.5 * part), 0, 255);

@@ -322,7 +322,7 @@ export function nameHeads(store, heads) {
  * The heads that do most for a token, the largest first.
  * @param {number[][]} values [layer][head] what each adds
  */
-export function strongestFor(values) {
+function strongestFor(values) {
   const sorted = headEntries(values)
     .filter(({ value }) => value > 0)
     .sort((a, b) => b.value - a.value);
@@ -334,7 +334,7 @@ export function strongestFor(values) {
  * @param {{ word: string, weight: number }[]} heads with the word that each looks at most
  * @param {string} word
  */
-export function forWords(heads, word) {
+function forWords(heads, word) {
   if (!heads.length) return `No head speaks for “${word}”.`;
   const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
   const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "adds" : "add"} most to “${word}”`;

@@ -11,13 +11,13 @@ const addressOf = ({ route, query }) =>
   new URL(`v1/lens/${route}${query ? `?${new URLSearchParams(query)}` : ""}`, document.baseURI).href;
 
 /** A command for a shell: no quotation mark ends the string that it is put into. @param {AskRequest} asked */
-export function curlCall(asked) {
+function curlCall(asked) {
   const address = `curl '${addressOf(asked).replaceAll("'", "%27")}'`;
   return asked.body ? `${address} -d '${JSON.stringify(asked.body).replaceAll("'", "\\u0027")}'` : address;
 }
 
 /** Python that needs nothing but its standard library. @param {AskRequest} asked */
-export function pythonCall(asked) {
+function pythonCall(asked) {
   const body = asked.body ? `json.loads(${JSON.stringify(JSON.stringify(asked.body))})` : "None";
   return [
     "import json",
@@ -31,7 +31,7 @@ export function pythonCall(asked) {
 }
 
 /** One line for each number or text, with the path to it in the JSON. @param {unknown} answer */
-export function asCsv(answer) {
+function asCsv(answer) {
   const lines = ["path,value"];
   /** @param {unknown} value @param {string} path */
   const add = (value, path) => {

@@ -79,7 +79,7 @@ function otherStep(model, steps) {
  * @param {TextActions["readText"]} readText
  * @param {() => void} closed called when the visitor has closed the form
  */
-export function ownText(store, readText, closed) {
+function ownText(store, readText, closed) {
   const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
   const problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
   const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");

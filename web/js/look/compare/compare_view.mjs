@@ -103,7 +103,7 @@ export class CompareView {
 }
 
 /** @param {Pair} pair */
-export function pairScrubber(pair) {
+function pairScrubber(pair) {
   const scrubber = new Scrubber(pair, (step) => {
     const words = SIDES.map((side) => `${LETTERS[side]} ${describe(pair, side, step)}`);
     return { text: `Token ${pair.tokenAt("a", step)}`, numbers: words.join(", ") };
@@ -134,7 +134,7 @@ function describe(pair, side, step) {
 
 const MAX_SHOWN_ROWS = 8;
 
-export class PairNext {
+class PairNext {
   /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
   #found = { a: null, b: null };
 

@@ -160,7 +160,7 @@ function differenceLegend(pair, matrix) {
 const short = (value) =>
   value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
 
-export const MIN_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
+const MIN_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn
 
 /**
  * The layout of the cells of both sides: cells in the same places if the texts correspond token by token; otherwise
@@ -202,7 +202,7 @@ class PairMatrix extends Matrix {
   }
 }
 
-export class SideMatrix extends PairMatrix {
+class SideMatrix extends PairMatrix {
   /** @param {Pair} pair @param {SideName} side */
   constructor(pair, side) {
     super(pair, pair.stores[side]);
@@ -270,7 +270,7 @@ function differenceSource(pair) {
   };
 }
 
-export class DifferenceMatrix extends PairMatrix {
+class DifferenceMatrix extends PairMatrix {
   /** @param {Pair} pair */
   constructor(pair) {
     super(pair, differenceSource(pair));

@@ -28,16 +28,16 @@ import { ORDERS } from "../../lib/options.mjs";
  * @property {(context: PrintContext) => void} draw
  */
 
-export const PIXELS = 2;
+const PIXELS = 2;
 const PAD = 24;
 const HEAD = 74; // height of the title's lines
 const FOOT = 62; // height of the legend
 const MIN_WIDTH = 460;
-export const INK = "#1b2430";
-export const SOFT = "#566172";
+const INK = "#1b2430";
+const SOFT = "#566172";
 
 /** The colours of files: always light, whatever the theme of the page. */
-export const ramp = () => palette("light").looks;
+const ramp = () => palette("light").looks;
 
 /**
  * A picture inside its frame.
@@ -51,7 +51,7 @@ export const ramp = () => palette("light").looks;
  * @param {(context: PrintContext, left: number, top: number) => void} picture.draw fills it
  * @returns {Picture}
  */
-export function frame({ title, options, floor, notes, width, height, draw }) {
+function frame({ title, options, floor, notes, width, height, draw }) {
   const fullWidth = Math.max(width, MIN_WIDTH) + 2 * PAD;
   const fullHeight = height + HEAD + FOOT + 2 * PAD;
   return {

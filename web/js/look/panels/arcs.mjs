@@ -98,7 +98,7 @@ export class TokenPlaces {
  * @param {number} width of the text
  * @param {number} gap between the boxes of two lines
  */
-export function arcPath(from, to, width, gap) {
+function arcPath(from, to, width, gap) {
   const [x, y] = [(from.left + from.right) / 2, from.top - 1];
   const [toX, below] = [(to.left + to.right) / 2, to.bottom + 1];
   const f = (/** @type {number} */ value) => value.toFixed(1);

@@ -135,7 +135,7 @@ const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(te
  * @param {Float32Array} weights of the token in every picture
  * @param {number} query
  */
-export function clearestHead(store, weights, query) {
+function clearestHead(store, weights, query) {
   const isWord = wordsOf(store);
   const { tokens } = store;
   let [best, most] = [/** @type {PictureId | null} */ (null), LOOKS];

@@ -105,7 +105,7 @@ function textPart(store) {
 }
 
 /** @param {Store} store */
-export function headTable(store) {
+function headTable(store) {
   const table = make("table");
   const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
   const fields = make("p", { class: "hs-window" }, queries.element, keys.element);
@@ -129,7 +129,7 @@ export function headTable(store) {
   }
 }
 
-export class SheetText {
+class SheetText {
   /** @type {TextView | null} made when it is first needed */
   #view = null;
 

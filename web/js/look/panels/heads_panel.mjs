@@ -92,7 +92,7 @@ export function headsPanel(store, gridActions, stepActions) {
  * @param {Store} store
  * @param {Grid} grid
  */
-export function headPreview(store, grid) {
+function headPreview(store, grid) {
   const canvas = make("canvas", { "aria-hidden": true });
   const [name, text] = [make("b", {}), make("p", { class: "hs-hint" })];
   const element = make("div", { class: "hs-preview", "aria-hidden": true }, canvas, make("div", {}, name, text));

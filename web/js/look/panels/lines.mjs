@@ -270,7 +270,7 @@ export class Lines {
 
 const ARROWS = { above: "↑", below: "↓" };
 
-export class EdgeMark {
+class EdgeMark {
   #shown = "";
 
   /**

@@ -272,7 +272,7 @@ export class StepRows {
  * @param {Store} store
  * @param {Rows} rows
  */
-export function stepTable(store, rows) {
+function stepTable(store, rows) {
   const table = make("table", {});
   const keys = new TokenRange("keys from", () => view.refresh());
   const fields = make("p", { class: "hs-window" }, keys.element);

@@ -115,7 +115,7 @@ const SHOWN = 4;
  * @param {Store} store
  * @param {NextToken} next
  */
-export function alternatives(store, next) {
+function alternatives(store, next) {
   const element = make("div", { class: "hs-alternatives", role: "group", "aria-label": "Alternatives" });
   let shown = ""; // the drawn state; an unchanged one is not redrawn, so that a button keeps the focus
 
@@ -146,7 +146,7 @@ export function alternatives(store, next) {
 }
 
 /** @param {Store} store */
-export function textTable(store) {
+function textTable(store) {
   /** @type {Token[]} */
   const shown = []; // the token of each row
   const body = make("tbody", {});

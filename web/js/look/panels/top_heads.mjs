@@ -150,7 +150,7 @@ function copyingHeads(store) {
  * @param {PictureId} place
  * @param {string} unit
  */
-export function spreadWords(store, place, unit) {
+function spreadWords(store, place, unit) {
   const spread = Math.round(2 ** store.data.metric(place, METRICS.entropy.index));
   return spread > 1
     ? `its attention spreads over about ${spread} ${unit}s`

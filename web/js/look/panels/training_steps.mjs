@@ -185,7 +185,7 @@ const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
  * @param {number[]} kept the steps of the snapshots, in order; they are drawn at equal distances
  * @param {Line[]} lines
  */
-export function trainingChart(at, kept, lines) {
+function trainingChart(at, kept, lines) {
   /** @param {number} step */
   const x = (step) => EDGE + ((WIDTH - 2 * EDGE) * placeAmong(kept, step)) / Math.max(kept.length - 1, 1);
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });

@@ -163,7 +163,7 @@ function openPatterns(store) {
 }
 
 /** The clearest pattern of the open head; null if none is clear. @param {Store} store */
-export const openPattern = (store) => clearestPattern(openPatterns(store));
+const openPattern = (store) => clearestPattern(openPatterns(store));
 
 /**
  * The share of its attention that a head gives, in this text, to the keys of a role; null if that is not known, or if

@@ -84,9 +84,9 @@ export class TextWriter {
 /** @typedef {SentPointer & { asked?: string, refused?: string }} Answer a pointer, and whose it is */
 
 /** @param {string} run */
-export const stopWriting = (run) => request(`look/${run}/stop`, { body: {} });
+const stopWriting = (run) => request(`look/${run}/stop`, { body: {} });
 
-export class GradioEvents {
+class GradioEvents {
   /** @type {Map<string, (answer: Answer) => void>} */
   #listeners = new Map();
 

@@ -67,7 +67,7 @@ const painted = () =>
     });
   });
 
-export class DrawThrottle {
+class DrawThrottle {
   #spent = 0; // milliseconds, since the last rest
   #endRest = () => {};
 

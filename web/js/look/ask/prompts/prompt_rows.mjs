@@ -5,8 +5,8 @@
  * @typedef {{ prompt: string, corrupted?: string, answer?: string | number, wrong?: string | number }} PromptRow
  */
 
-export const COLUMNS = /** @type {const} */ (["prompt", "corrupted", "answer", "wrong"]);
-export const MAX_ROWS = 1000;
+const COLUMNS = /** @type {const} */ (["prompt", "corrupted", "answer", "wrong"]);
+const MAX_ROWS = 1000;
 export const MAX_BYTES = 2_000_000;
 
 /**

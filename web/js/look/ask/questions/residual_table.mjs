@@ -17,7 +17,7 @@ export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−"
  * The positions to show, in their order.
  * @param {number[][]} residual `[n_layer + 1][position]`
  */
-export function carriers(residual) {
+function carriers(residual) {
   const most = residual[0].map((_, position) => Math.max(...residual.map((row) => Math.abs(row[position]))));
   const found = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= MIN_EFFECT);
   found.sort((a, b) => b.value - a.value);
