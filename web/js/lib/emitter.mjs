@@ -26,7 +26,10 @@ export class Emitter {
     });
   }
 
-  /** @param {...string} topics one name each */
+  /**
+   * @protected
+   * @param {...string} topics one name each
+   */
   emit(...topics) {
     const unheard = topics.find((topic) => topic.includes(" "));
     if (unheard) throw new Error(`A topic is one name, found "${unheard}"`);

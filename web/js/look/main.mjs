@@ -10,7 +10,7 @@ import { wantsDetails } from "./details.mjs";
 import { Readings, Texts } from "./compare/texts.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
-import { TextWriter } from "./state/text_writer.mjs";
+import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { OpenedHistory } from "./opened.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
@@ -117,7 +117,7 @@ class Page {
     const { settings } = this.bar;
     const actions = {
       branch: (/** @type {object} */ data) => void this.send({ branch: data }),
-      halt: (/** @type {string} */ run) => void this.writer.stop(run),
+      halt: (/** @type {string} */ run) => void stopWriting(run),
       another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
       readAgain: (/** @type {Reading} */ reading) => void this.readings.readAgain(reading),
       readText: (/** @type {string} */ text) => this.readings.readText(text),
@@ -153,7 +153,7 @@ class Page {
       pageOf,
     });
     this.address.entry = () => this.opened.entry;
-    this.store.on("landed opened", () => this.address.follow());
+    this.store.on("placed chosen", () => this.address.follow());
     this.texts.workspace.answer.on("asked", () => this.opened.keep());
     view.on(
       (changed) =>
@@ -329,7 +329,7 @@ class Page {
 
   stop() {
     for (const store of this.texts.stores) {
-      if (isBusy(store.pointer.state)) this.writer.stop(store.pointer.run);
+      if (isBusy(store.pointer.state)) void stopWriting(store.pointer.run);
       store.halt();
     }
   }

@@ -204,7 +204,7 @@ export class Tour {
       return;
     }
     const { run, state } = store.pointer;
-    const isUnchosen = store.isLanding || (store.step === null && !store.locked.length);
+    const isUnchosen = store.isAutomatic || (store.step === null && !store.locked.length);
     if (state === "opening" && !isUnchosen) showOpening(store);
     if (this.#sought !== run && state !== "opening" && (isUnchosen || state !== "linked")) {
       this.#sought = run;
@@ -267,7 +267,7 @@ export class Tour {
     else void this.#writeBoth(this.#turn);
     this.#place();
     if (at < PART) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
-    store.emit("looks-back");
+    store.showKey();
     if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), MOVING);
     if (at === TILE) this.#fly(query);
   }

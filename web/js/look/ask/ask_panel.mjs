@@ -130,7 +130,7 @@ export class AskPanel {
   /** @param {Question | null} question */
   open(question) {
     this.abort();
-    this.store.setOverlay(null);
+    this.store.answer.setOverlay(null);
     this.#question = question;
     this.#built = null;
     this.#shown = this.#key = "";
@@ -148,7 +148,7 @@ export class AskPanel {
       choose: (changes) =>
         store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
       conclude: (words, more) => this.conclude(words, more),
-      overlay: (overlay) => store.setOverlay(overlay),
+      overlay: (overlay) => store.answer.setOverlay(overlay),
     });
     this.controls.replaceChildren(...this.#built.controls);
     this.answer.replaceChildren(this.#built.element);
@@ -249,7 +249,7 @@ export class AskPanel {
   /** @param {BuiltQuestion} built @param {any} answer */
   show(built, answer) {
     this.hideAnswer(true);
-    this.store.answered = answer && this.#asked && { asked: this.#asked, answer };
+    this.store.answer.show(answer && this.#asked && { asked: this.#asked, answer });
     built.draw(answer);
     this.precision.textContent = precisionOf(answer?.precision);
     this.answer.hidden = this.precision.hidden = false;
@@ -282,9 +282,9 @@ export class AskPanel {
 
   /** @param {boolean} [keepOverlay] */
   hideAnswer(keepOverlay = false) {
-    this.store.answered = null;
+    this.store.answer.show(null);
     if (!keepOverlay) {
-      this.store.setOverlay(null);
+      this.store.answer.setOverlay(null);
       this.conclude("");
     }
     for (const part of [this.answer, this.precision, this.copying, this.progress, this.notice]) part.hidden = true;

@@ -73,7 +73,7 @@ export class Mixer extends Emitter {
   try(mask) {
     if (mask === this.#tried) return;
     this.#tried = mask;
-    this.store.emit("view");
+    this.store.refreshView();
   }
 
   /** Whether the tiles show the mask. */

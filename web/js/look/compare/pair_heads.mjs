@@ -22,20 +22,37 @@ import { SIDES } from "./pair.mjs";
 /** @typedef {{ place: PictureId, difference: number }} RankedHead */
 
 const PAUSE = 80; // milliseconds, to collect changes that arrive together
+const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
 
 /** Topics: ranking. */
 export class Ranking extends Emitter {
-  #asked = "";
+  #asked = { runs: "", key: "" };
+  #hasOpened = true; // a head of this comparison
   #request = new LatestRequest();
   /** @type {number[][] | null} of each layer and head that both sides have; null while it is not known */
   heads = null;
-  wasLooked = true; // whether the ranking of this comparison has been used to open a head
 
   /** @param {Pair} pair */
   constructor(pair) {
     super();
     this.pair = pair;
     pair.on("state tokens", () => this.update());
+  }
+
+  /** A comparison begins: once its heads are ranked, one that differs is opened. */
+  begin() {
+    this.#hasOpened = false;
+  }
+
+  /** Open a head that differs, if the open one does not. */
+  openMostDifferent() {
+    const { pair, heads } = this;
+    const [layer, head] = pair.stores.a.open;
+    const [most] = this.sorted;
+    if (!most || this.#hasOpened) return;
+    this.#hasOpened = true;
+    const open = heads?.[layer]?.[head];
+    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE) pair.heads.choose(most.place);
   }
 
   /** The heads of both sides, the most different first. @returns {RankedHead[]} */
@@ -50,13 +67,14 @@ export class Ranking extends Emitter {
     const texts = SIDES.map((side) => this.#text(side));
     const pieces = pair.alignment.pieces.filter(({ a1, b1 }) => a1 <= texts[0].rows && b1 <= texts[1].rows);
     const { divergence, shared } = pair.alignment;
-    const asked = JSON.stringify([texts.map(({ run }) => run), pieces.length, divergence, shared]);
+    const runs = texts.map(({ run }) => run).join();
+    const key = [runs, pieces.length, divergence, shared].join(";");
     if (!pair.isComplete || pair.isGrowing || !pair.isAligned || !pieces.length) {
-      if (this.heads && texts.map(({ run }) => run).join() !== this.#asked.split(";")[0]) this.#show(null);
+      if (this.heads && runs !== this.#asked.runs) this.#show(null);
       return;
     }
-    if (this.#asked === `${texts.map(({ run }) => run).join()};${asked}`) return;
-    this.#asked = `${texts.map(({ run }) => run).join()};${asked}`;
+    if (this.#asked.key === key) return;
+    this.#asked = { runs, key };
     const [a, b] = texts.map(({ rows, ...text }) => ({ ...text, ids: text.ids.slice(0, rows) }));
     const body = {
       a,
@@ -68,7 +86,7 @@ export class Ranking extends Emitter {
       const response = await this.#request.send((signal) => request("look/differences", { body, signal }), PAUSE);
       if (response) this.#show((await response.json()).heads);
     } catch (error) {
-      this.#asked = "";
+      this.#asked = { runs: "", key: "" };
       pair.stores.b.report(`Could not compare the heads: ${/** @type {Error} */ (error).message}`);
     }
   }
@@ -88,7 +106,6 @@ export class Ranking extends Emitter {
 }
 
 const FIRST_HEADS = 4; // heads in the row
-const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
 const NOTHING_COMPARED = "No token after the texts diverge has a counterpart, so there is nothing to compare.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
@@ -180,18 +197,7 @@ export class PairHeads {
     this.hint.textContent = this.words();
     this.table.refresh();
     this.mark();
-    this.openMostDifferent();
-  }
-
-  /** A new comparison opens a head that differs, if the open one does not. */
-  openMostDifferent() {
-    const { pair, ranking } = this;
-    const [layer, head] = pair.stores.a.open;
-    const [most] = ranking.sorted;
-    const open = ranking.heads?.[layer]?.[head];
-    if (!most || ranking.wasLooked) return;
-    ranking.wasLooked = true;
-    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE) pair.heads.choose(most.place);
+    ranking.openMostDifferent();
   }
 
   words() {

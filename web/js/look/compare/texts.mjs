@@ -129,7 +129,7 @@ export class Texts {
     this.pair.heads.link();
     if (pointer.state === "read") this.pair.restore(step, locked); // what was selected in this very text
     if (pointer.state !== "read") this.compare.heads.startMuting(false);
-    this.compare.ranking.wasLooked = false;
+    this.compare.ranking.begin();
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
     this.actions.changed();
   }
@@ -173,7 +173,7 @@ export class Texts {
     this.workspace.store.begin();
     this.element.replaceChildren(this.compare.element);
     this.compare.heads.startMuting(false);
-    this.compare.ranking.wasLooked = false;
+    this.compare.ranking.begin();
     this.actions.changed(address); // the comparison gets its own address once the texts are aligned
   }
 

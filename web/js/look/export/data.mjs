@@ -80,7 +80,8 @@ export async function toHtml(store) {
   const { sha256, n_prompt, head_mask, settings } = store.pointer;
   const response = await request("look/file", { body: { sha256, ids: store.ids, n_prompt, head_mask, settings } });
   const { options, open, locked, step } = store.linkState;
-  const { roles, answered } = store;
+  const { roles, answer } = store;
+  const { answered } = answer;
   const ask = answered ? options.ask : ""; // a question without its answer would stay open for good
   /** @type {import("../../types.js").SavedView} */
   const view = { options: { ...options, ask }, open, locked, step, roles, answered };

@@ -23,7 +23,7 @@ export function saveHead(store) {
   };
   const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
   const isReady = () => store.count > 0;
-  return saveMenu({ store, label: "Save this picture", kinds, name, isReady });
+  return saveMenu({ store, label: "Save this picture", kinds, name, isReady }).element;
 }
 
 /**
@@ -37,7 +37,7 @@ export function saveGrid(store, grid) {
     ...wholeText(store),
   };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;
-  return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady });
+  return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady }).element;
 }
 
 /**
@@ -50,13 +50,15 @@ export function saveStep(store, rows) {
     SVG: () => toSvg(stepPicture(store, rows)),
     JSON: () => stepJson(store, rows),
   };
-  return saveMenu({
+  const { element, update } = saveMenu({
     store,
     label: "Save this step",
     kinds,
     name: () => `step-${(rows.query ?? 0) + 1}`,
     isReady: () => rows.query !== null,
   });
+  rows.on("shown", update);
+  return element;
 }
 
 /** All that needs no model, as one file; a file offers none. @param {Store} store @returns {Kinds} */
@@ -78,10 +80,10 @@ function saveMenu({ store, label, kinds, name, isReady }) {
     label,
     Object.keys(kinds).map((kind) => [kind, () => save(kind)]),
   );
-  const show = () => (button.disabled = !isReady());
-  store.on("state tokens weights thumbnails view strips", show);
-  show();
-  return element;
+  const update = () => (button.disabled = !isReady());
+  store.on("state tokens weights thumbnails view", update);
+  update();
+  return { element, update };
 }
 
 /**

@@ -6,7 +6,7 @@ import { isStill } from "../../lib/dom.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {{ left: number, right: number, top: number, bottom: number }} Box in CSS pixels of the text's content */
-/** @typedef {{ query: number, key: number, weight: number, isOther: boolean }} Arc */
+/** @typedef {{ query: number, key: number, weight: number }} Arc */
 
 const MIN_WEIGHT = 0.03; // weights below it have no arc
 const MIN_FAR = 0.15; // along the margin, where weak ones would draw boxes around the lines
@@ -153,7 +153,7 @@ export class Arcs {
       /** @type {Arc[]} */
       const found = [];
       for (let key = store.view.options.hideFirst ? 1 : 0; key < row.length; key++) {
-        if (key !== query && row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key], isOther: false });
+        if (key !== query && row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key] });
       }
       return found.sort((a, b) => a.weight - b.weight).slice(-MAX_ARCS);
     });

@@ -25,7 +25,7 @@ const OFF = "Writes the text twice: with all heads, and without those that are o
 export class Finding {
   #awaited = ""; // the run that is being written, or that an address led to
   #isAsking = false; // whether the first question is pointed at
-  #landed = ""; // the run that was shown where the open head looks back
+  #placed = ""; // the run that was shown where a head looks back
   #counted = { of: "", heads: 0 }; // how many do what the open head does at a token; 0 until that is known
 
   /** @param {Store} store @param {PlainAnswer} answer */
@@ -41,7 +41,7 @@ export class Finding {
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open together", () => this.draw());
-    store.on("state tokens weights", () => this.#land());
+    store.on("state tokens weights", () => this.#place());
     store.on("roles", () => {
       this.#counted.of = "";
       this.draw();
@@ -65,23 +65,23 @@ export class Finding {
     this.off.disabled = this.why.disabled || !isOn(store);
     const areSeveral = isLook(store) || store.together.chosen.length > 1;
     if (!store.hover && !this.off.disabled && !store.view.options.details) void this.#count();
-    const heads = this.#counted.of === this.#place ? this.#counted.heads : 0;
+    const heads = this.#counted.of === this.#selection ? this.#counted.heads : 0;
     const these = heads > 1 ? `these ${heads} heads` : "these heads";
     setText(this.off, `What if ${areSeveral && heads !== 1 ? these : "this head"} were off?`);
   }
 
-  get #place() {
+  get #selection() {
     const { pointer, open, focus, together } = this.store;
     return [pointer.run, open, focus?.query, together.chosen].join(";");
   }
 
   /** Count the heads that the first question is about, once the text is at rest. */
   async #count() {
-    const of = this.#place;
+    const of = this.#selection;
     if (of === this.#counted.of) return;
     this.#counted = { of, heads: 0 };
     await wait(COUNTED_AFTER);
-    if (of !== this.#place || this.store.isGrowing) return;
+    if (of !== this.#selection || this.store.isGrowing) return;
     const found = await withoutAlike(this.store);
     if (this.#counted.of !== of || !found) return;
     this.#counted.heads = found.heads.length;
@@ -92,12 +92,12 @@ export class Finding {
    * Without details, a text that was written shows the head that looks back most clearly from the end of its prompt.
    * One that was shared, or without such a head, shows where the open head looks back most clearly.
    */
-  async #land() {
+  async #place() {
     const { store } = this;
     const { run, state } = store.pointer;
-    if (run !== this.#landed && (store.isGrowing || state === "linked")) this.#awaited = run;
+    if (run !== this.#placed && (store.isGrowing || state === "linked")) this.#awaited = run;
     if (this.#awaited !== run || !isComplete(store)) return;
-    this.#landed = run;
+    this.#placed = run;
     this.#awaited = "";
     const isLeft = () => !store.view.options.details && store.step === null && !store.locked.length;
     if (!isLeft()) return;
@@ -108,7 +108,7 @@ export class Finding {
     if (head) store.view.choose(head);
     const at = head ? query : isLook(store, LOOKS) ? null : clearestLook(store);
     if (at !== null) store.look(at);
-    store.land();
+    store.markAutomatic();
   }
 
   /** Which heads "these" are, while the question is pointed at. */

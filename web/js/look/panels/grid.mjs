@@ -338,8 +338,8 @@ export class Grid {
       context.imageSmoothingEnabled = false;
       context.drawImage(sheet.canvas, 0, 0, size, size);
     }
-    paintOverlay(this.element, cards, store.shownOverlay);
-    if (!this.#due.size) paintArcs(this.element, this.shown, store.shownOverlay?.arcs ?? []);
+    paintOverlay(this.element, cards, store.answer.shownOverlay);
+    if (!this.#due.size) paintArcs(this.element, this.shown, store.answer.shownOverlay?.arcs ?? []);
   }
 
   open() {
@@ -374,8 +374,7 @@ export class Grid {
     }
     this.#peeked = null;
     this.store.together.choose([]);
-    this.store.view.choose(card.place);
-    this.store.emit("opened");
+    this.store.choosePicture(card.place);
   }
 
   /** @param {KeyboardEvent} event */

@@ -81,7 +81,7 @@ export function headPanel(store, actions) {
     () => lift(false),
     ".hs-board, .hs-lines, .hs-text, input",
   );
-  store.on("opened", () => {
+  store.on("chosen", () => {
     const isPhone = matchMedia(PHONE).matches;
     lift(isPhone);
     const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;

@@ -25,11 +25,11 @@ import { pictureName } from "../../lib/words.mjs";
  */
 function overlayNote(store, usual) {
   const title = make("span", {});
-  const back = make("button", { type: "button", class: "hs-small", onclick: () => store.toggleOverlay() });
+  const back = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
   back.textContent = "Back to attention";
   const note = make("p", { class: "hs-hint hs-overlay-note" }, title, " ", back);
   const show = () => {
-    const { shownOverlay } = store;
+    const { shownOverlay } = store.answer;
     note.hidden = !shownOverlay;
     usual.hidden = Boolean(shownOverlay);
     title.textContent = `Coloured by ${shownOverlay?.title ?? ""}`;

@@ -19,7 +19,7 @@ export const textLead = (store) =>
 /** @param {Store} store */
 export const tilesLead = (store) =>
   lead(store, () => {
-    const { shownOverlay } = store;
+    const { shownOverlay } = store.answer;
     const heads = counted(store.pointer.n_layer * store.pointer.n_head, "head");
     if (shownOverlay) return [`${heads}, coloured by: ${shownOverlay.title}.`, ""];
     return [

@@ -57,13 +57,13 @@ export function paintOverlay(grid, cards, overlay) {
 
 /** The legend of the overlay, with a button that switches back to the attention. @param {Store} store */
 export function overlayLegend(store) {
-  const button = make("button", { type: "button", class: "hs-small", onclick: () => store.toggleOverlay() });
+  const button = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
   const title = make("span", {});
   const [left, right] = [make("span", {}), make("span", {})];
   const ends = make("div", { class: "hs-overlay-ends" }, left, right);
   /** @param {number[]} parts @returns {[number, string][]} */
   const ticks = (parts) => {
-    const { overlay } = store;
+    const { overlay } = store.answer;
     if (!overlay) return [];
     return parts.map((part) => [rampPosition(overlay.ramp, part), overlay.short(part * overlay.most)]);
   };
@@ -75,12 +75,12 @@ export function overlayLegend(store) {
   const top = make("div", { class: "hs-overlay-top" }, title, button);
   const element = make("div", { class: "hs-overlay-legend" }, top, bar);
   const show = () => {
-    const { overlay } = store;
+    const { overlay } = store.answer;
     element.hidden = !overlay;
     if (!overlay) return;
     title.textContent = overlay.title;
-    bar.hidden = !store.shownOverlay;
-    button.textContent = store.shownOverlay ? "Back to attention" : "Colour the heads";
+    bar.hidden = !store.answer.shownOverlay;
+    button.textContent = store.answer.shownOverlay ? "Back to attention" : "Colour the heads";
     for (const [name, ramp] of Object.entries(ramps)) {
       ramp.element.hidden = name !== overlay.ramp;
       ramp.draw();

@@ -1,5 +1,6 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
+import { Emitter } from "../../lib/emitter.mjs";
 import { headAt, isHead, isSame } from "../../lib/heads.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
@@ -28,7 +29,8 @@ const [LEFT, TOP] = [52, 20]; // room for the names of the heads, and of the key
 const LABEL_CELL = 9; // CSS pixels that a key needs for its token as a label
 const POSITION_CELL = 30; // CSS pixels that a position needs
 
-export class StepRows {
+/** Topics: shown. */
+export class StepRows extends Emitter {
   /** @type {StepCell | null} under the pointer or the keyboard */
   #at = null;
   /** @type {StepWeights | null} */
@@ -37,6 +39,7 @@ export class StepRows {
 
   /** @param {Store} store */
   constructor(store) {
+    super();
     this.store = store;
     this.canvas = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
@@ -91,7 +94,7 @@ export class StepRows {
     this.board.dataset.query = String(found.query);
     this.point(null);
     this.draw();
-    this.store.emit("strips");
+    this.emit("shown");
   }
 
   /** The query whose rows can be drawn (of the current run, and its tokens have arrived), else null. */

@@ -89,7 +89,7 @@ export class TextView {
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
     store.on("together", () => this.drawArcs());
-    store.on("looks-back landed", () => this.scrollToKey());
+    store.on("key placed", () => this.scrollToKey());
     const remeasure = () => {
       this.places.forget();
       this.#showEdges();

@@ -47,11 +47,8 @@ export function topHeads(store) {
 
   /** @param {PictureId} place @param {string} text @param {string} explanation */
   const chip = (place, text, explanation) => {
-    const open = () => {
-      view.choose(place);
-      store.emit("opened");
-    };
-    const button = make("button", { type: "button", class: "hs-chip", onclick: open }, text);
+    const onclick = () => store.choosePicture(place);
+    const button = make("button", { type: "button", class: "hs-chip", onclick }, text);
     button.title = explanation;
     if (isSame(place, store.open)) button.setAttribute("aria-current", "true");
     return button;

@@ -8,10 +8,11 @@ import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
 import { Selection } from "./selection.mjs";
+import { ShownAnswer } from "./shown_answer.mjs";
 import { TextSource } from "./text_source.mjs";
 import { Together } from "./together.mjs";
 
-/** @import { Cell, LinkState, Overlay, Pointer, Roles, SentPointer } from "../../types.js" */
+/** @import { Cell, LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, leads: boolean }} Selected */
 
@@ -20,8 +21,19 @@ const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
 const EVERYTHING = ["state", "open", ...SHOWN];
 
 /**
- * Topics: those above (open: another picture; weights: those of the open picture), together (which heads are, or where
- * they look), landed, opened (a tile was chosen), view, overlay, roles, problem.
+ * Topics:
+ * - state: the pointer, or whether the text grows
+ * - open: another picture
+ * - tokens, thumbnails: those that are shown
+ * - weights: those of the open picture
+ * - focus: the cell that is described
+ * - step: the step to which the text is shown
+ * - together: which heads are selected together, or where they look
+ * - placed: the selection was made for the visitor
+ * - chosen: the visitor chose a picture on its tile, or by its name
+ * - key: the text should show the key in focus
+ * - view: the options, or what else decides how the text is shown
+ * - overlay, roles, problem
  */
 export class Store extends Emitter {
   /** @type {Pointer} */
@@ -42,20 +54,16 @@ export class Store extends Emitter {
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
   #problem = "";
-  /** @type {Overlay | null} */
-  #overlay = null;
-  #hidesOverlay = false;
-  #landing = "";
+  #automatic = ""; // the selection that was made for the visitor
   /** @type {Roles | null} */
   #roles = null;
-  /** @type {import("../../types.js").Answered | null} the answer of Ask that is shown */
-  answered = null;
 
   /** @param {View} view */
   constructor(view) {
     super();
     this.view = view;
-    this.together = new Together(this);
+    this.answer = new ShownAnswer(() => this.emit("overlay"));
+    this.together = new Together(this, () => this.emit("together"));
     view.on((changed) => {
       if (changed.includes("open")) {
         this.#source.open();
@@ -258,6 +266,11 @@ export class Store extends Emitter {
     this.emit("thumbnails", "weights", "focus", "view");
   }
 
+  /** Something changed that decides how the text is shown, and is no option of the view. */
+  refreshView() {
+    this.emit("view");
+  }
+
   // Messages to the visitor.
 
   /** The latest problem; "" for none. */
@@ -276,30 +289,6 @@ export class Store extends Emitter {
   notify(notice) {
     this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
     this.emit("state");
-  }
-
-  /** What an answer says about every head; null if there is none. */
-  get overlay() {
-    return this.#overlay;
-  }
-
-  /** The overlay that colours the grid; null for attention. */
-  get shownOverlay() {
-    return this.#hidesOverlay ? null : this.#overlay;
-  }
-
-  /** @param {Overlay | null} overlay */
-  setOverlay(overlay) {
-    if (overlay === this.#overlay) return;
-    this.#overlay = overlay;
-    if (!overlay) this.#hidesOverlay = false;
-    this.emit("overlay");
-  }
-
-  /** Switch between the answer and attention. */
-  toggleOverlay() {
-    this.#hidesOverlay = !this.#hidesOverlay;
-    this.emit("overlay");
   }
 
   /** The roles of the model's heads; null until they are known. */
@@ -432,15 +421,26 @@ export class Store extends Emitter {
     else if (this.leading?.query !== position) this.lock({ query: position });
   }
 
+  /** Open a picture that the visitor chose on its tile, or by its name. @param {PictureId} place */
+  choosePicture(place) {
+    this.view.choose(place);
+    this.emit("chosen");
+  }
+
+  /** Let the text show the key in focus. */
+  showKey() {
+    this.emit("key");
+  }
+
   /** The selection was made for the visitor, who has not chosen anything yet. */
-  land() {
-    this.#landing = this.#place;
-    this.emit("landed");
+  markAutomatic() {
+    this.#automatic = this.#place;
+    this.emit("placed");
   }
 
   /** Whether the selection is still the one that was made for the visitor. */
-  get isLanding() {
-    return this.#landing === this.#place;
+  get isAutomatic() {
+    return this.#automatic === this.#place;
   }
 
   get #place() {

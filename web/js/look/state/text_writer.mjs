@@ -62,11 +62,6 @@ export class TextWriter {
     return readEvents(await request("look/write", { body: fields, signal }));
   }
 
-  /** Stop a text after its next token. @param {string} run */
-  async stop(run) {
-    await stopWriting(run);
-  }
-
   /** Close all streams at once: their texts are no longer shown. */
   abandon() {
     for (const controller of this.#streams) controller.abort();
@@ -83,8 +78,8 @@ export class TextWriter {
 
 /** @typedef {SentPointer & { asked?: string, refused?: string }} Answer a pointer, and whose it is */
 
-/** @param {string} run */
-const stopWriting = (run) => request(`look/${run}/stop`, { body: {} });
+/** Stop a text after its next token. @param {string} run */
+export const stopWriting = (run) => request(`look/${run}/stop`, { body: {} });
 
 class GradioEvents {
   /** @type {Map<string, (answer: Answer) => void>} */

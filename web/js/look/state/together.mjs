@@ -22,14 +22,15 @@ export class Together {
     show: (weights, query) => {
       const isNew = this.#known?.weights !== weights;
       this.#known = { fetcher: this.store.fetcher, query, weights };
-      if (isNew) this.store.emit("together");
+      if (isNew) this.changed();
     },
     report: (error) => this.store.report(`Could not fetch the attention weights: ${error.message}`),
   });
 
-  /** @param {Store} store */
-  constructor(store) {
+  /** @param {Store} store @param {() => void} changed called when other heads are selected, or their weights arrive */
+  constructor(store, changed) {
     this.store = store;
+    this.changed = changed;
     store.on("state", () => {
       const { sha256 } = store.pointer;
       if (this.#model !== sha256) this.choose([]);
@@ -76,7 +77,7 @@ export class Together {
 
   #show() {
     this.#fetch();
-    this.store.emit("together");
+    this.changed();
   }
 
   #fetch() {

@@ -69,7 +69,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
     if (sets.length) return;
     const response = await fetch(new URL("prompt_sets.json", import.meta.url));
     sets = await response.json();
-    store.emit("view");
+    store.refreshView();
   }
   void loadSets();
 
