@@ -141,7 +141,7 @@ def need_packages(*names: str) -> None:
     """Exit if a package is missing, before anything is measured."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        sys.exit(f"missing packages: {', '.join(missing)}; pip install -r bench/requirements.txt brings them")
+        sys.exit(f"missing packages: {', '.join(missing)}; pip install -r bench/requirements.txt installs them")
 
 
 def need_files(folder: Path, *names: str, advice: str = "") -> None:

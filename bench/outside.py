@@ -166,7 +166,7 @@ def rows(n_clients: Sequence[int]) -> list[Row]:
     found = []
     for n in n_clients:
         whole, split = measure(n, by_part=False), measure(n, by_part=True)
-        case = f"outside of the model, {n} client" + "s" * (n > 1)
+        case = f"outside the model, {n} client" + "s" * (n > 1)
         found.append(Row(case, "us/token", whole.microseconds, "less", bar=BAR if n > 1 else None))
         found += [Row(f"{case}: {part}", "us/token", cost, "less") for part, cost in split.parts.items()]
         found.append(Row(f"{case}: tokens in an event", "tokens", whole.tokens_per_event, "more"))

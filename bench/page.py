@@ -206,7 +206,7 @@ def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int]) -> dict[s
 def main() -> None:
     rounds = 2 if arguments(__doc__ or "").quick else 5
     need_packages("bertviz")
-    need_files(LIBRARIES, *SCRIPTS.values(), advice="; npm install --prefix bench brings them")
+    need_files(LIBRARIES, *SCRIPTS.values(), advice="; npm install --prefix bench installs them")
     path = need_browser()
     char, gpt2 = random_checkpoint("char-random", CHAR_SHAPE), random_checkpoint("gpt2-124m-random", GPT2_SHAPE)
     rows = []

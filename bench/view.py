@@ -2,7 +2,7 @@
 
     python -m bench.view [--quick]
 
-The weights are those of 144 heads over 192 tokens, of random scores, which compress worse than a model's.
+The weights are those of 144 heads over 192 tokens, from random scores, which compress worse than a model's.
 """
 
 from pathlib import Path

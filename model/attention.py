@@ -107,7 +107,7 @@ class MultiHeadAttention(nn.Module):
     def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
         """Split the projection into queries, keys and values by head, in the precision of attention.
 
-        ``start`` is the position of the first token, or of each text's ``(B,)``.
+        ``start`` is the position of the first token, the same for all texts or one for each, ``(B,)``.
         """
         if not self.training:
             qkv = qkv.to(attention_dtype(qkv))

@@ -13,7 +13,7 @@ class Cache(Protocol):
 
     @property
     def start(self) -> int | Tensor:
-        """The position of the first new token, or of each text's, ``(B,)``."""
+        """The position of the first new token, the same for all texts or one for each, ``(B,)``."""
 
     @property
     def mask(self) -> Tensor | None:

@@ -94,9 +94,8 @@ class Plan:
 def upload(plan: Plan, private: bool) -> str:
     """Create the repository if it does not exist, upload the files, and return its address.
 
-    Of a Space that exists, the files that are not in the plan are deleted; its variables and its hardware are set once
-    the files exist. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be
-    reached.
+    In an existing Space, the files that are not in the plan are deleted; variables and hardware are set once the files
+    exist. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be reached.
     """
     from huggingface_hub import HfApi, SpaceHardware
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled

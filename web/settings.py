@@ -68,7 +68,7 @@ class Limits:
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
     )
-    grace_seconds: int = limit(10, "seconds that running requests have to finish when the server is stopped", least=0)
+    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at once")
     max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
     max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
@@ -166,7 +166,7 @@ def read_key_file(path: Path) -> str:
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{path} cannot be read ({error.strerror or error})") from None
     if len(content) > MAX_KEY_BYTES:
-        raise argparse.ArgumentTypeError(f"{path} has more than {MAX_KEY_BYTES:,} bytes")
+        raise argparse.ArgumentTypeError(f"{path} is larger than {MAX_KEY_BYTES:,} bytes")
     try:
         return parse_key(content.decode("ascii", "replace").strip())
     except argparse.ArgumentTypeError as error:
@@ -285,7 +285,7 @@ def general_flags(environ: Mapping[str, str]) -> list[Flag]:
         ),
         Flag("access-log", parse_bool, False, "print a line for every request"),
         Flag("log-level", partial(parse_choice, LOG_LEVELS), "warning", f"one of {', '.join(LOG_LEVELS)}"),
-        Flag("log-format", partial(parse_choice, get_args(LogFormat)), "text", "text, or json: an object a line"),
+        Flag("log-format", partial(parse_choice, get_args(LogFormat)), "text", "text, or json: one object per line"),
         Flag(
             "watchdog-seconds",
             partial(parse_count, 0),

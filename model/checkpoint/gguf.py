@@ -31,7 +31,7 @@ def write_gguf(source: str, path: Path) -> str:
     try:
         import gguf
     except ImportError:
-        raise ValueError("the package gguf is not installed; pip install gguf brings it") from None
+        raise ValueError("the package gguf is not installed; install it with `pip install gguf`") from None
     arch = {GPT2: gguf.MODEL_ARCH.GPT2, LLAMA: gguf.MODEL_ARCH.LLAMA}[family_of(found.config)]
     writer = gguf.GGUFWriter(None, gguf.MODEL_ARCH_NAMES[arch])
     add_sizes(writer, found)
@@ -60,16 +60,16 @@ def check_supported(found: Source) -> None:
     if family is GPT2 and config.activation_function != "gelu_new":
         raise Mismatch(f"the activation function {config.activation_function}", "gelu_new, the only one of its GPT-2")
     if config.scale_attn_by_inverse_layer_idx or not config.scale_attn_weights:
-        raise Mismatch("another scale of the attention scores", "one over the square root of the head's size")
+        raise Mismatch("a different scale of the attention scores", "one over the square root of the head's size")
     if config.rotary and config.rotary.scaling:
         raise Mismatch("scaled rotary positions", "plain ones; llama.cpp has a converter for the others")
     if not isinstance(found.tokenizer, BPETokenizer):
         raise Mismatch(
-            "a vocabulary of single characters" if found.tokenizer.kind == "char" else "another tokenizer than GPT-2's",
+            "a vocabulary of single characters" if found.tokenizer.kind == "char" else "a tokenizer other than GPT-2's",
             "GPT-2's byte-level pieces, which have a token for every byte",
         )
     if found.eos_token_id is None:  # llama.cpp would take token 11 for it
-        raise Mismatch("no end token", "one, since llama.cpp ends texts at some token")
+        raise Mismatch("no end token", "one, since llama.cpp requires an end token")
 
 
 def arranged(name: str, tensor: Tensor, found: Source) -> Tensor:

@@ -86,7 +86,7 @@ def reason_of(error: Exception, revision: str | None) -> str:
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Whether there is no connection; independent of the HTTP library, as the Hub's client has switched before."""
+    """Whether there is no connection, whichever HTTP library the Hub's client uses: it has switched before."""
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
     unreachable = (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError)

@@ -50,7 +50,7 @@ class HubSteps:
     def find(self, source: str) -> dict[int, Revision]:
         """The revisions that ``USER/NAME@PATTERN`` stands for, by training step, in order.
 
-        The pattern may have the wildcards ``*`` and ``?``, and be several joined by ``+``. Without a network, those in
+        The pattern may contain the wildcards ``*`` and ``?``; ``+`` joins several patterns. Without a network, those in
         the caches are found. Raises ``HubError``.
         """
         repo_id, patterns = repository_of(source)
@@ -92,7 +92,7 @@ class HubSteps:
                     self.trim()
 
     def cached(self, revision: Revision) -> Path | None:
-        """The folder of a revision of which everything needed is cached."""
+        """The folder of a revision if all needed files are cached, else None."""
         from huggingface_hub import try_to_load_from_cache
 
         for cache in self.caches:
@@ -105,7 +105,7 @@ class HubSteps:
         return None
 
     def cached_commits(self, repo_id: str) -> dict[str, str]:
-        """The commit of each branch and tag of which the weights are cached."""
+        """The commit of each branch and tag whose weights are cached."""
         from huggingface_hub import CacheNotFound, scan_cache_dir
 
         commits: dict[str, str] = {}

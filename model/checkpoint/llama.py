@@ -36,7 +36,7 @@ DEFAULTS: Json = {"rms_norm_eps": 1e-6, "tie_word_embeddings": False, "attention
 
 
 def config_from(content: Json, qkv_bias: bool | None = None, qk_norm: bool = False) -> GPTConfig:
-    """``qkv_bias`` is that of a family whose ``config.json`` does not say."""
+    """``qkv_bias`` is the family's value, which its ``config.json`` may leave out."""
     content = DEFAULTS | content
     function = activation(content, "hidden_act", SILU)
     check_off(content, NEUTRAL)

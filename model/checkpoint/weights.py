@@ -23,7 +23,7 @@ from .folder_format import OLDER_WEIGHTS, SHARD_INDEX, WEIGHTS, family_of
 
 SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")  # of a container, seen from inside
+CGROUP = Path("/sys/fs/cgroup")  # a container's own control group
 SUFFIXES = (".pt", ".pth", ".bin")
 FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
 PLAIN = "tensors and plain values, saved by torch.save"
@@ -87,7 +87,7 @@ def read_weights(
     ``folder`` is the checkpoint's, by default the one of each file. Raises ``CheckpointError``.
     """
     state: dict[str, Tensor] = {}
-    parts: dict[str, dict[int, Tensor]] = {}  # of parameters read in part, by their first row
+    parts: dict[str, dict[int, Tensor]] = {}  # the parts of incomplete parameters, by first row
     layout, seen = Layout(config, shapes), set[str]()
     for path in paths:
         for stored, tensor in checked_tensors(path, layout, folder):

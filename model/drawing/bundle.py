@@ -1,7 +1,7 @@
 """The page's own modules and style sheets as one script and one style sheet, for files that open without a server.
 
-The list of modules is not written down: they are those that ``ENTRY`` imports, directly or through others. In a clone
-they are in ``web/js``, in an installed package in its folder ``js``.
+The modules are those that ``ENTRY`` imports, directly or through others. In a clone they are in
+``web/js``, in an installed package in its folder ``js``.
 """
 
 import base64
@@ -26,13 +26,13 @@ FONT_FACE = re.compile(r"@font-face \{[^}]*\}\n")  # the files that they name ar
 
 
 def imports_of(path: str) -> dict[str, str]:
-    """The modules that a module imports, by the names under which it does, with the names it takes from each."""
+    """The paths of the modules that a module imports, with the names that it imports from each."""
     source = (FOLDER / path).read_text(encoding="utf-8")
     return {resolve(path, target): names for names, target in IMPORT.findall(source)}
 
 
 def resolve(path: str, target: str) -> str:
-    """The module that ``path`` means by the relative name ``target``."""
+    """The module to which ``target``, a relative path in the module ``path``, refers."""
     parts: list[str] = []
     for part in (PurePosixPath(path).parent / target).parts:
         if part == "..":
@@ -57,7 +57,7 @@ def modules() -> list[str]:
 def as_function(path: str) -> str:
     """A module as a function that returns what it exports; ``modules`` holds what those before it returned."""
     source = COMMENT.sub("", (FOLDER / path).read_text(encoding="utf-8"))
-    source = source.replace("import.meta.url", "document.baseURI")  # nothing that a file shows is fetched
+    source = source.replace("import.meta.url", "document.baseURI")  # a file fetches nothing, so any base will do
     exported = EXPORT.findall(source)
     source = EXPORT.sub("", IMPORT.sub(lambda found: as_constants(path, *found.groups()), source))
     if found := OTHER_FORM.search(source):

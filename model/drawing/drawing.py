@@ -44,7 +44,7 @@ class Drawing(ABC):
         """What is drawn in addition to the pictures, with the ``pointer`` that names the text."""
 
     def _repr_html_(self) -> str | None:
-        """What a notebook draws for a cell that ends in it; None for what it cannot draw."""
+        """What a notebook draws for a cell that ends in it; None if it cannot be drawn."""
         return None if self.problem else in_frame(self.html())
 
     def show(self, *, exact: bool = False) -> None:
@@ -93,11 +93,11 @@ class Drawing(ABC):
 
     @property
     def known_logprobs(self) -> Sequence[float | None]:
-        """The log-probability of each token in nats, None where it is not known."""
+        """The log-probability of each token in nats, None if unknown."""
         return [None] * len(self.tokens)
 
     def pointer(self) -> dict[str, Any]:
-        """What the page asks its server about a text as a whole."""
+        """What the page requests from its server for the text as a whole."""
         n_layer, n_head, T, _ = self.attention.shape
         return {
             "state": "saved",

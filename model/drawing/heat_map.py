@@ -28,7 +28,7 @@ def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str]
 
 
 def named(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The numbers in nested dictionaries and lists of tensors, each with its names; no others and no texts."""
+    """The numbers and tensors in nested dictionaries and lists, each with its names; everything else is left out."""
     for name, value in numbers.items():
         if isinstance(value, Mapping):
             yield from named(value, f"{prefix}{name} ")

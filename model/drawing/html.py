@@ -1,7 +1,7 @@
 """HTML files that draw a text with the page's own modules, and need no server, no network and no model.
 
-A file holds the modules (``bundle.py``) and what the page would ask its server (``drawing.py``). Both are read by
-``web/js/look/saved/``.
+A file holds the modules (``bundle.py``) and what the page would request from its server (``drawing.py``). Both are read
+by ``web/js/look/saved/``.
 """
 
 import html
@@ -67,11 +67,11 @@ def display(markup: str, text: str) -> None:
 
 
 def pack_numbers(numbers: Tensor) -> str:
-    """Numbers as text: the first byte of all, the second of all and so on, which compresses better; little-endian."""
+    """Numbers as text, little-endian: all first bytes, then all second bytes and so on, which compresses better."""
     planes = numbers.contiguous().view(-1).view(uint8).view(-1, numbers.element_size()).t().contiguous()
     return bundle.pack(planes.numpy().tobytes())
 
 
 def as_script_data(value: object) -> str:
-    """JSON for an element that ends at "</script", whatever the texts are."""
+    """JSON for an element that ends at "</script", safe for any texts."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

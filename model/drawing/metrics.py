@@ -20,8 +20,8 @@ def metric_sums(rows: Tensor, first: int, *, is_square: bool = False) -> Tensor:
     - first, previous: the weight on the first token, and on the token before the query;
     - uniform: the total variation distance from uniform weights, from 0 to 1.
 
-    The first query of the text is left out because it can only look at itself. With ``is_square`` it can look at all
-    keys, also later ones, at their absolute distance; it is left out all the same, as it has no token before it.
+    The first query of the text is left out because it can only look at itself. With ``is_square`` a query can also look
+    at later keys, at their absolute distance; the first query is still left out, as it has no token before it.
     """
     heads, n, S = rows.shape
     if first == 0:

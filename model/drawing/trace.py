@@ -82,7 +82,7 @@ class Trace(Drawing):
         return [None, *self.logprobs.tolist()]
 
     def content(self) -> dict[str, Any]:
-        """What the next-token bars show, and by which model. Raises ``ValueError`` unless the trace is whole."""
+        """What the next-token bars show, and the model behind it. Raises ``ValueError`` unless the trace is whole."""
         if not self.is_whole:
             raise ValueError(NOT_WHOLE)
         pointer = {

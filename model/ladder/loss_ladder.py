@@ -19,7 +19,7 @@ STEPS, LEARNING_RATE = 5_000, 1e-3
 
 
 class GrowingModel(NextTokenModel):
-    """Embeddings, ``n_head`` causal heads, and, as far as wanted, an MLP, residual sums and layer norms."""
+    """Embeddings, ``n_head`` causal heads, and, if requested, an MLP, residual sums and layer norms."""
 
     def __init__(self, vocab_size: int, n_head: int, *, has_mlp: bool = False, has_residual: bool = False) -> None:
         super().__init__()

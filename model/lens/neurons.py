@@ -21,7 +21,7 @@ BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron
 
 @dataclass(frozen=True)
 class Context(Answer):
-    """A place in a text: ``activations`` are those of the tokens from ``start`` on, with ``position`` among them."""
+    """A place in a text: ``activations`` are those of the tokens from ``start`` on, including ``position``."""
 
     position: int
     activation: float
@@ -65,10 +65,10 @@ def neuron(
     """Read the tokens ``ids``, of any number, in the windows of ``passages``, and follow one neuron of an MLP.
 
     The activation is the value after the activation function, and after the product with the second half in a gated
-    MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of ``MIN_DISTANCE`` consecutive tokens
-    only one is a place; there are at most ``k``. Memory use does not grow with the text, apart from a number for each
-    token, and the time is that of reading four thirds of the text up to the layer. Raises ``InputError`` for a neuron
-    that does not exist, and for a ``k`` below 1.
+    MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of any ``MIN_DISTANCE`` consecutive
+    tokens, at most one is a place; there are at most ``k`` places. Memory use does not grow with the text, apart from a
+    number for each token, and the time is that of reading four thirds of the text up to the layer. Raises
+    ``InputError`` for a neuron that does not exist, and for a ``k`` below 1.
     """
     check_neuron(gpt.config, layer, neuron)
     check_int("top", k, MAX_VOCAB_SIZE)

@@ -37,7 +37,7 @@ class HeadMeasures(Answer):
     removed: "HeadRemoved"
 
     def correlations(self) -> dict[tuple[str, str], float | None]:
-        """Spearman's correlation over the keys for each pair of measures, None where it is not defined.
+        """Spearman's correlation over the keys for each pair of measures, None if it is undefined.
 
         Weights and norms have no sign, so a signed measure enters with its absolute value when compared with them.
         """
@@ -123,7 +123,7 @@ def without_head(text: TextPass, layer: int, head: int, position: int, token: in
     final, plain = text.run_with_context(layer, contexts), text.stream[-1]
 
     def change(tokens: Sequence[int], places: slice) -> float:
-        """Of the mean loss of ``tokens``, each predicted from one of ``places``."""
+        """The change of the mean loss of ``tokens``, each predicted from one of ``places``."""
         without, whole = (text.losses_of(tokens, x[:, places]).double() for x in (final, plain))
         return float((without - whole).mean())
 

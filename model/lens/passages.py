@@ -25,7 +25,7 @@ MIN_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8
 
 QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight, curly, low, angular
 
-# How strongly a head fires at a query: its largest weight off the first token, or the norm of its output.
+# How strongly a head fires at a query: its largest weight on any token but the first, or the norm of its output.
 Measure = Literal["weight", "norm"]
 FIRING_MEASURES: tuple[Measure, ...] = get_args(Measure)
 
@@ -131,8 +131,8 @@ class Strongest(Answer):
     """The queries at which each head fires most strongly, ``(n_layer, n_head, N_PASSAGES)``, strongest first.
 
     ``value`` is how strongly the head fires, 0 if the text is too short for another passage. ``query``, ``key`` (the
-    token with the largest weight off the first) and ``window`` (the start of the window that was read) are positions in
-    the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
+    token with the largest weight apart from the first) and ``window`` (the start of the window that was read) are
+    positions in the text. ``histogram`` ``(n_layer, n_head, N_BINS)`` counts all queries by value.
     """
 
     value: Tensor

@@ -22,11 +22,11 @@ COLUMNS = ("prompt", "corrupted", "answer", "wrong")  # of a row
 
 @dataclass(frozen=True)
 class Averaged:
-    """What of a question's answers is averaged over many prompts.
+    """Which numbers of a question's answers are averaged over many prompts.
 
-    ``numbers`` takes it out of an answer. ``columns`` maps a column of the rows to the argument of the question that it
-    stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt. If it
-    ``resamples``, the method "resample" without a reference takes each row's corrupted prompt for one.
+    ``numbers`` extracts them from an answer. ``columns`` maps a column of the rows to the argument of the question that
+    it stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt. If
+    it ``resamples``, the method "resample" without a reference takes each row's corrupted prompt for one.
     """
 
     numbers: Callable[[Mapping[str, Any]], Numbers]
@@ -128,7 +128,7 @@ def average(rows: Sequence[Numbers]) -> OverPrompts:
 
 
 def check_question(question: str) -> Averaged:
-    """How a question is asked of many prompts. Raises ``InputError`` for one that is not."""
+    """How a question is asked of many prompts. Raises ``InputError`` for one that cannot be."""
     if question not in OVER_PROMPTS:
         raise InvalidValue("question", question, f"one of {', '.join(OVER_PROMPTS)}")
     return OVER_PROMPTS[question]

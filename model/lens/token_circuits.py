@@ -62,7 +62,7 @@ class TokenCircuit:
         value, place = torch.full((k,), -torch.inf), torch.zeros(k, dtype=torch.long)
         for some in rows.split(max(1, LOGITS_AT_ONCE // n)):
             entries = self.left[some.to(self.left.device)] @ self.right.mT
-            has_larger = (entries.amax(1) > value[-1].to(entries)).cpu()  # in most pieces, no row has
+            has_larger = (entries.amax(1) > value[-1].to(entries)).cpu()  # false for most pieces
             if has_larger.any():
                 some = some[has_larger]
                 entries = entries[has_larger.to(entries.device)].flatten()
@@ -121,9 +121,9 @@ def token_circuit(
     layer, as in ``head_roles.copying_scores``. It has no position embedding and nothing from other heads. Attention
     reads this stream through its own norm, division included.
 
-    - "ov": ``x W_V W_O`` times the output head, through the gain of the final norm. Not counted are what is the same
-      for every source (value biases and the norm's bias), and the final norm's division, which depends on the rest of
-      the stream: a row's entries are its logits up to one positive factor.
+    - "ov": ``x W_V W_O`` times the output head, through the gain of the final norm. This leaves out
+      whatever is the same for every source (value biases and the norm's bias), and the final norm's division, which
+      depends on the rest of the stream: a row's entries are its logits up to one positive factor.
     - "qk": the attention score itself, as the head computes it, with its biases, scale, normalisation of queries and
       keys, and rotation for a query ``distance`` positions after its key.
 

@@ -10,7 +10,7 @@ from .threads import available_cores
 
 
 def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
-    """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on a GPU of NVIDIA's.
+    """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
     None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.

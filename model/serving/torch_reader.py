@@ -74,7 +74,7 @@ class Segment:
 
     @property
     def start(self) -> int | Tensor:
-        """The position of the first new token, or of each slot's ``(slots,)`` if they differ."""
+        """The position of the first new token; one for each slot, ``(slots,)``, if they differ."""
         return self.lengths[0] if self.mask is None else self.targets[1]
 
     @cached_property

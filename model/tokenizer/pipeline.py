@@ -114,7 +114,7 @@ def check_byte_level(spec: Spec) -> str:
 
 
 def check_sentencepiece(spec: Spec) -> str:
-    """Raise ``Mismatch`` unless this is Llama 2's pipeline, in either of its forms. It splits no text: ``""``."""
+    """Raise ``Mismatch`` unless this is Llama 2's pipeline, in either form. Returns ``""``: it does not split texts."""
     decoders = [part_type(part) for part in parts(spec.get("decoder"), "decoders")]
     if decoders not in (["Replace", "ByteFallback", "Fuse", "Strip"], ["Replace", "ByteFallback", "Fuse"]):
         raise Mismatch(f"the decoder {part_type(spec.get('decoder'))!r}", "'ByteLevel', or that of Llama 2")

@@ -197,7 +197,7 @@ class LiveTrainer(Trainer):
         return bytes(encode_weights(weights)[:, below].numpy().tobytes())
 
     def short_sample(self) -> str:
-        """A text by the current weights; whenever the context is full, writing continues from its newer half."""
+        """A text written with the current weights; when the context is full, it continues from its newer half."""
         self.averaged.eval()
         ids = list(self.prompt)
         while (n_left := SAMPLE_TOKENS + len(self.prompt) - len(ids)) > 0:

@@ -34,7 +34,7 @@ class TrainSettings:
     steps: int = setting(2400, "number of optimizer steps")
     seconds: float = setting(0.0, "end after this many seconds, with a schedule based on the clock; 0: no limit")
     batch_size: int = setting(32, "windows per step")
-    repeated: float = setting(0.0, "fraction of windows that hold random tokens, repeated: this teaches heads to copy")
+    repeated: float = setting(0.0, "fraction of windows that hold repeated random tokens, which teaches heads to copy")
     muon_lr: float = setting(0.015, "learning rate of Muon, for the matrices inside the blocks")
     adamw_lr: float = setting(3e-3, "learning rate of AdamW, for embeddings, biases and norms")
     weight_decay: float = setting(0.1, "weight decay of the matrices inside the blocks")

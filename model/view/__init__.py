@@ -1,4 +1,4 @@
-"""Attention weights from anywhere, drawn like those of a trace: to look at, since there is no model to ask."""
+"""Attention weights from any source, drawn like those of a trace, but without a model to ask."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ SLACK = 1e-3  # above 1, from rounding in half precision
 class AttentionView(Drawing):
     """Attention weights ``(n_layer, n_head, T, T)`` over tokens, which a notebook or an HTML file can draw.
 
-    Of cross-attention, the tokens are the ``n_keys`` keys and then the queries; it is 0 otherwise. Rollouts of it are
-    drawn too, but keys do not attend there, so they mean little.
+    For cross-attention, the tokens are the ``n_keys`` keys followed by the queries; otherwise ``n_keys`` is 0. Rollouts
+    of it are drawn too, but keys do not attend there, so they mean little.
     """
 
     tokens: list[Token]
@@ -56,19 +56,19 @@ class AttentionView(Drawing):
         shape = f"({n_layer}, {n_head}, {T - self.n_keys}, {self.n_keys or T})"
         return (
             f"Attention weights {shape}: layers, heads, queries, keys\n"
-            f"over {shortened(self.text)!r}, to look at: there is no model to ask\n"
+            f"over {shortened(self.text)!r}, only drawn: there is no model to ask\n"
             f"{self.problem or 'show() draws them in a notebook, to_html(path) in a file'}"
         )
 
 
 def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | None = None) -> AttentionView:
-    """Draw attention weights of any model: a cell that ends in the call, or ``.show()``, ``.to_html(path)``.
+    """Draw attention weights of any model, in a cell that ends in the call, or with ``.show()`` or ``.to_html(path)``.
 
-    ``attentions`` holds a layer after another, ``(n_head, queries, keys)`` each, or one tensor of all; a batch of one
-    text may come before the heads. So do the ``attentions`` of ``transformers`` with ``output_attentions=True`` (an
-    encoder's and cross-attention too), and those of its ``generate``, step after step. ``tokens`` are the texts of the
-    queries and, unless ``key_tokens`` are given, of the keys. Raises ``ValueError`` for other shapes, for tokens that
-    do not fit, and for numbers that are not weights.
+    ``attentions`` holds one layer after another, ``(n_head, queries, keys)`` each, or one tensor of all; a batch of one
+    text may come before the heads. The ``attentions`` of ``transformers`` with ``output_attentions=True`` are accepted
+    as they are (an encoder's and cross-attention too), and so are those of its ``generate``, step by step. ``tokens``
+    are the texts of the queries and, unless ``key_tokens`` are given, of the keys. Raises ``ValueError`` for other
+    shapes, for tokens that do not fit, and for numbers that are not weights.
     """
     weights = stacked(attentions)
     n_queries, n_keys = weights.shape[-2:]

@@ -123,7 +123,7 @@ function weights(...rows) {
   return all;
 }
 
-test("a difference is B less A, exactly, and nothing where the key is another token", () => {
+test("a difference is B minus A, exactly, and nothing where the key is another token", () => {
   const a = weights([1], [0.3, 0.7], [0.2, 0.3, 0.5]);
   const b = weights([1], [0.6, 0.4], [0.1, 0.1, 0.8]);
   const difference = new Difference(inOrder("110", 2), { a, b });

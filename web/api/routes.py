@@ -260,12 +260,14 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
     answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))
     if body.format != "safetensors" and answer.n_weights > limits.max_json_weights:
         message = (
-            f"These are {answer.n_weights:,} attention weights; at most {limits.max_json_weights:,} are sent as JSON. "
+            f"The answer would have {answer.n_weights:,} attention weights; "
+            f"at most {limits.max_json_weights:,} are sent as JSON. "
             'Ask for "format": "safetensors", or name fewer layers and heads.'
         )
         raise InputError("format", message, "too_many_weights")
     if answer.held_bytes > services.budget.most:
-        message = f"These are {answer.n_weights:,} attention weights, more than this server can hold. Name fewer heads."
+        found = f"{answer.n_weights:,} attention weights, more than this server can hold"
+        message = f"The answer would have {found}. Name fewer heads."
         raise InputError("heads", message, "too_many_weights")
     return answer
 

@@ -261,7 +261,7 @@ class ActivationsRequest(Body):
         description=f"The sites to read: {', '.join(SITES)}, or the names of TransformerLens's hooks."
     )
     layers: Indices | None = Field(None, description="Counted from 0; all by default.")
-    positions: Indices | None = Field(None, description="Of the tokens, counted from 0; all by default.")
+    positions: Indices | None = Field(None, description="The positions to read, counted from 0; all by default.")
     head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
 
 

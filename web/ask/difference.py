@@ -16,8 +16,8 @@ class DifferenceAnswer(TextAnswer):
     other_model: str
     other_tokens: list[NamedToken]
     pairs: list[tuple[int, int]] = Described(
-        description="The queries that are compared, by position in the text and in the other text. The pair of both "
-        "first tokens is left out: each has a single key, so they never differ."
+        description="The queries that are compared, by position in the text and in the other text. The pair of first "
+        "tokens is left out: each has a single key, so they never differ."
     )
     heads: PerHead = Described(
         description="The mean total variation distance of the rows of attention weights, 0 to 1. Equal tokens at "

@@ -128,7 +128,7 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
     needed = " ".join(f"`{name}`" for name in averaged.reads)
     rows_help = (
         f"Up to {MAX_ROWS:,} rows: texts, or objects with `prompt` and, optionally, `corrupted`, `answer` and `wrong`. "
-        + (f"Read are `prompt` and {needed}." if needed else "Only `prompt` is read.")
+        + (f"Only `prompt` and {needed} are read." if needed else "Only `prompt` is read.")
         + (" For `resample` without a reference, that is each row's corrupted prompt." if averaged.resamples else "")
     )
     return Question(

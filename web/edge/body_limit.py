@@ -30,13 +30,13 @@ def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
 
 
 class LargeBodyQueue:
-    """Large bodies of one client are handed on one after the other: reading one keeps everybody's loop busy."""
+    """Passes on the large bodies of one client one by one, since parsing one blocks the event loop for everyone."""
 
     def __init__(self) -> None:
-        self.free_at: dict[str | None, float] = {}  # when the next large body of a client may be handed on
+        self.free_at: dict[str | None, float] = {}  # when the next large body of a client may be passed on
 
     def delay(self, client: str | None, n_bytes: int) -> float:
-        """Seconds to wait with this one; raises ``NoRoom`` where that is too long."""
+        """The seconds by which to delay this body; raises ``NoRoom`` if that is too long."""
         now = time.monotonic()
         if n_bytes < LARGE_BODY_BYTES:
             return 0.0
@@ -49,7 +49,7 @@ class LargeBodyQueue:
 
 
 class BodyLimitMiddleware:
-    """Refuses bodies above the limit, whether they say how long they are or not.
+    """Refuses bodies above the limit, whether or not they declare their length.
 
     ``limits_by_path`` has the paths with limits of their own. All bodies of requests that are being answered count
     against the budget.
@@ -95,7 +95,7 @@ class BodyLimitMiddleware:
             self.budget.give_back(n_held, client)
 
     async def wait(self, client: str | None, n_bytes: int) -> None:
-        """Until a body that has arrived may be handed on."""
+        """Wait until a body that has arrived may be passed on."""
         try:
             delay = self.large_bodies.delay(client, n_bytes)
         except NoRoom as error:

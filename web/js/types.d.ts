@@ -45,7 +45,7 @@ export interface BranchInfo {
   instead: string;
 }
 
-/** Where the server points (web/page/pointer.py): a run and how far it is. `run` is "" if there is none. */
+/** What the server points to (web/page/pointer.py): a run and its progress. `run` is "" if there is none. */
 export interface Pointer {
   state: PointerState;
   run: string;
@@ -219,7 +219,7 @@ export interface TextActions {
    * to whether the server accepted both.
    */
   writeScaled: (mask: number[][] | null, n_given?: number) => Promise<boolean>;
-  /** Write a text without showing it; `follow` gets its pointers. Rejects where the server refuses it. */
+  /** Write a text without showing it; `follow` gets its pointers. Rejects if the server refuses it. */
   writeAside(fields: object, follow: (pointer: SentPointer) => void): Promise<void>;
   /** Compare two texts that were written aside; closing the comparison returns to the current one. */
   compareBoth(stores: import("./look/state/store.mjs").Store[]): void;

@@ -53,9 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m web.page.find_opening", description=about)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="the checkpoint folder")
     parser.add_argument("--prompt", help="what the texts begin with; by default one that the model knows")
-    parser.add_argument("--seeds", type=int, default=20, help="how many texts are written")
-    parser.add_argument("--tokens", type=int, default=80, help="how many tokens are written of each, at most")
-    parser.add_argument("--any-head", action="store_true", help="also heads that do not copy what they look at")
+    parser.add_argument("--seeds", type=int, default=20, help="number of texts to write")
+    parser.add_argument("--tokens", type=int, default=80, help="maximum number of tokens to write for each")
+    parser.add_argument(
+        "--any-head", action="store_true", help="also consider heads that do not copy what they look at"
+    )
     parser.add_argument("--write", type=int, metavar="N", help=f"declare text N of the list in {DECLARED}")
     parser.add_argument("--label", default="", help=f'what to call it under "try", at most {MAX_LABEL} characters')
     given = parser.parse_args(arguments)

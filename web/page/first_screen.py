@@ -1,4 +1,4 @@
-"""What stands in the page's HTML besides Gradio's: style sheets, modules, and the first screen.
+"""What the page's HTML contains in addition to Gradio's: style sheets, modules, and the first screen.
 
 The page's modules draw the first screen before Gradio has started and the model is loaded.
 
@@ -36,13 +36,13 @@ from .link import TEXT
 from .model_list import model_list
 from .pointer import opening_pointer
 
-MAX_FIRST_SCREEN_BYTES = 2_000_000  # of the first screen that a checkpoint keeps
+MAX_FIRST_SCREEN_BYTES = 2_000_000  # of a checkpoint's stored first screen
 MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
 
 REL = {".css": "stylesheet", ".mjs": "modulepreload"}
 LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
 PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
-WEIGHTS = ("Regular", "Bold")  # those that have all of Latin
+WEIGHTS = ("Regular", "Bold")  # the files with all Latin letters
 FIRST_STYLE = """<style>
 .gradio-container > .main.fillable { padding: 0 !important; }
 .gradio-container > .main > .wrap.full { visibility: hidden; }
@@ -79,7 +79,7 @@ async def prepare(services: Services, name: str) -> dict[str, Any]:
 
 
 def read_prepared(services: Services, name: str) -> dict[str, Any] | None:
-    """The first screen that the checkpoint of this name keeps; None where there is none for these weights."""
+    """The first screen stored with the checkpoint of this name; None if there is none for these weights."""
     source = services.served.sources.get(name)
     if services.served.settings.dtype not in ("auto", "float32") or not isinstance(source, Path):
         return None
@@ -163,7 +163,7 @@ class FirstScreenMiddleware:
 
 
 def leads_to(scope: Scope, name: str) -> bool:
-    """Whether the query of the page's address leads to the opening of the model ``name``, which the page opens on."""
+    """Whether the query of the page's address leads to the opening of the model ``name``, on which the page opens."""
     query: Mapping[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
     return not any(word in query for word in TEXT) and query.get("model", [name]) == [name]
 

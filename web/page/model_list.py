@@ -12,13 +12,13 @@ from ..services import Services
 
 MAX_CARD_BYTES = 200_000
 MAX_ABOUT = 320  # characters
-WRITTEN_ELSEWHERE = " · another engine writes, this model reads along"
+WRITTEN_ELSEWHERE = " · another engine writes; this model reads along"
 
 
 def model_list(services: Services) -> list[dict[str, object]]:
     """Name, label, facts, one line from the card, and the training steps kept of every model that is served.
 
-    Until the models are loaded, all that will be are listed, without facts.
+    Until the models are loaded, those still to come are listed without facts.
     """
     served = services.served
     models: Mapping[str, LoadedModel | None] = served.models if served.ready.done() else dict.fromkeys(served.sources)
@@ -54,7 +54,7 @@ def written_elsewhere(services: Services, loaded: LoadedModel) -> str:
 
 
 def about(source: Path | str) -> str:
-    """The first sentence of what a model card says about the data, or else of the card; "" where there is no card."""
+    """The first sentence of what a model card says about the data, or else of the card; "" if there is no card."""
     try:
         text = read_text(Path(source) / "README.md", "a model card", MAX_CARD_BYTES)
     except CheckpointError:

@@ -74,8 +74,8 @@ for text in client.submit({prompt}, model={model}, max_new_tokens=50, temperatur
     print(text, end="\\n---\\n")
 print(client.predict({prompt}, model={model}, layer=0, head=0, api_name="/attention"))
 ```
-There are also `/tokenize`, `/models` and others, of which `/train` trains a small GPT on a text and reports how it
-learns; [this page]({address}/?view=api) lists all parameters.
+There are also `/tokenize`, `/models` and others; `/train` trains a small GPT on a text and reports how it learns. [This
+page]({address}/?view=api) lists all parameters.
 
 ### As tools of a language model (MCP)
 The same endpoints, if the server has the package `mcp` (`pip install "mcp<2"`). In the settings of an MCP client:

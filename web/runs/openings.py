@@ -26,7 +26,7 @@ from ..serving.served_models import ServedModels
 from .run import Run
 from .store import Runs
 
-OPENS_ON = "stories-bpe"  # the model that the page opens on where it is served, else on the first one
+OPENS_ON = "stories-bpe"  # the model that the page opens on if it is served; otherwise it opens on the first one
 OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
 MIN_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
 MAX_OPENING_BYTES = 10_000  # of a declared opening
@@ -64,7 +64,7 @@ class DeclaredOpening(BaseModel):
 
 @functools.lru_cache(maxsize=64)
 def read_declared(source: Path | str) -> DeclaredOpening | None:
-    """The opening that the checkpoint in this folder declares, None where there is none or it cannot be read."""
+    """The opening that the checkpoint in this folder declares; None if there is none, or it cannot be read."""
     path = Path(source) / DECLARED
     if not path.is_file():
         return None
@@ -99,7 +99,7 @@ class Openings:
 
     @property
     def first(self) -> str | None:
-        """The model that the page opens on; None where no model is served."""
+        """The model that the page opens on; None if no model is served."""
         models = self.served.models if self.served.ready.done() else self.served.sources
         return OPENS_ON if OPENS_ON in models else next(iter(models), None)
 
@@ -135,7 +135,7 @@ class Openings:
 
 
 def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Opening | None:
-    """The declared opening; None where there is none, or the model cannot write it."""
+    """The declared opening; None if there is none, or the model cannot write it."""
     if declared is None:
         return None
     config = loaded.config
@@ -148,7 +148,7 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
             most = config.context_length - len(ids)
             raise InvalidValue("tokens", declared.tokens, f"at most {most} after this prompt")
         sampling = SamplingSettings(temperature=declared.temperature)
-        # Writing this text again gives more of it.
+        # More than is shown, so that writing the text again continues it.
         request = loaded.request(ids, max(OPENING_TOKENS, declared.tokens), sampling=sampling, seed=declared.seed)
     except InputError as error:
         log.warning("%s: its %s is not used: %s", loaded.name, DECLARED, error)

@@ -10,7 +10,8 @@ from .served_models import name_sources
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """An engine's address: ``url`` ends in /v1; ``model`` is its name for the model, or None if it must be asked."""
+    """An engine's address: ``url`` ends in /v1; ``model`` is its name for the model, or None if the engine must be
+    asked for it."""
 
     url: str
     model: str | None = None

@@ -145,7 +145,7 @@ class ServedModels:
 
     def find_steps(self, source: str) -> dict[int, Revision]:
         if self.hub_steps is None:
-            raise ValueError("the steps of a training need a folder to be kept in: --cache")
+            raise ValueError("training steps need a folder to be kept in: --cache")
         return self.hub_steps.find(source)
 
     @contextmanager
@@ -181,7 +181,7 @@ class ServedModels:
         return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
 
     def with_weights(self, sha256: str, name: str = "") -> model.LoadedModel:
-        """The same. Raises ``NotServed`` where there is none."""
+        """The same. Raises ``NotServed`` if there is none."""
         if loaded := self.with_hash(sha256, name):
             return loaded
         raise NotServed

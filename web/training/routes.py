@@ -115,7 +115,9 @@ def train_routes(trainings: Trainings) -> APIRouter:
             raise HTTPException(400, str(error)) from None
         except TimeoutError:
             least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
-            message = f"The text arrived too slowly: it takes at least {least} and at most {UPLOAD_SECONDS} seconds."
+            message = (
+                f"The text arrived too slowly: send at least {least}, and all of it within {UPLOAD_SECONDS} seconds."
+            )
             raise HTTPException(408, message) from None
         except ClientDisconnect:
             return Response(status_code=499)

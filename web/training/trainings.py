@@ -335,7 +335,7 @@ class Trainings:
     def to_forget(self, now: float) -> list[str]:
         """The visitors who have left, whose time is up, or who are too many.
 
-        Of too many, the client with the most loses the one whose visitor has been away longest.
+        If there are too many, the client with the most loses the one whose visitor has been away longest.
         """
         gone = [visitor for visitor, training in self.by_visitor.items() if self.is_over(training, now)]
         kept = [each for each in self.by_visitor.values() if each.ended and each.visitor not in gone]

@@ -235,7 +235,7 @@ class Graph:
         return self.run.measure(final).cpu()
 
     def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
-        """The logit differences ``(n,)`` with all but one of ``edges_between(heads)``.
+        """The logit differences ``(n,)`` with each of ``edges_between(heads)`` cut in turn.
 
         The same as ``with_edges``, but faster: with every other edge in place, what follows the receiver is an ordinary
         pass with the other heads ablated.
@@ -364,7 +364,7 @@ class Pairs:
         return float(self.kept(found))
 
     def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
-        """The share ``(n,)`` that is left with all but one of ``edges_between(heads)``."""
+        """The share ``(n,)`` that is left with each of ``edges_between(heads)`` cut in turn."""
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
         return self.kept([graph.without_each_edge(heads, step) for graph, step in pairs])
 
@@ -376,7 +376,7 @@ class Pairs:
 
 
 def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool], progress: Progress) -> set[Item]:
-    """The items that can be removed, in this order, while what is left ``suffices``.
+    """The items that can be removed, in this order, while the rest ``suffices``.
 
     Several are tried at once, half as many after each failure; after ``MAX_TRIES`` the rest stays.
     """
@@ -399,7 +399,7 @@ def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool]
 
 
 def edges_between(heads: Sequence[Head]) -> list[Edge]:
-    """All edges from these heads to later ones of them and to the logits."""
+    """All edges from each of these heads to the later ones among them and to the logits."""
     to_heads = [Edge(one, other, way) for one in heads for other in heads if one[0] < other[0] for way in WAYS]
     return to_heads + [Edge(head, None, None) for head in heads]
 

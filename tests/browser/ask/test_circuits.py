@@ -133,7 +133,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
 def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     panel = ask(written, "Which heads feed this one")
     written.locator(".hs-grid button[aria-label^='L0 H1']").click()
-    expect(panel.get_by_text("Heads of layer 0 read the embeddings alone")).to_be_visible()
+    expect(panel.get_by_text("Heads of layer 0 read only the embeddings")).to_be_visible()
     written.locator(".hs-grid button[aria-label^='L2 H3']").click()
     expect(panel.locator("tr[data-place]")).to_have_count(8)
     found = composition(tiny.gpt)

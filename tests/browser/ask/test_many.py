@@ -30,7 +30,7 @@ def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: 
     own, use = panel.get_by_role("textbox"), panel.get_by_role("button", name="Use these")
     own.fill('{"prompt": "To be"}\n{"prompt": 3}')
     use.click()
-    expect(panel.get_by_text("Line 2: a row is a text, or an object with a prompt.")).to_be_visible()
+    expect(panel.get_by_text("Line 2: a row must be a text or an object with a prompt.")).to_be_visible()
     own.fill("\n".join(PROMPTS))
     use.click()
     rows = panel.get_by_role("table", name="Every prompt").locator("tbody tr")

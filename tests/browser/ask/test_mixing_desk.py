@@ -78,7 +78,7 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     page.get_by_label("Step", exact=True).fill(str(len(PROMPT) + 3))
     expect(page.locator(".hs-bars caption")).to_contain_text(f"Token {len(PROMPT) + 3}, after")
     check_bars(page, server, mask, len(PROMPT) + 2)
-    desk.get_by_role("button", name="Show next tokens as table").click()
+    desk.get_by_role("button", name="Show next tokens as a table").click()
     expect(desk.locator("table tr[data-id]")).to_have_count(12)
     link = page.evaluate(
         "() => new Promise((found) => { navigator.clipboard.writeText = (text) => Promise.resolve(found(text));"

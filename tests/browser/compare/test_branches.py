@@ -190,7 +190,7 @@ def test_another_text_beside_the_first(page: Any, server: Server) -> None:
     assert seed != 1 and second != first
     expect(text(page, "A")).to_have_text(first)
     # If hardly any token is shared, the page says so and draws no difference.
-    difference = page.get_by_role("region", name="Difference, B less A")
+    difference = page.get_by_role("region", name="Difference, B minus A")
     shared = next(i for i, (one, other) in enumerate(zip(first, second, strict=False)) if one != other)
     expect(difference).to_contain_text(f"two different texts: they share their first {shared} tokens")
     expect(difference.locator(".hs-board")).to_be_hidden()

@@ -147,7 +147,7 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     # The nearest head is shown, but is not called the same head, and is subtracted only once it is chosen.
     expect(head_panel(page, "B")).to_have_attribute("aria-label", re.compile("L1 H1"))
     expect(head_panel(page, "B")).to_contain_text("B has no L2 H3; shows L1 H1")
-    difference = page.get_by_role("region", name="Difference, B less A")
+    difference = page.get_by_role("region", name="Difference, B minus A")
     expect(difference).to_contain_text("B has no L2 H3, so it shows L1 H1")
     expect(difference.locator(".hs-board")).to_be_hidden()
     page.get_by_label("Head of side B").select_option(label="L0 H1")

@@ -76,11 +76,11 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
         point(head_panel(page, "A"), 39, 23)
         for letter, weights in zip("AB", attention, strict=True):
             assert is_shown_as(float(weights[39, 23]), readout(head_panel(page, letter))[2])
-        difference = page.get_by_role("region", name="Difference, B less A")
+        difference = page.get_by_role("region", name="Difference, B minus A")
         shown = float(difference.locator(".hs-number").get_attribute("data-difference"))
         assert abs(shown - float(attention[1][39, 23] - attention[0][39, 23])) < 1e-6
         point(head_panel(page, "A"), 39, 19)
-        expect(difference).to_contain_text("another token on each side")
+        expect(difference).to_contain_text("a different token on each side")
         page.mouse.move(5, 5)
         page.reload()
         expect(page.get_by_role("group", name="Text B")).to_have_text(second)
@@ -103,7 +103,7 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     page.keyboard.press("Escape")
     # The difference names both tokens if a row belongs to different tokens on the two sides.
     point(head_panel(page, "A"), len(first) - 3, 1)
-    names = page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")
+    names = page.get_by_role("region", name="Difference, B minus A").locator(".hs-readout")
     expect(names).to_contain_text(f"{len(first) - 3}|{len(second) - 3}, query")
     slider = page.get_by_label("Step", exact=True)
     slider.fill(slider.get_attribute("max"))
@@ -128,7 +128,7 @@ def test_where_one_text_has_ended_the_other_goes_on(page: Any, server: Server) -
         assert is_shown_as(float(loaded.trace(second).attention[layer, head, query, key]), number)
     expect(steps).to_contain_text("has ended")
     # A row that only one of them has gets no difference.
-    expect(page.get_by_role("region", name="Difference, B less A").locator(".hs-readout")).to_be_hidden()
+    expect(page.get_by_role("region", name="Difference, B minus A").locator(".hs-readout")).to_be_hidden()
 
 
 @pytest.mark.parametrize("scheme", ["light", *also_slow("dark")])

@@ -60,7 +60,7 @@ def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
 def test_the_strips_have_a_table(page: Any) -> None:
     open_rung(page, 10)
     strip = page.locator("figure.hl-figure", has=page.locator(".hl-strip")).first
-    strip.get_by_role("button", name="Show Token embedding as table").click()
+    strip.get_by_role("button", name="Show Token embedding as a table").click()
     values = [number(found) for found in strip.locator("td").all_text_contents()]
     assert len(values) == 32
     assert strip.locator(".hl-strip-value").text_content() == f"number 0: {values[0]:.4f}".replace("-", "−")

@@ -244,7 +244,7 @@ def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
 
 def test_the_table_of_heads(page: Any, server: Server) -> None:
     show_summaries(page)
-    page.get_by_role("button", name="Show heads as table").click()
+    page.get_by_role("button", name="Show heads as a table").click()
     table = page.get_by_role("table", name="All heads")
     names = table.locator("tbody th")
     assert names.all_text_contents()[:6] == ["L0 H0", "L0 H1", "L0 H2", "L0 H3", "L0 mean", "L0 rollout"]
@@ -272,7 +272,7 @@ def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
     show_summaries(page)
     open_picture(page, "Mean of all heads")
     page.get_by_role("button", name="Back to the heads").click()
-    page.get_by_role("button", name="Show heads as table").click()
+    page.get_by_role("button", name="Show heads as a table").click()
     for menu in ("Save all heads", "Save this picture"):
         page.get_by_role("button", name=menu).click()
         box = page.get_by_role("menu").bounding_box()

@@ -144,11 +144,11 @@ def test_means_and_rollout_are_pictures_like_the_others(
     weights = rows_of(recording(written, server.services.served.models["tiny"]), layer, column)
     query, key, shown = readout(written)
     assert is_shown_as(float(weights[query, key]), shown)
-    written.get_by_role("button", name="Show as table").last.click()
+    written.get_by_role("button", name="Show as a table").last.click()
     row = written.get_by_role("table", name=f"Attention weights, {name}").locator("tbody tr").nth(7)
     cells = [float(cell) for cell in row.locator("td").all_text_contents() if cell]
     assert all(is_shown_as(float(weights[7, key]), cell) for key, cell in enumerate(cells)) and len(cells) == 8
-    written.get_by_role("button", name="Show as table").last.click()  # as it was
+    written.get_by_role("button", name="Show as a table").last.click()  # as it was
 
 
 STEP_AT = """async ([query, key]) => {

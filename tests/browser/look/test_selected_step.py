@@ -171,9 +171,9 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     go_to(page, step)
     page.get_by_role("button", name="This step").click()
     # A panel that is not on the screen has no table and cannot be saved.
-    expect(page.get_by_role("button", name="Show heads as table")).to_have_count(0)
+    expect(page.get_by_role("button", name="Show heads as a table")).to_have_count(0)
     expect(page.get_by_role("button", name="Save all heads")).to_have_count(0)
-    page.get_by_role("button", name="Show this step as table").click()
+    page.get_by_role("button", name="Show this step as a table").click()
     attention = loaded.trace(text(page).text_content()).attention[:, :, step - 1, :step]
     expect(page.locator(f".hs-strips[data-query='{step - 1}']")).to_be_visible()
     rows = page.get_by_role("table", name=re.compile(f"{step - 1} looks at in every head")).locator("tbody tr")

@@ -78,7 +78,7 @@ def test_no_control_is_nameless(page: Any) -> None:
 
 def test_the_text_as_a_table(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
-    page.get_by_role("button", name="Show text as table").click()
+    page.get_by_role("button", name="Show text as a table").click()
     rows = page.get_by_role("table", name="Tokens and their probabilities").locator("tbody tr")
     content = text(page).text_content()
     expect(rows).to_have_count(len(content))

@@ -81,7 +81,7 @@ def test_another_engine_is_named(
     expect(note).to_be_visible()
     check_number(page, looking.served.models["tiny"])
     button = page.get_by_role("button", name="Model", exact=True)
-    expect(button).to_have_attribute("title", re.compile("another engine writes, this model reads along"))
+    expect(button).to_have_attribute("title", re.compile("another engine writes; this model reads along"))
     change_settings(page, top_k=5)
     write(page, "But soft")
     expect(page.get_by_text("top_k is not available for tiny")).to_be_visible()

@@ -121,7 +121,7 @@ def test_by_keyboard(page: Any, server: Server) -> None:
 
 
 def test_the_table_says_the_same(page: Any, server: Server) -> None:
-    page.get_by_role("button", name="Show as table").click()
+    page.get_by_role("button", name="Show as a table").click()
     layer, head = open_head(page)
     table = page.get_by_role("table", name=f"Attention weights, L{layer} H{head}")
     attention = server.services.served.models["tiny"].trace(text(page).text_content()).attention[layer, head]

@@ -33,7 +33,7 @@ CODE = (
 
 
 def test_code_is_shown_as_text(page: Any) -> None:
-    page.get_by_role("button", name="Show as table").click()
+    page.get_by_role("button", name="Show as a table").click()
     change_settings(page, length=8)
     for code in CODE:
         write(page, code)

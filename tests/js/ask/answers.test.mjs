@@ -57,7 +57,7 @@ test("a role on random tokens comes with the share of its attention in this text
   assert.equal(
     rolePlain(/** @type {any} */ (store), [0, 0]),
     "On random tokens, L0 H0 looks at the token before, with 90% of its attention (uniform attention: 1.1%), " +
-      "in this text with 40%.",
+      "and in this text with 40%.",
   );
 });
 
@@ -116,7 +116,7 @@ test("heads that help by being removed are not counted among those that change l
   assert.match(whole, /^This text needs L0 H0 most: .* 26% less probable\.$/);
   assert.match(
     rest,
-    /^For 1 of 4 heads, removal alone changes that by less than 5%\. The selected token, “so”, needs L0 H0/,
+    /^For 1 of 4 heads, removing it alone changes that by less than 5%\. The selected token, “so”, needs L0 H0/,
   );
   const without = {
     ...answer,

@@ -23,15 +23,15 @@ test("a bad row is named by its line", () => {
   /** @type {[string, RegExp][]} */
   const cases = [
     ["", /no prompts yet/],
-    ["prompt,corrupted\na,b\n\na,b,c\n", /^Error: Line 4: there are 3 fields, and 2 columns/],
+    ["prompt,corrupted\na,b\n\na,b,c\n", /^Error: Line 4: there are 3 fields, but 2 columns/],
     ['prompt,answer\n"a,b\n', /^Error: Line 2: a quotation mark is not closed/],
     ["prompt,colour\na,red\n", /^Error: Line 2: there is no column “colour”/],
-    ['"a"\n{"prompt": 5}\n', /^Error: Line 2: a row is a text, or an object with a prompt/],
+    ['"a"\n{"prompt": 5}\n', /^Error: Line 2: a row must be a text or an object with a prompt/],
     ['"a"\n{"prompt": "a",}\n', /^Error: Line 2: this is not valid JSON/],
     ['[{"prompt": "a", "answer": 1.5}]', /^Error: Row 1: answer must be text/],
     ["[1, 2", /not valid JSON/],
-    ["a\n".repeat(1001), /1,001 rows; at most 1,000/],
-    ["a".repeat(2_000_001), /more than 2 MB/],
+    ["a\n".repeat(1001), /1,001 rows were given; at most 1,000/],
+    ["a".repeat(2_000_001), /larger than 2 MB/],
   ];
   for (const [text, message] of cases) assert.throws(() => parseRows(text), message);
 });

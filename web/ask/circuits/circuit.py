@@ -28,13 +28,15 @@ class HeadInCircuit(BaseModel):
     layer: int
     head: int
     lost: float = Described(description="The share of the effect that is lost if this head alone is ablated.")
-    position: int = Described(description="Where its output matters most, in the clean prompt of the first of `pairs`.")
+    position: int = Described(
+        description="The position at which its output matters most, in the clean prompt of the first of `pairs`."
+    )
     lost_there: float = Described(description="The share that is lost if it is ablated at this position only.")
     reads: NamedToken = Described(description="The token with the largest attention weight there.")
     key: int = Described(description="The position of that token.")
     weight: float
     promoted: list[NamedToken] = Described(
-        description="The tokens whose logits its output there directly raises most, the largest first."
+        description="The tokens whose logits its output at that position directly raises most, the largest first."
     )
 
 

@@ -57,7 +57,7 @@ COMPOSITION = Question(
         Field("centred", "Also fold the layer norm's subtraction of the mean into the weights.", bool, default=False),
         Field(
             "distance",
-            "How many positions the query is after the key; it matters where positions are rotary.",
+            "How many positions the query comes after the key; it matters only for rotary positions.",
             int,
             default=0,
             below="context_length",

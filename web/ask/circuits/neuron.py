@@ -23,18 +23,18 @@ class ExcitedAt(BaseModel):
     activation: float
     start: int = Described(description="The position of the first of `tokens`.")
     tokens: list[NamedToken]
-    activations: list[float] = Described(description="Of each of `tokens`.")
+    activations: list[float] = Described(description="The activation at each of `tokens`.")
 
 
 class WrittenToken(NamedToken):
-    logit: float = Described(description="Per unit of activation, up to the final norm's division.")
+    logit: float = Described(description="Per unit of activation, before the final norm's division.")
 
 
 class NeuronAnswer(ModelAnswer):
     layer: int
     neuron: int
     n_tokens: int
-    highest: list[ExcitedAt] = Described(description="The highest first; one within 32 consecutive tokens.")
+    highest: list[ExcitedAt] = Described(description="The highest first; at most one within 32 consecutive tokens.")
     lowest: list[ExcitedAt] = Described(description="The lowest first.")
     mean: float = Described(description="The mean activation over all tokens of the text.")
     positive: float = Described(description="The share of tokens with an activation above 0.")
@@ -81,9 +81,9 @@ NEURON = Question(
         MODEL,
         LAYER,
         Field("neuron", "The MLP neuron, counted from 0.", int, least=0),
-        Field("top", "The number of places and of tokens.", int, default=20, least=1, most=MAX_PLACES),
+        Field("top", "How many places and tokens to return.", int, default=20, least=1, most=MAX_PLACES),
     ],
-    "The places of the text with the highest and lowest activations, each with its context, and the tokens whose "
+    "The places in the text with the highest and lowest activations, each with its context, and the tokens whose "
     "logits the neuron's output direction raises and lowers most.",
     NeuronAnswer,
     answer_neuron,

@@ -35,7 +35,7 @@ class TokenCircuitAnswer(ModelAnswer):
     distance: int
     pairs: list[TokenPair] = Described(
         description="The largest entries, in descending order. OV: what attention to `source` adds to the logit of "
-        "`target`, up to the final norm's division. QK: the attention score of the query of `source` with the key of "
+        "`target`, before the final norm's division. QK: the attention score of the query of `source` with the key of "
         "`target`."
     )
     eigenvalues: list[tuple[float, float]] = Described(
@@ -48,7 +48,8 @@ class TokenCircuitAnswer(ModelAnswer):
 
 
 def lens_arguments(inquiry: Inquiry) -> dict[str, Any]:
-    """The arguments of ``token_circuit``. Raises ``InputError`` if half of the earlier head is given."""
+    """The arguments of ``token_circuit``. Raises ``InputError`` if only the layer or only the head of the earlier head
+    is given."""
     given = dict(inquiry.values)
     earlier = given.pop("earlier_layer"), given.pop("earlier_head")
     if (earlier[0] is None) != (earlier[1] is None):
@@ -106,7 +107,7 @@ TOKEN_CIRCUIT = Question(
         ),
         Field(
             "distance",
-            "For a QK circuit: how many positions the query is after the key, where positions are rotary.",
+            "For a QK circuit with rotary positions: how many positions the query comes after the key.",
             int,
             default=0,
             below="context_length",
@@ -121,8 +122,8 @@ TOKEN_CIRCUIT = Question(
         Field("top", "The number of pairs.", int, default=20, least=1, most=MAX_PAIRS),
     ],
     "The pairs of tokens with the largest entries, and the eigenvalues with their sum divided by the sum of their "
-    "magnitudes. A token is read as its embedding, plus the first MLP's output for it after the first layer, through "
-    "the norm before the head.",
+    "magnitudes. A token is represented by its embedding, plus the first MLP's output for it in heads after the first "
+    "layer, as the norm before the head passes it on.",
     TokenCircuitAnswer,
     answer_token_circuit,
     check_token_circuit,

@@ -43,7 +43,7 @@ export function svg(tag, attributes = {}, ...children) {
 export const mouseOrTouch = (mouse, touch) => (matchMedia("(hover: none)").matches ? touch : mouse);
 
 /**
- * Replace the text of an element if it is another one: even the same text would be laid out again.
+ * Replace the text of an element if it differs: even setting the same text would cause a new layout.
  * @param {Element} element
  * @param {string} text
  */
@@ -52,7 +52,7 @@ export function setText(element, text) {
 }
 
 /**
- * Hide an element or show it: what stays as it is needs no new styles.
+ * Hide or show an element; one that stays as it is is not touched, so that its styles are not recomputed.
  * @param {HTMLElement} element
  * @param {boolean} isHidden
  */
@@ -69,7 +69,7 @@ export function setHidden(element, isHidden) {
 export const setFlag = (element, name, value) => element.setAttribute(name, String(value));
 
 /**
- * A row of buttons of which one is pressed.
+ * A row of buttons, one of which is pressed.
  * @template {string} Key
  * @param {string} label
  * @param {Record<Key, string>} names

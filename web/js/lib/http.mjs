@@ -64,6 +64,6 @@ export async function* readEvents(response) {
       if (done) return;
     }
   } finally {
-    reader.cancel().catch(() => {}); // to stop reading is to close the stream
+    reader.cancel().catch(() => {}); // closes the stream if the caller stops reading
   }
 }

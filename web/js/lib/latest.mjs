@@ -29,8 +29,8 @@ export class LatestLoader {
    * @param {object} options
    * @param {(source: Source, place: number, last: number) => Promise<Value[]>} options.load asks the server for the
    *   values from one place to `last`; it may return fewer, but at least one
-   * @param {(value: Value, place: number) => void} options.show gets what is wanted
-   * @param {(error: Error) => void} options.report gets what went wrong
+   * @param {(value: Value, place: number) => void} options.show called with the value that is wanted
+   * @param {(error: Error) => void} options.report called with errors
    * @param {number} [options.kept] how many values are cached
    */
   constructor({ load, show, report, kept = MAX_CACHED }) {
@@ -104,7 +104,7 @@ export class LatestLoader {
       } catch (error) {
         if (source !== this.#source) continue;
         if (place > (this.#place ?? -1))
-          this.#last = place - 1; // not urgent: it is asked for again when it is wanted
+          this.#last = place - 1; // not urgent: it is requested again when it is needed
         else if (place === this.#place) {
           this.report(/** @type {Error} */ (error));
           break;

@@ -28,7 +28,7 @@ export const METRICS = {
     "entropy",
     "entropy",
     "bits",
-    "how spread out its attention is (0 bits: one token, 3 bits: as over 8)",
+    "how spread out its attention is (0 bits: one token; 3 bits: evenly over 8)",
   ),
   distance: metric("distance", "mean distance", "tokens", "how many tokens back it looks"),
   first: metric("first", "on the first token", "", "how much of its attention is there"),

@@ -2,7 +2,7 @@
 
 /** @typedef {Window & { headscopeModel?: string | null }} ModelWindow */
 
-/** Another model is chosen in the bar: `announceModel` tells it, `chosenModel` reads it. */
+/** Another model is chosen in the bar: `announceModel` announces it, `chosenModel` reads it. */
 export const modelChosen = "headscope-model";
 /** The list of models has changed; the detail names the one to open, "" for none. */
 export const modelsChanged = "headscope-models";

@@ -8,7 +8,7 @@ const SLACK = 8; // before a touch counts as a swipe
  * @param {HTMLElement} sheet
  * @param {() => boolean} isUp
  * @param {() => void} close
- * @param {string} except a selector of what uses touches itself
+ * @param {string} except a selector of elements that handle touches themselves
  */
 export function closeBySwipe(sheet, isUp, close, except) {
   let from = /** @type {number | null} */ (null);

@@ -55,7 +55,7 @@ export class Address {
     if (link === shown) return;
     this.shown = link;
     // A comparison has an entry from its beginning on, and its own address once it is complete. Another view of the
-    // same two texts is no entry of its own.
+    // same two texts gets no entry of its own.
     const isBegun = isCompared && history.state?.opened?.comparing && !location.search.includes("b_sha256");
     if (isBegun || (isCompared && textsIn(link) === textsIn(location.search)))
       history.replaceState(history.state, "", `${link}${location.hash}`);
@@ -100,7 +100,7 @@ export function restoreLinkedView(store, search, pair = null) {
   store.restore(locked, step);
 }
 
-/** Show an opening where it was made to begin. @param {Store} store */
+/** Show an opening at its intended head and step. @param {Store} store */
 export function showOpening(store) {
   if (store.pointer.head) store.view.choose(store.pointer.head);
   store.restore([], null);

@@ -35,7 +35,7 @@ let page = null;
 
 /**
  * Called by the page's HTML: show the page before Gradio has started, in a place that looks the same as Gradio's. If
- * the HTML does not hold what is needed, `mount` does it.
+ * the HTML does not contain what is needed, `mount` does it.
  */
 export function start() {
   const data = document.getElementById("hs-start");
@@ -80,7 +80,7 @@ function moveInto(root, element) {
     return;
   }
   root.replaceChildren();
-  // Moved in this way, the page keeps its focus and where its parts are scrolled to.
+  // Moved in this way, the page keeps its focus and scroll positions.
   if ("moveBefore" in root && root.isConnected && element.isConnected) {
     /** @type {any} */ (root).moveBefore(element, null);
   } else root.append(element);
@@ -175,7 +175,7 @@ class Page {
     else this.opened.arrive();
   }
 
-  /** The introduction is about the text. */
+  /** Start the introduction, which is about the text. */
   help() {
     this.showPage("look");
     this.tour.open();
@@ -221,7 +221,7 @@ class Page {
    * @param {FirstScreen} screen
    */
   #confirm({ models, pointer }, { pointer: prepared }) {
-    const isLeft = this.store.pointer.run !== PREPARED; // the visitor has gone on meanwhile
+    const isLeft = this.store.pointer.run !== PREPARED; // the visitor has opened another text meanwhile
     const names = /** @type {const} */ (["model", "sha256", "n_prompt", "ids", "head"]);
     if (!isLeft && !names.every((name) => String(pointer[name]) === String(prepared[name]))) return false;
     this.#list(models, this.bar.models.name);

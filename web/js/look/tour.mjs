@@ -1,6 +1,6 @@
 // "Show me": what attention is, in five steps over the text that is shown. Everything else dims, an arc draws itself,
 // the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
-// part. Afterwards everything is as it was.
+// diverge. Afterwards everything is as it was.
 
 import { hasModifier, isStill, make, setFlag } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
@@ -302,14 +302,14 @@ export class Tour {
     if (turn === this.#turn) this.#say(`Without ${nameHeads(store, found.heads)}, `, ...fallWords(effect), ".");
   }
 
-  /** Write the text twice, starting at the token that looks back, and say where the two part. @param {number} turn */
+  /** Write the text twice from the token that looks back, and say where the two diverge. @param {number} turn */
   async #writeBoth(turn) {
     const { answer } = this.texts.workspace;
     this.#hasParted = false;
     const found = await (this.#without ??= withoutAlike(this.store));
     if (turn !== this.#turn || !found) return;
     const them = found.heads.length === 1 ? "this head" : "these heads";
-    this.#say(`Now the same start is written twice: with ${them}, and without.`);
+    this.#say(`Now the same beginning is continued twice: with ${them}, and without.`);
     const written = answer.without(Promise.resolve(found));
     this.#bring(answer.element, answer.element);
     const hasParted = await written;
@@ -370,7 +370,7 @@ export class Tour {
     mark.animate({ opacity: [0, 1] }, { duration: 200, delay: MOVING, fill: "backwards" });
   }
 
-  /** Where the words stand on wider screens: over the sentence of the text or, with two texts, below them. */
+  /** Where the words are placed on wider screens: over the sentence of the text or, with two texts, below them. */
   #place() {
     if (!this.isOpen || matchMedia(PHONE).matches) return;
     const two = this.#at === PART ? document.querySelector(".hs-two")?.getBoundingClientRect() : undefined;

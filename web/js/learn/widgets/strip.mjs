@@ -34,7 +34,7 @@ export class Strip {
     this.size = make("span", { class: "hl-axes" });
     this.rows = make("tbody", {});
     const table = make("table", {}, make("caption", { class: "hs-hidden" }, name), this.rows);
-    this.table = new TableView(`Show ${name} as table`, () => this.#drawTable(), table);
+    this.table = new TableView(`Show ${name} as a table`, () => this.#drawTable(), table);
     const caption = make(
       "figcaption",
       {},

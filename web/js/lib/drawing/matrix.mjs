@@ -76,7 +76,7 @@ export class Matrix {
   }
 
   /**
-   * For the axes: text on a canvas of the page has the browser lay out the page first.
+   * For the axes: drawing text on a canvas in the page would force the browser to lay out the page first.
    * @param {CanvasRenderingContext2D} context
    */
   #axesFor({ canvas: { width, height } }) {
@@ -131,12 +131,12 @@ export class Matrix {
     return layout(context, this.store.tokens, n, width, this.isPlain);
   }
 
-  /** Whether only the tokens of the cell in focus are named where there is no room for all. */
+  /** Whether only the tokens of the cell in focus are named if there is no room for all. */
   get isPlain() {
     return this.store.view.options.details === false;
   }
 
-  /** How many tokens are drawn: without details, those up to the selected step, like in the tiles. */
+  /** How many tokens are drawn: without details, those up to the selected step, as in the tiles. */
   get count() {
     const { count, step, focus } = this.store;
     if (!this.isPlain || step === null) return count;

@@ -73,7 +73,7 @@ export class PlainAnswer extends Emitter {
       event.stopPropagation();
       this.close();
     };
-    window.addEventListener("keydown", press, { capture: true }); // before the text takes it
+    window.addEventListener("keydown", press, { capture: true }); // before the text handles it
   }
 
   /** The question that is answered; "" for none. */
@@ -120,7 +120,7 @@ export class PlainAnswer extends Emitter {
     else this.close();
   }
 
-  /** Without what names the run: the server gives one to a prepared opening. */
+  /** It does not include the run's name, which a prepared opening gets only from the server. */
   get #place() {
     const { ids, isGrowing, pointer, currentRow } = this.store;
     return [pointer.sha256, ids, isGrowing, currentRow].join();
@@ -174,7 +174,7 @@ export class PlainAnswer extends Emitter {
   /**
    * Write the text twice: as it is, and without the heads that look at the same word.
    * @param {ReturnType<typeof withoutAlike>} [alike]
-   * @returns {Promise<boolean>} whether it was not ended before the two had parted
+   * @returns {Promise<boolean>} whether it ran until the two diverged
    */
   async without(alike = withoutAlike(this.store)) {
     const { store, mixer, two } = this;
@@ -235,7 +235,7 @@ export class PlainAnswer extends Emitter {
     });
   }
 
-  /** Which heads speak for the next word, and what they look at. */
+  /** Which heads favour the next word, and what they look at. */
   async #why() {
     const { store } = this;
     const list = make("ul", { class: "hs-for" });
@@ -297,7 +297,7 @@ export class PlainAnswer extends Emitter {
     return { key, word: plainly(store.tokens[key].text), weight: row[key] };
   }
 
-  /** With everything that the page can compare. */
+  /** Open the full comparison. */
   #compare() {
     this.mixer.try(undefined);
     this.actions.compareBoth(this.two.stores);
@@ -330,12 +330,12 @@ function strongestFor(values) {
 }
 
 /**
- * Which heads speak for a word, in plain words.
+ * Which heads favour a word, in plain words.
  * @param {{ word: string, weight: number }[]} heads with the word that each looks at most
  * @param {string} word
  */
 function forWords(heads, word) {
-  if (!heads.length) return `No head speaks for “${word}”.`;
+  if (!heads.length) return `No head favours “${word}”.`;
   const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
   const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "adds" : "add"} most to “${word}”`;
   if (!back) return `${most}.`;

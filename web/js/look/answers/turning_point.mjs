@@ -1,4 +1,4 @@
-// Where in a text heads that look back matter most: the place to begin an introduction at.
+// Where in a text heads that look back matter most: the place at which to begin an introduction.
 
 import { withScale } from "../../lib/head_masks.mjs";
 import { headsAlike, LOOKS } from "../panels/finding.mjs";
@@ -17,7 +17,7 @@ const FALL = 0.2; // of the probability of the word when the heads that look at 
 /** @typedef {{ head: PictureId, step: number, fall: number }} TurningPoint */
 
 /**
- * Words that stood in the text before, as positions: the rarest first, then the latest.
+ * The positions of words that occurred earlier in the text: the rarest first, then the latest.
  * @param {readonly Token[]} tokens
  */
 export function repeatedWords(tokens) {

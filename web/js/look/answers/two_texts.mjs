@@ -1,4 +1,4 @@
-// The same start written twice, side by side, until the two texts part.
+// The same beginning continued twice, side by side, until the two texts diverge.
 
 import { make } from "../../lib/dom.mjs";
 import { unitOf } from "../../lib/words.mjs";
@@ -11,8 +11,8 @@ import { Store } from "../state/store.mjs";
 /** @import { View } from "../state/view.mjs" */
 
 const SIDES = /** @type {const} */ ([0, 1]);
-const MOST = { word: 40, letter: 160 }; // tokens of a text that never parts from the other
-const AFTER = { word: 10, letter: 30 }; // tokens after the texts have parted
+const MOST = { word: 40, letter: 160 }; // tokens of a text that never diverges from the other
+const AFTER = { word: 10, letter: 30 }; // tokens after the texts have diverged
 const LINE = 1; // of a long text, in which the words stand that differ
 
 /** @typedef {{ given: string, head_mask: number[][] | null, title: string }} Start of a text */
@@ -51,10 +51,10 @@ export class TwoTexts {
   }
 
   /**
-   * Write both, with the most probable token each time, until they have parted. Throws what the server refuses.
-   * @param {Store} like the text they begin as
+   * Write both, with the most probable token each time, until they have diverged. Throws if the server refuses.
+   * @param {Store} like the text that both begin with
    * @param {[Start, Start]} starts
-   * @returns {Promise<boolean>} whether it was not ended before
+   * @returns {Promise<boolean>} whether it ran until they diverged
    */
   async write(like, starts) {
     this.end();
@@ -97,7 +97,7 @@ export class TwoTexts {
     store.halt();
   }
 
-  /** Stop soon after the two have parted, and show where. */
+  /** Stop soon after the two have diverged, and show where. */
   #follow() {
     const { stores, partsAt, views } = this;
     if (!this.#writing || this.#hasParted || !stores.every(({ pointer }) => pointer.run)) return;

@@ -24,7 +24,7 @@ const WORDS = {
     columns: ["attended token", "token it promotes", "logit"],
     says:
       "It is 1 for a head that promotes each token that it looks at (copying), and −1 for one that suppresses it. " +
-      "Logits are up to the final norm’s division.",
+      "Logits are those before the final norm’s division.",
   },
   qk: {
     columns: ["query", "key", "attention score"],

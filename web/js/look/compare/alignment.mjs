@@ -9,8 +9,8 @@
 /** @typedef {"a" | "b"} SideName */
 
 /**
- * A step of the clock: where each side is then, the piece that is read (the next one where a side has a token of its
- * own), and the side that alone has a token; null where both have one.
+ * A step of the clock: the position of each side, the piece being read (the next one if only one side has a token), and
+ * the only side with a token, or null if both have one.
  * @typedef {{ a: number, b: number, piece: number, alone: SideName | null }} Step
  */
 
@@ -84,7 +84,7 @@ export class Alignment {
     return this.pieces[piece][ENDS[side][1]] - 1;
   }
 
-  /** Where a piece begins: "7", or "7|9" where that is another token of B. @param {number} piece */
+  /** Where a piece begins: "7", or "7|9" if B's position differs. @param {number} piece */
   numberOf(piece) {
     const { a0, b0 } = this.pieces[piece];
     return a0 === b0 ? String(a0) : `${a0}|${b0}`;
@@ -95,7 +95,7 @@ export class Alignment {
     return this.pieces.length ? this.last(side, this.pieces.length - 1) + 1 : 0;
   }
 
-  /** The token of a side at which the texts diverge; null where they do not. @param {SideName} side */
+  /** The token of a side at which the texts diverge; null if they do not. @param {SideName} side */
   divergesAt(side) {
     if (this.divergence === null) return null;
     return this.divergence ? this.last(side, this.divergence - 1) + 1 : 0;

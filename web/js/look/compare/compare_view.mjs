@@ -143,7 +143,7 @@ class PairNext {
     this.pair = pair;
     this.caption = make("caption", {});
     this.body = make("tbody", {});
-    const change = make("th", { scope: "col", title: "Log-probability in B less that in A, in nats" }, "Δ nats");
+    const change = make("th", { scope: "col", title: "Log-probability in B minus that in A, in nats" }, "Δ nats");
     const sides = SIDES.map((side) =>
       make(
         "th",

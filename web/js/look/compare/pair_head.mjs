@@ -95,7 +95,7 @@ export function differencePanel(pair) {
   const largest = make("p", { class: "hs-status" });
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
   const legend = differenceLegend(pair, matrix);
-  const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B less A" });
+  const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B minus A" });
   const why = make("p", { class: "hs-apart-words", role: "status" }); // shown if there is no difference to draw
   region.append(top, why, matrix.element, legend.element, table.element);
   const parts = [largest, table.toggle, matrix.element, legend.element];
@@ -246,7 +246,7 @@ function differenceSource(pair) {
       return pair.difference.rows;
     },
     get openName() {
-      return `the difference, B less A, ${b.openName} and ${a.openName}`;
+      return `the difference, B minus A, ${b.openName} and ${a.openName}`;
     },
     get step() {
       return pair.chosen === null || pair.leading ? null : pair.alignment.pieceAt(pair.chosen);
@@ -317,7 +317,7 @@ class DifferenceMatrix extends PairMatrix {
     const { alignment, stores } = this.compared;
     const { a0, b0 } = alignment.pieces[key];
     const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
-    return isAlike ? "the same token by coincidence, after the texts diverge" : "another token on each side";
+    return isAlike ? "the same token by coincidence, after the texts diverge" : "a different token on each side";
   }
 
   /** @param {number} query @param {number} key */

@@ -144,7 +144,7 @@ export class PairHeads {
     });
     this.hint = make("p", { class: "hs-hint", role: "status" });
     const table = make("table");
-    this.table = new TableView("Show differences as table", () => this.drawTable(table), make("div", {}, table));
+    this.table = new TableView("Show differences as a table", () => this.drawTable(table), make("div", {}, table));
     const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
     const order = make("p", { class: "hs-status" }, "largest first");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
@@ -331,5 +331,5 @@ function meaning(pair) {
   const share = `How much of its attention each head moves in B, averaged over ${where}: 0 is none, 1 is all.`;
   if (divergence === null) return share;
   const distinguished = `Only the ${counted(shared, "token")} that both texts share are distinguished`;
-  return `${share} ${distinguished}; all others count as one place.`;
+  return `${share} ${distinguished}; all others are pooled into one.`;
 }

@@ -208,7 +208,7 @@ export class SecondReader {
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
 export function rowTable(pair) {
   const table = make("table");
-  const view = new TableView("Show this row as table", draw, make("div", {}, table));
+  const view = new TableView("Show this row as a table", draw, make("div", {}, table));
   pair.on("weights focus step", () => view.refresh());
   return view;
 
@@ -238,7 +238,7 @@ export function rowTable(pair) {
 /** The tokens of both texts, step by step. @param {Pair} pair */
 export function textsTable(pair) {
   const table = make("table");
-  const view = new TableView("Show texts as table", draw, make("div", {}, table));
+  const view = new TableView("Show texts as a table", draw, make("div", {}, table));
   pair.on("state tokens", () => view.refresh());
   return view;
 

@@ -127,7 +127,7 @@ export class Texts {
     b.begin(a.pointer);
     b.follow(pointer);
     this.pair.heads.link();
-    if (pointer.state === "read") this.pair.restore(step, locked); // what was selected in this very text
+    if (pointer.state === "read") this.pair.restore(step, locked); // the selection in this text
     if (pointer.state !== "read") this.compare.heads.startMuting(false);
     this.compare.ranking.begin();
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
@@ -145,7 +145,7 @@ export class Texts {
   }
 
   /**
-   * The text that is shown gives way to two that are written anew: closing their comparison returns to it.
+   * The text that is shown is replaced by two new ones; closing their comparison returns to it.
    * @param {string} address of the text that is left
    * @returns {(run: string) => void} to be called with the run of the first of the two
    */

@@ -1,5 +1,5 @@
-// Arcs over a text, from the token that looks to the tokens that it looks at. Where each token is gets measured when
-// the text is laid out again, never in a frame that only draws other arcs.
+// Arcs over a text, from the token that looks to the tokens that it looks at. The positions of the tokens are measured
+// when the text is laid out again, never in a frame that only draws other arcs.
 
 import { isStill } from "../../lib/dom.mjs";
 
@@ -34,7 +34,7 @@ export class TokenPlaces {
     return this.#width;
   }
 
-  /** Whether some of a token is in view. @param {Box} box */
+  /** Whether any part of a token is in view. @param {Box} box */
   isInView({ top, bottom }) {
     return bottom > this.top + 1 && top < this.top + this.#height - 1;
   }

@@ -14,7 +14,7 @@ import { isComplete } from "../roles/text_patterns.mjs";
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-const ALIKE = 0.1; // of its attention: a copying head that gives a word this much brings it about
+const ALIKE = 0.1; // of its attention: a copying head that gives a word this much makes it likely
 export const LOOKS = 0.3; // of its attention: any other head that gives a word this much looks at it
 const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for what the heads do
 const NEAR = 24; // tokens back that are in view with the one that looks

@@ -62,8 +62,8 @@ export class Grid {
   #fits = () => true;
   /** @type {Set<Card>} shown ones that are out of date */
   #due = new Set();
-  #isDrawing = false; // some of them in the next frame
-  #wasGrowing = false; // when some were last drawn: they had no new names, and no pixel for each token
+  #isDrawing = false; // whether some are drawn in the next frame
+  #wasGrowing = false; // when some were last drawn: then their names are out of date, and not every token has its pixel
   /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
   #peeked = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -210,7 +210,7 @@ export class Grid {
     const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
     card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
     button.classList.toggle("hs-filtered", card.filtered);
-    if (store.isGrowing && button.title) return; // named again at the end
+    if (store.isGrowing && button.title) return; // renamed when the text is complete
     button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
     button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
   }
@@ -316,7 +316,7 @@ export class Grid {
       isFilled,
     );
     const { side } = painter;
-    // A canvas that changes its size is laid out again, with all that is around it.
+    // Resizing a canvas causes a new layout of everything around it.
     const size = Math.max(isFilled ? Math.round(room) : side, 1);
     const ends = barEnds(store.data, store.view.options.metric);
     const sheet = isFilled && side ? offscreenContext(side, side) : null;
@@ -423,7 +423,7 @@ export function sortCards(cards, order, summaries) {
  */
 export function gridTable(store, grid) {
   const table = make("table");
-  const view = new TableView("Show heads as table", draw, make("div", {}, table));
+  const view = new TableView("Show heads as a table", draw, make("div", {}, table));
   store.on("state thumbnails view open", () => view.refresh());
   return view;
 

@@ -109,7 +109,7 @@ function headTable(store) {
   const table = make("table");
   const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
   const fields = make("p", { class: "hs-window" }, queries.element, keys.element);
-  const view = new TableView("Show as table", draw, fields, make("div", {}, table));
+  const view = new TableView("Show as a table", draw, fields, make("div", {}, table));
   store.on("open weights tokens", () => view.refresh());
   return view;
 

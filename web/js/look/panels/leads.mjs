@@ -1,4 +1,4 @@
-// What somebody who sees the page for the first time is told: what the text is, and what the tiles are.
+// What first-time visitors are told: what the text is, and what the tiles are.
 
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";

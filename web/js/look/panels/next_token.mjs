@@ -154,7 +154,7 @@ export class NextToken {
     const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
     const position = pointed?.query ?? store.predictor;
     const isShown = run !== "" && position >= 0;
-    // Until another text begins, the bars of the one before keep the room.
+    // Until another text begins, the bars of the previous one keep their space.
     setHidden(this.element, !isShown && !(this.#found && isBusy(state)));
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;

@@ -279,7 +279,7 @@ function stepTable(store, rows) {
   const table = make("table", {});
   const keys = new TokenRange("keys from", () => view.refresh());
   const fields = make("p", { class: "hs-window" }, keys.element);
-  const view = new TableView("Show this step as table", draw, fields, make("div", {}, table));
+  const view = new TableView("Show this step as a table", draw, fields, make("div", {}, table));
   return view;
 
   function draw() {

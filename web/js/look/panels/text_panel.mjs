@@ -153,7 +153,7 @@ function textTable(store) {
   const caption = make("caption", {}, "Tokens and their probabilities");
   const table = make("table", {}, caption, tableHead("position", "token", "probability", "bits"), body);
   const box = make("div", { tabindex: 0, role: "group", "aria-label": "Table of tokens" }, table);
-  const view = new TableView("Show text as table", draw, box);
+  const view = new TableView("Show text as a table", draw, box);
   store.on("state tokens", () => view.refresh());
   return view;
 

@@ -27,7 +27,7 @@ const SPACES = { " ": "hs-space", "\n": "hs-line", "\t": "hs-tab" };
 const withVisibleSpaces = (text) =>
   text.split(/([ \n\t])/).map((part) => (SPACES[part] ? make("span", { class: SPACES[part] }, part) : part));
 
-/** The spaces in front of a word, and the word; no word if it has no such spaces. @param {string} text */
+/** The spaces before a word, and the word; without such spaces, the whole text and "". @param {string} text */
 const splitWord = (text) => /^([ \n\t]+)([^]+)$/.exec(text)?.slice(1) ?? [text, ""];
 
 export class TextView {
@@ -104,7 +104,7 @@ export class TextView {
   /** Drop the spans of a run that is no longer shown. */
   fit() {
     const { element, store } = this;
-    const earlier = this.canSurprise ? store.pointer.earlier : ""; // of no use for an open head
+    const earlier = this.canSurprise ? store.pointer.earlier : ""; // not needed in an open head's view
     if (this.earlier.textContent !== earlier) {
       this.earlier.textContent = earlier;
       this.places.forget();
@@ -122,7 +122,7 @@ export class TextView {
     else this.#follows = true;
   }
 
-  /** Lines that are cut off fade, and what is said of the end is seen only there. */
+  /** Lines that are cut off fade, and the note about the end is visible only there. */
   #showEdges() {
     const { scrollTop, scrollHeight, clientHeight, classList } = this.element;
     classList.toggle("hs-more-above", scrollTop > 2);

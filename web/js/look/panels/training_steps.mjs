@@ -117,7 +117,7 @@ export class TrainingSteps {
       );
       if (!pointer) return;
       this.#asked = null;
-      if (store.pointer.run !== run) return; // the visitor went on to another text
+      if (store.pointer.run !== run) return; // the visitor has opened another text
       const { locked, step: selected } = store;
       store.follow({ ...pointer, settings: this.#own?.settings ?? {} });
       store.restore(locked, selected);
@@ -177,7 +177,7 @@ export class TrainingSteps {
  */
 
 const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
-const TICKS = 4; // intervals between the steps that are named
+const TICKS = 4; // intervals between labelled steps
 const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
 
 /**

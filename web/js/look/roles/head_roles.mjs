@@ -53,7 +53,7 @@ export function loadRoles(store) {
       known.set(sha256, heads);
       if (sha256 === store.pointer.sha256) store.setRoles(known.get(sha256) ?? null);
     } catch {
-      if (wanted === sha256) wanted = ""; // no labels now; the next text asks again
+      if (wanted === sha256) wanted = ""; // no labels now; the next text requests them again
     }
   };
   store.on("state", () => {

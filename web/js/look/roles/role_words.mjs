@@ -50,7 +50,7 @@ export function rolePlain(store, place) {
   if (role.label === ROLES[best].name) {
     const also = copies(role) ? " It also copies what it finds there." : "";
     const own = shareInText(store, place, best);
-    const here = own === null ? "" : `, in this text with ${share(own)}`;
+    const here = own === null ? "" : `, and in this text with ${share(own)}`;
     const chance = `(uniform attention: ${even})`;
     return `On random tokens, ${name} ${ROLES[best].does}, with ${score} of its attention ${chance}${here}.${also}`;
   }

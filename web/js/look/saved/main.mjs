@@ -33,7 +33,7 @@ export async function start() {
   if (sliders.element) panels.querySelector(".hs-next")?.append(sliders.element);
   const { model, run } = { run: PREPARED, ...saved.pointer };
   const precision = saved.exact ? "float32 weights" : "weights stored in half precision, shown to three digits";
-  const alone = saved.vocab_size ? "" : " · attention weights alone: to look at, without a model";
+  const alone = saved.vocab_size ? "" : " · attention weights only, without a model";
   const about = make("p", { class: "hs-hint" }, make("b", {}, model ?? ""), `${alone} · ${precision}`);
   const details = detailsSwitch(view);
   details.classList.add("hs-small");
@@ -47,7 +47,7 @@ export async function start() {
 /** The JSON in an element of the file. @param {string} id */
 const read = (id) => JSON.parse(/** @type {HTMLElement} */ (document.getElementById(id)).textContent);
 
-/** Light or dark, as whatever shows the file is. */
+/** Light or dark, like whatever displays the file. */
 function followTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const follow = () => document.body.classList.toggle("dark", dark.matches);

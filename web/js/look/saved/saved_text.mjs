@@ -44,7 +44,7 @@ export async function openSaved(saved, answered) {
 }
 
 /**
- * The bytes of numbers, of which the file holds the first byte of all, then the second of all, and so on.
+ * The bytes of numbers, of which the file holds all first bytes, then all second bytes, and so on.
  * @param {string} text
  * @param {number} size of a number
  */
@@ -79,8 +79,8 @@ const wholeLogits = (logits, size) => (/** @type {number} */ position) =>
   logits.slice(position * size, (position + 1) * size);
 
 /**
- * Log-probabilities after a token: of the likeliest tokens as they are, of all others as if these were equally likely,
- * so that the sum of the others is right.
+ * Log-probabilities after a token: exact for the likeliest tokens; the remaining probability is divided equally among
+ * all others.
  * @param {Int32Array} ids
  * @param {Float32Array} logprobs
  * @param {number} n_tokens

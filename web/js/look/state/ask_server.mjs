@@ -24,7 +24,7 @@ export async function askServer(asked, { signal, onProgress } = {}) {
   const prepared = preparedAnswers();
   if (prepared) {
     const answer = prepared(asked);
-    if (!answer) throw new Error("This file has no answer to that: it holds the one that was open when it was saved.");
+    if (!answer) throw new Error("This file does not have that answer, only the one that was open when it was saved.");
     return answer;
   }
   const { route, body, query } = asked;

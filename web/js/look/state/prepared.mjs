@@ -1,4 +1,4 @@
-// A text that is drawn like any other without its server: the opening in the page's HTML (web/page/first_screen.py),
+// A text that is drawn like any other, but without a server: the opening in the page's HTML (web/page/first_screen.py),
 // until the server has the model, or the text of a file (saved/main.mjs).
 
 /** @import { ModelInfo, SentPointer } from "../../types.js" */

@@ -203,7 +203,7 @@ export class Store extends Emitter {
   }
 
   /**
-   * An opening may arrive late, when its model is already writing; a text that was left may still report its end.
+   * An opening may arrive late, when its model is already writing; an abandoned text may still report its end.
    * @param {SentPointer} pointer
    */
   isLate(pointer) {

@@ -41,7 +41,7 @@ export class TextSource {
   /** Another run: nothing of it has arrived. @param {RunData} [data] unless another source has it already */
   begin(data = new RunData(this.text.pointer())) {
     this.data = data;
-    this.fetcher.name(""); // whatever still waits for a prepared run gets its text read again
+    this.fetcher.name(""); // requests that still wait for a prepared run have its text read again
     this.fetcher = new RunFetcher(this.text.pointer().run, () => this.#knownText);
   }
 

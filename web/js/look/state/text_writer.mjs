@@ -24,7 +24,7 @@ export class TextWriter {
   }
 
   /**
-   * Write a text to its end. Throws `HttpError` where the server refuses it.
+   * Write a text to its end. Throws `HttpError` if the server refuses it.
    * @param {object} fields what to write, as the server takes it
    * @param {Partial<SentPointer>} [more] added to every pointer
    * @param {(run: string) => void} [started] gets the run of the text once it is known
@@ -92,7 +92,7 @@ class GradioEvents {
   }
 
   /**
-   * The pointers of one text, to its end or until the signal. Throws `HttpError` where the server refuses it.
+   * The pointers of one text, to its end or until the signal. Throws `HttpError` if the server refuses it.
    * @param {object} fields what to write
    * @param {AbortSignal} signal
    * @returns {AsyncGenerator<SentPointer>}

@@ -15,12 +15,12 @@ export const MAX_BYTES = 2_000_000;
  * @returns {{ rows: PromptRow[], lines: number[] }}
  */
 export function parseRows(text) {
-  if (new TextEncoder().encode(text).length > MAX_BYTES) throw new Error("The prompts have more than 2 MB.");
+  if (new TextEncoder().encode(text).length > MAX_BYTES) throw new Error("The prompts are larger than 2 MB.");
   const first = text.trimStart()[0];
   const found = first === "[" ? fromJson(text) : first === "{" || first === '"' ? fromLines(text) : fromCsv(text);
   if (!found.rows.length) throw new Error("There are no prompts yet.");
   if (found.rows.length > MAX_ROWS)
-    throw new Error(`These are ${found.rows.length.toLocaleString("en")} rows; at most 1,000 are read.`);
+    throw new Error(`${found.rows.length.toLocaleString("en")} rows were given; at most 1,000 are read.`);
   return found;
 }
 
@@ -29,7 +29,7 @@ function checked(value, where) {
   if (typeof value === "string" && value) return { prompt: value };
   const row = /** @type {Record<string, unknown>} */ (value);
   if (!row || typeof row !== "object" || typeof row.prompt !== "string" || !row.prompt)
-    throw new Error(`${where}: a row is a text, or an object with a prompt.`);
+    throw new Error(`${where}: a row must be a text or an object with a prompt.`);
   for (const [name, content] of Object.entries(row)) {
     const known = /** @type {readonly string[]} */ (COLUMNS).includes(name);
     if (!known) throw new Error(`${where}: there is no column “${name}”, only ${COLUMNS.join(", ")}.`);
@@ -85,7 +85,7 @@ function fromCsv(text) {
   }
   const rows = records.slice(1).map(({ fields, line }) => {
     if (fields.length !== names.length)
-      throw new Error(`Line ${line}: there are ${fields.length} fields, and ${names.length} columns.`);
+      throw new Error(`Line ${line}: there are ${fields.length} fields, but ${names.length} columns.`);
     const given = names.flatMap((name, at) => (fields[at] ? [[name, fields[at]]] : []));
     return checked(Object.fromEntries(given), `Line ${line}`);
   });

@@ -55,7 +55,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
     const [chosen] = file.files ?? [];
     file.value = "";
     if (!chosen) return;
-    if (chosen.size > MAX_BYTES) about.textContent = "The file has more than 2 MB.";
+    if (chosen.size > MAX_BYTES) about.textContent = "The file is larger than 2 MB.";
     else take(await chosen.text());
   });
 

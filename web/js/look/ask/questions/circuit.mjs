@@ -155,7 +155,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         fixed(pairs.reduce((sum, pair) => sum + pair[name], 0) / pairs.length, 2);
       const range = pairs.map((pair) => pair.kept);
       const [least, most] = [Math.min(...range), Math.max(...range)].map(percent);
-      const byPair = pairs.length > 1 ? `; by pair, the circuit keeps ${least} to ${most}` : "";
+      const byPair = pairs.length > 1 ? `; for single pairs, the circuit keeps ${least} to ${most}` : "";
       const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
       const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
       sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;

@@ -87,7 +87,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       const { model } = store.pointer;
       const [layer, head] = store.open;
       if (!openHead(store)) return "Open a head: the question is about a single one, not a mean or a rollout.";
-      if (layer === 0) return "Heads of layer 0 read the embeddings alone. Open a head of a later layer.";
+      if (layer === 0) return "Heads of layer 0 read only the embeddings. Open a head of a later layer.";
       /** @type {Record<string, string>} */
       const query = measure === "weights" ? { model } : { model, layer: String(layer), head: String(head), way };
       if (measure !== "cut") return { route: measure === "weights" ? "composition" : "role-paths", query };

@@ -62,7 +62,7 @@ export const knockout = {
   hook: "Each head is removed in turn: how much worse are the predictions?",
   explanation:
     "Each head is removed in turn, and the change of the loss is measured: above 0, the text got harder to predict. " +
-    "With 0.69 nats more, a token is half as likely.",
+    "An increase of 0.69 nats means that a token is half as likely.",
   caution:
     "A small change does not mean that a head does nothing: others may do the same and compensate for it. " +
     "The numbers are about this text, not about the model.",
@@ -197,7 +197,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
   const percent = `${Math.round(100 * SLIGHT_CHANGE)}%`;
-  const count = `For ${slight} of ${changes.length} heads, removal alone changes that by less than ${percent}.`;
+  const count = `For ${slight} of ${changes.length} heads, removing it alone changes that by less than ${percent}.`;
   const whole =
     value < MIN_CHANGE
       ? "No single head is needed: without any one of them, this text is predicted about as well, or better."

@@ -34,7 +34,7 @@ const weight = (/** @type {number} */ value) => fixed(value, 3);
 const MEASURES = {
   patch: {
     name: "share of the answer that a head restores",
-    help: "Each head’s output is put from a run of the prompt into one of the corrupted prompt (activation patching).",
+    help: "Each head’s output in the prompt is patched into a run of the corrupted prompt (activation patching).",
     asked: "patch",
     body: { site: "z" },
     number: "effects",
@@ -90,7 +90,7 @@ const MEASURES = {
   },
   difference: {
     name: "difference between the two prompts",
-    help: "How differently each head attends in the prompt and in the corrupted one: 0 is the same, 1 all different.",
+    help: "How differently each head attends in the prompt and in the corrupted one, from 0 (no difference) to 1.",
     asked: "difference",
     number: "heads",
     words: weight,
@@ -107,11 +107,11 @@ export const many = {
   title: "What holds over many prompts?",
   hook: "One question asked of a whole set: the mean, its error, and every row.",
   explanation:
-    "The question is asked of every prompt of a set. The map and the list show the mean over the set; ± is its " +
+    "The question is asked of every prompt in a set. The map and the list show the mean over the set; ± is its " +
     "standard error. A click on a row opens that prompt in the page.",
   caution:
     "A mean hides differences between prompts, and the standard error says nothing about prompts that are unlike " +
-    "those of the set.",
+    "those in the set.",
   defaults: DEFAULTS,
   build,
 };

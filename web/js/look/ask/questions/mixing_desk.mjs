@@ -52,7 +52,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   compare.addEventListener("click", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
   const table = make("table");
-  const view = new TableView("Show next tokens as table", () => drawTable(), make("div", {}, table));
+  const view = new TableView("Show next tokens as a table", () => drawTable(), make("div", {}, table));
   const buttons = make("div", { class: "hs-controls" }, write, compare, view.toggle);
   /** @type {string[]} texts of the vocabulary */
   let texts = [];
