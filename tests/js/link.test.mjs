@@ -178,3 +178,15 @@ test("a second text is named by what it differs in from the first", () => {
   assert.deepEqual(readLink("?b_open=1.3", SHAPE, shape).unreadable, ["b_open"]);
   assert.deepEqual(readLink("?b_open=1.3", SHAPE).unreadable, []); // there is no second text
 });
+
+test("links that name a question of Ask as it was called before open it", () => {
+  for (const [former, key] of [
+    ["why", "attribution"],
+    ["arithmetic", "ledger"],
+    ["layers", "logit-lens"],
+    ["patching", "patch"],
+    ["knockout", "knockout"],
+  ]) {
+    assert.equal(readLink(`?ask=${former}`, SHAPE).options.ask, key);
+  }
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { agreement, correlation } from "../../../web/js/look/ask/questions/head.mjs";
+import { agreement, correlation } from "../../../web/js/look/ask/questions/one_head.mjs";
 import { axisOf, headsBySize, partsInOrder, whyPlain } from "../../../web/js/look/ask/questions/attribution.mjs";
 import { shortName, windowStart } from "../../../web/js/look/ask/questions/logit_lens.mjs";
 import { signed } from "../../../web/js/lib/numbers.mjs";

@@ -25,6 +25,16 @@ const oneOf = (names) => ({ write: String, read: (text) => (Object.hasOwn(names,
 /** Letters, digits and . ~ - only; the reader of the option checks the meaning. @type {Codec} */
 const plain = { write: String, read: (text) => (/^[\w.~-]{1,4000}$/.test(text) ? text : undefined) };
 
+/** The names that questions of Ask had in earlier links. */
+const FORMER_QUESTIONS = new Map([
+  ["why", "attribution"],
+  ["arithmetic", "ledger"],
+  ["layers", "logit-lens"],
+  ["patching", "patch"],
+]);
+/** @type {Codec} */
+const question = { write: String, read: (text) => FORMER_QUESTIONS.get(text) ?? plain.read(text) };
+
 /** A number from 0 to 1. @type {Codec} */
 const fraction = {
   write: String,
@@ -42,7 +52,7 @@ const OPTIONS = {
   sorted: ["sorted", oneOf(ORDERS)],
   least: ["least", fraction],
   most: ["most", fraction],
-  ask: ["ask", plain],
+  ask: ["ask", question],
   askWith: ["ask_with", plain],
   summaries: ["means", flag],
   surprise: ["surprise", flag],

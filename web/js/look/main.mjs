@@ -1,6 +1,6 @@
 // The page starts here: the bar, the workspace below it, and the streams of the texts being written.
 
-import { make } from "../lib/dom.mjs";
+import { make, PHONE } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
 import { isBusy } from "./state/pointer.mjs";
@@ -419,7 +419,6 @@ function comeBackToTraining() {
   announce(trainingResumed);
 }
 
-const PHONE = "(max-width: 767px)";
 const newSeed = () => Math.floor(Math.random() * 2 ** 32);
 
 /** @param {string} hash @returns {PageName} */

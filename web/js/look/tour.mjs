@@ -2,7 +2,7 @@
 // the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
 // diverge. Afterwards everything is as it was.
 
-import { hasModifier, isStill, make, setFlag } from "../lib/dom.mjs";
+import { hasModifier, isStill, make, PHONE, setFlag } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { isHead, isSame } from "../lib/heads.mjs";
@@ -28,7 +28,6 @@ const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "part"]);
 const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
 
 const KEPT = "headscope-tour";
-const PHONE = "(max-width: 767px)";
 const READING = 4500; // milliseconds that a step stays while the tour plays automatically
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
 const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
@@ -212,7 +211,7 @@ export class Tour {
     }
     if (this.#isSeeking) return;
     if (!looksBack(store)) {
-      const head = clearestHead(store);
+      const head = headWithClearestPattern(store);
       if (this.#run !== run && !isSame(head, store.open)) {
         this.#run = run; // chosen once for this text
         store.view.choose(head);
@@ -427,7 +426,7 @@ function looksBack({ open, pointer, focus, weights }) {
  * @param {Store} store
  * @returns {PictureId}
  */
-function clearestHead(store) {
+function headWithClearestPattern(store) {
   const clear = store.data.heads.flatMap((head) => {
     const pattern = patternOf(store, head);
     return pattern && pattern.name !== "first_token" ? [{ head, mean: pattern.mean }] : [];

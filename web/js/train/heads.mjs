@@ -2,7 +2,7 @@
 
 import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
 import { context2d } from "../lib/drawing/canvas.mjs";
-import { ThumbnailPainter } from "../lib/drawing/images.mjs";
+import { ThumbnailPainter, weightOf } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { allHeads, headAt, headName } from "../lib/heads.mjs";
@@ -16,9 +16,6 @@ import { thousands } from "./words.mjs";
 
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const CELL = 12; // pixels of a cell of the large picture
-
-/** The weight whose byte, 255 times its square root, is given. @param {number} byte */
-const weightOf = (byte) => (byte / 255) ** 2;
 
 export class HeadsPanel {
   /** @type {StartEvent | null} */

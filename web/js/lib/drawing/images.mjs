@@ -87,7 +87,7 @@ export function paintDifference(values, n, { ramp, limit, options, unknown, fact
 }
 
 /** The weight that a byte of a thumbnail encodes. @param {number} byte */
-const weightOf = (byte) => (byte / 255) ** 2;
+export const weightOf = (byte) => (byte / 255) ** 2;
 
 /** The step of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */
 function lookup(scale) {

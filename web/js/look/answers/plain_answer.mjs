@@ -56,8 +56,8 @@ export class PlainAnswer extends Emitter {
       make("button", { type: "button", class: "hs-small", onclick }, words);
     this.full = button("Compare them in full", () => this.#compare());
     this.full.title = "Both texts with every head, and where they differ";
-    this.arithmetic = button("Show me the arithmetic", () => this.#askAbout("arithmetic"));
-    this.everything = button("All the numbers", () => this.#askAbout("why"));
+    this.arithmetic = button("Show me the arithmetic", () => this.#askAbout("ledger"));
+    this.everything = button("All the numbers", () => this.#askAbout("attribution"));
     this.everything.title = "What each part of the model adds";
     this.end = button("", () => this.close());
     this.end.append(icon("close"), " Close");
@@ -86,7 +86,7 @@ export class PlainAnswer extends Emitter {
     const { store, mixer } = this;
     if (!question) this.close();
     else if (!store.view.options.details) await (question === "why" ? this.#why() : this.without());
-    else if (question === "why") store.view.set({ ask: "why", askWith: "" });
+    else if (question === "why") store.view.set({ ask: "attribution", askWith: "" });
     else {
       const found = await withoutAlike(store);
       if (found) void mixer.writeBoth(found.mask, found.query + 1);

@@ -34,7 +34,7 @@ export interface BuiltQuestion {
 }
 
 export interface Question {
-  /** Its name in links. */
+  /** Its name in links: that of its route, where it has one. */
   key: string;
   title: string;
   /** What the visitor learns, in plain words; shown in the list of questions. */

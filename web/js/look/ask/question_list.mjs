@@ -8,7 +8,7 @@
 import { attribution } from "./questions/attribution.mjs";
 import { circuit } from "./questions/circuit.mjs";
 import { feeding } from "./questions/feeding.mjs";
-import { oneHead } from "./questions/head.mjs";
+import { oneHead } from "./questions/one_head.mjs";
 import { knockout } from "./questions/knockout.mjs";
 import { ledger } from "./questions/ledger.mjs";
 import { logitLens } from "./questions/logit_lens.mjs";

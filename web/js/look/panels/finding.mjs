@@ -104,9 +104,9 @@ export class Finding {
     const query = store.firstStep - 1;
     const weights = state === "linked" ? null : await store.fetcher.query(query).catch(() => null);
     if (run !== store.pointer.run || !isLeft()) return;
-    const head = weights && clearestHead(store, weights, query);
+    const head = weights && headLookingBack(store, weights, query);
     if (head) store.view.choose(head);
-    const at = head ? query : isLook(store, LOOKS) ? null : clearestLook(store);
+    const at = head ? query : isLook(store, LOOKS) ? null : queryLookingBack(store);
     if (at !== null) store.look(at);
     store.markAutomatic();
   }
@@ -135,7 +135,7 @@ const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(te
  * @param {Float32Array} weights of the token in every picture
  * @param {number} query
  */
-function clearestHead(store, weights, query) {
+function headLookingBack(store, weights, query) {
   const isWord = wordsOf(store);
   const { tokens } = store;
   let [best, most] = [/** @type {PictureId | null} */ (null), LOOKS];
@@ -156,7 +156,7 @@ function clearestHead(store, weights, query) {
  * comes next; null if there is none.
  * @param {Store} store
  */
-function clearestLook(store) {
+function queryLookingBack(store) {
   const { tokens, weights, firstStep, count } = store;
   const isWord = wordsOf(store);
   let [best, most] = [/** @type {number | null} */ (null), LOOKS];

@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { isStill, make, tabs, setHidden } from "../../lib/dom.mjs";
+import { isStill, make, PHONE, setHidden, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
@@ -18,7 +18,6 @@ import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/tabl
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const PHONE = "(max-width: 767px)";
 const MAX_TOP = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
 
 /**

@@ -20,7 +20,7 @@ const DEFAULTS = { token: "written", against: LIKELIEST };
 
 /** @type {Question} */
 export const attribution = {
-  key: "why",
+  key: "attribution",
   title: "Why this token?",
   hook: "Which parts of the model favour it, and which work against it.",
   explanation:

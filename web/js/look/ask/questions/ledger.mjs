@@ -16,7 +16,7 @@ const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
 
 /** @type {Question} */
 export const ledger = {
-  key: "arithmetic",
+  key: "ledger",
   title: "Show me the arithmetic",
   hook: "Every number from one cell to the next token’s probability.",
   explanation:

@@ -13,7 +13,7 @@ import { askedPrediction, selectSomething, textBody, textProblem } from "../subj
 
 /** @type {Question} */
 export const logitLens = {
-  key: "layers",
+  key: "logit-lens",
   title: "What would each layer have predicted?",
   hook: "What the model would predict if it stopped after each layer.",
   explanation:

@@ -44,7 +44,7 @@ const WAY_WORDS = {
 
 /** @type {Question} */
 export const patching = {
-  key: "patching",
+  key: "patch",
   title: "What carries the answer?",
   hook: "Change a word, and find the head that carries it to the answer.",
   explanation:

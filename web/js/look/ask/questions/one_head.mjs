@@ -36,7 +36,7 @@ function build({ store, conclude }) {
   const verdict = make("p", { class: "hs-answer" });
   const whole = make("p", { class: "hs-hint" });
   const keys = new KeysTable(store);
-  const onclick = () => store.view.set({ ask: "arithmetic", askWith: "" });
+  const onclick = () => store.view.set({ ask: "ledger", askWith: "" });
   const next = make("button", { type: "button", class: "hs-small", onclick });
   keys.buttons.append(next);
   const correlations = make("div", { class: "hs-answer-scroll" });
