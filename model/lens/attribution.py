@@ -90,7 +90,9 @@ class Attribution(Answer):
         return abs(self.total - self.logit)
 
     def content(self) -> dict[str, Any]:
-        return super().content() | {"sum": self.total, "difference": self.difference}
+        token, *against = self.named([self.token] if self.against is None else [self.token, self.against])
+        tokens = {"token": token, "against": against[0] if against else None}
+        return self.numbers() | tokens | {"sum": self.total, "difference": self.difference}
 
 
 def prediction(text: TextPass, position: int | None, token: int | None) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from ..drawing.read import take_weights
 from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import token_text
-from .answer import Answer
+from .answer import Answer, with_tensors_as
 from .progress import Progress, ignore
 from .statistics import standard_error
 from .text_pass import TextPass, TokenizedModel
@@ -111,24 +111,43 @@ class HeadRoles(RoleScores):
 
     copying: Tensor
 
+    IS_BY_ITEM = True
+
     @property
     def labels(self) -> list[list[str]]:
         """``[layer][head]``: the head's role, or, without a clear one, whether it clearly copies."""
-        n_layer, n_head = self.entropy.shape
-        return [
-            [
-                label(
-                    {role: float(each[layer, head]) for role, each in self.scores.items()},
-                    self.uniform,
-                    float(self.copying[layer, head]),
-                )
-                for head in range(n_head)
-            ]
-            for layer in range(n_layer)
-        ]
+        return [[head["label"] for head in row] for row in self.content()["heads"]]
 
     def content(self) -> dict[str, Any]:
-        return super().content() | {"labels": self.labels}
+        return describe_roles(with_tensors_as(Tensor.tolist, self.numbers()))
+
+
+def describe_roles(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of ``HeadRoles``, with lists in place of tensors, head by head: a label, its scores and their errors,
+    and those of uniform attention.
+
+    The label is the head's role, or, without a clear one, "copying" if the head clearly copies.
+    """
+    scores, uniform = measured["scores"], measured["uniform"]
+    baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
+
+    def head(layer: int, index: int) -> dict[str, Any]:
+        own = {role: scores[role][layer][index] for role in LOOKS}
+        more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
+        errors = {role: measured["errors"][role][layer][index] for role in LOOKS}
+        return {
+            "label": label(own, uniform, more["copying"]),
+            "scores": own | more,
+            "errors": errors,
+            "baseline": baseline,
+        }
+
+    n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
+    return {
+        "threshold": max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform),
+        "copying_threshold": CLEAR_COPYING,
+        "heads": [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)],
+    }
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The arithmetic ledger: one cell of one head, from the query and key vectors to the logit of the next token."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,6 +46,9 @@ class Ledger(Answer):
     logit: float  # the model's own
     probability: float  # the model's own
     errors: dict[str, float]  # the largest differences from the model's own results
+
+    def content(self) -> dict[str, Any]:
+        return self.numbers() | {"token": self.named([self.token])[0]}
 
 
 @torch.inference_mode()

@@ -1,6 +1,7 @@
 """The logit lens: what each layer would predict if it were the last."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,11 +19,26 @@ class LogitLens(Answer):
     model's own answer.
     """
 
+    IS_BY_ITEM = True
+
     ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
     probabilities: Tensor  # (n_layer + 1, T, k)
     kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
     answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
     decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
+
+    def content(self) -> dict[str, Any]:
+        tokens = {token["id"]: token for token in self.named(self.ids.unique().tolist())}
+        layers = []
+        rows = zip(self.ids.tolist(), self.probabilities.numpy(), self.kl.numpy(), self.answer.numpy(), strict=True)
+        for ids, probabilities, kl, answer in rows:
+            readings = []
+            for t, chosen in enumerate(ids):
+                named = zip(chosen, probabilities[t], strict=True)
+                top = [tokens[token_id] | {"probability": p} for token_id, p in named]
+                readings.append({**top[0], "kl": kl[t], "answer": answer[t], "top": top})
+            layers.append(readings)
+        return {"layers": layers, "decided": self.decided}
 
 
 @torch.inference_mode()

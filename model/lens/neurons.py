@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -21,11 +21,12 @@ BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron
 
 @dataclass(frozen=True)
 class Context(Answer):
-    """A place in a text: ``activations`` are those of the tokens from ``start`` on, including ``position``."""
+    """A place in a text: ``activations`` are those of the tokens ``ids`` from ``start`` on, including ``position``."""
 
     position: int
     activation: float
     start: int
+    ids: list[int]
     activations: list[float]
 
 
@@ -51,11 +52,36 @@ class Neuron(Answer):
     ``positive`` is the share of tokens with an activation above 0; ``writes`` does not depend on the text.
     """
 
+    IS_BY_ITEM = True
+
+    n_tokens: int
     highest: list[Context]
     lowest: list[Context]
     mean: float
     positive: float
     writes: Written
+
+    def content(self) -> dict[str, Any]:
+        def places(contexts: list[Context]) -> list[dict[str, Any]]:
+            names = ("position", "activation", "start", "activations")
+            return [
+                {"tokens": self.named(each.ids)} | {name: getattr(each, name) for name in names} for each in contexts
+            ]
+
+        def written(ids: Tensor, logits: Tensor) -> list[dict[str, Any]]:
+            pairs = zip(self.named(ids.tolist()), logits.tolist(), strict=True)
+            return [token | {"logit": logit} for token, logit in pairs]
+
+        return {
+            "n_tokens": self.n_tokens,
+            "highest": places(self.highest),
+            "lowest": places(self.lowest),
+            "mean": self.mean,
+            "positive": self.positive,
+            "promotes": written(self.writes.promoted, self.writes.raised),
+            "suppresses": written(self.writes.suppressed, self.writes.lowered),
+            "norm": self.writes.norm,
+        }
 
 
 @torch.inference_mode()
@@ -80,8 +106,9 @@ def neuron(
             found[window.first : window.stop] = activation[window.first - window.start :]
         progress(some[-1].stop / len(ids))
     return Neuron(
-        highest=[context_at(found, position) for position in peaks(found, k)],
-        lowest=[context_at(found, position) for position in peaks(-found, k)],
+        n_tokens=len(ids),
+        highest=[context_at(ids, found, position) for position in peaks(found, k)],
+        lowest=[context_at(ids, found, position) for position in peaks(-found, k)],
         mean=float(found.double().mean()),
         positive=float((found > 0).float().mean()),
         writes=neuron_writes(gpt, layer, neuron, k),
@@ -125,9 +152,9 @@ def peaks(values: Tensor, k: int) -> list[int]:
     return found
 
 
-def context_at(values: Tensor, position: int) -> Context:
-    start = max(0, position - BEFORE)
-    return Context(position, float(values[position]), start, values[start : position + AFTER + 1].tolist())
+def context_at(ids: Sequence[int], values: Tensor, position: int) -> Context:
+    shown = slice(max(0, position - BEFORE), position + AFTER + 1)
+    return Context(position, float(values[position]), shown.start, list(ids[shown]), values[shown].tolist())
 
 
 def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:

@@ -25,6 +25,9 @@ MEASURES = ("weight", "norm", *SIGNED)
 class HeadMeasures(Answer):
     """What a head takes from each of ``S`` keys for one query, ``(S,)`` float32 on the CPU, and totals."""
 
+    IS_BY_ITEM = True
+
+    ids: list[int]  # of the keys
     position: int  # of the query
     token: int  # the next token
     weight: Tensor  # the attention weight
@@ -51,9 +54,14 @@ class HeadMeasures(Answer):
     def content(self) -> dict[str, Any]:
         measures = {name: getattr(self, name) for name in MEASURES}
         sums = {name: float(values.sum()) for name, values in measures.items()} | {"norm": self.output_norm}
+        rows = zip(self.named(self.ids), *(values.tolist() for values in measures.values()), strict=True)
         return {
-            **{name: getattr(self, name) for name in ("position", "token", "logit", "probability")},
-            **measures,
+            **{name: getattr(self, name) for name in ("position", "logit", "probability")},
+            "token": self.named([self.token])[0],
+            "keys": [
+                {"position": i, **token, **dict(zip(MEASURES, values, strict=True))}
+                for i, (token, *values) in enumerate(rows)
+            ],
             "sums": sums,
             "correlations": [{"measures": pair, "spearman": value} for pair, value in self.correlations().items()],
             "without_head": {"loss_change": self.removed.token, "text_loss_change": self.removed.text},
@@ -102,6 +110,7 @@ def head_measures(
     removed = without_head(text, layer, head, position, token)
     progress(1)
     return HeadMeasures(
+        list(text.ids[: position + 1]),
         position,
         token,
         weight=here.weights[head].cpu(),

@@ -1,7 +1,7 @@
 """Where each head fires in a long text, what these passages have in common, and a map that groups similar heads."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -144,14 +144,17 @@ class Strongest(Answer):
 
 @dataclass(frozen=True)
 class Firing(Answer):
-    """The result of ``firing``.
+    """The result of ``firing`` for the tokens of ``marks``, read ``window_size`` at a time.
 
     ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
     queries for which each pattern holds with the key they attend to most, excluding the first token. ``metrics``
     ``(n_layer, n_head, len(METRICS))`` are the means of the metrics in ``model.drawing.metrics``.
     """
 
-    n_queries: int
+    IS_BY_ITEM = True
+
+    marks: TokenMarks
+    window_size: int
     strongest: dict[Measure, Strongest]
     everywhere: Tensor
     metrics: Tensor
@@ -162,7 +165,51 @@ class Firing(Answer):
         return head_map(torch.cat([self.metrics, self.everywhere], -1))
 
     def content(self) -> dict[str, Any]:
-        return super().content() | {"map": self.map}
+        ids = self.marks.ids.tolist()
+        starts = sorted({int(start) for each in self.strongest.values() for start in each.window.flatten()})
+        shown = [(start, ids[start : start + self.window_size]) for start in starts]
+        used = sorted({token_id for _, tokens in shown for token_id in tokens})
+        return {
+            "n_tokens": len(ids),
+            "patterns": PATTERNS,
+            "metrics": METRICS,
+            "bins": {measure: bin_edges(measure) for measure in FIRING_MEASURES},
+            "heads": self.by_head({start: index for index, start in enumerate(starts)}),
+            "windows": [{"start": start, "tokens": tokens} for start, tokens in shown],
+            "texts": {str(token["id"]): token.get("text") for token in self.named(used)},
+            "map": self.map.numbers() | {"features": (*METRICS, *PATTERNS)},
+        }
+
+    def by_head(self, index_of: Mapping[int, int]) -> list[list[dict[str, Any]]]:
+        """``[layer][head]``; ``index_of`` gives the index of a window by its start."""
+        shares = {measure: pattern_counts(each, self.marks) for measure, each in self.strongest.items()}
+
+        def measured(measure: Measure, layer: int, head: int) -> dict[str, Any]:
+            found = self.strongest[measure]
+            columns = (found.value, found.query, found.key, found.window)
+            rows = zip(*(column[layer, head].tolist() for column in columns), strict=True)
+            return {
+                "histogram": found.histogram[layer, head].tolist(),
+                "passages": [
+                    {"value": value, "query": query, "key": key, "window": index_of[start]}
+                    for value, query, key, start in rows
+                    if value > 0
+                ],
+                "share": shares[measure][layer, head].tolist(),
+            }
+
+        n_layer, n_head = self.everywhere.shape[:2]
+        return [
+            [
+                {measure: measured(measure, layer, head) for measure in FIRING_MEASURES}
+                | {
+                    "everywhere": self.everywhere[layer, head].tolist(),
+                    "metrics": self.metrics[layer, head].tolist(),
+                }
+                for head in range(n_head)
+            ]
+            for layer in range(n_layer)
+        ]
 
 
 class Window(NamedTuple):
@@ -216,7 +263,8 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
             kept[measure] = keep_strongest(kept[measure], value, found, window, bin_indices(measure, value))
         n_measured += len(query) - (window.first == window.start)
         progress(window.stop / n_tokens)
-    return Firing(n_tokens, kept, (everywhere / n_tokens).float(), (metrics / max(n_measured, 1)).float())
+    size = min(WINDOW, config.context_length)
+    return Firing(marks, size, kept, (everywhere / n_tokens).float(), (metrics / max(n_measured, 1)).float())
 
 
 def output_squares(block: Block) -> Tensor:

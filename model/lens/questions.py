@@ -16,20 +16,20 @@ from ..drawing.trace import Trace
 from ..errors import InputError
 from ..gpt import GPT
 from ..tokenizer import Tokenizer
+from . import neurons
 from .attribution import Attribution, Likeliest, attribution
 from .composition import Composition, Way, composition
 from .difference import AttentionDifference, attention_difference
 from .float32 import in_float32
 from .head_roles import HeadRoles, TextRoles, head_roles, random_texts, roles_in_text
-from .interventions.circuit import MAX_LOST, FoundCircuit, HeadMethod, find_circuit
+from .interventions.circuit import MAX_LOST, FoundCircuit, HeadMethod, circuit_of
 from .interventions.knockout import Knockout, Removal, knockout, removal
-from .interventions.patching import Direction, Patching, SitePatching, patch_run, patch_site, patching
+from .interventions.patching import Direction, Patching, SitePatching, patch_site, patching
 from .interventions.paths import Cuts, PathPatching, RoleCuts, cut_paths, patch_paths, role_cuts
 from .interventions.reference import Method, check_texts, contexts_of, mean_contexts, shipped_passages
 from .interventions.sites import activations, find_site, of_one_text
 from .ledger import Ledger, ledger
 from .logit_lens import LogitLens, logit_lens
-from .neurons import Neuron, neuron
 from .one_head import HeadMeasures, head_measures
 from .passages import Firing, firing, mark_tokens, read_long_text
 from .progress import Progress
@@ -120,14 +120,16 @@ class Questions(ABC):
         against: int | Likeliest | None = None,
     ) -> Attribution:
         """What each head and MLP, the embedding and the biases add to the logit of a next token."""
-        return attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
+        found = attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
+        return found.with_texts(self.tokenizer)
 
     def head(
         self, text: Text, layer: int, head: int, *, position: int | None = None, token: str | int | None = None
     ) -> HeadMeasures:
         """What one head takes from each token for one prediction, in four measures."""
         chosen = self.read_token(token)
-        return head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
+        found = head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
+        return found.with_texts(self.tokenizer)
 
     def ledger(
         self,
@@ -141,12 +143,13 @@ class Questions(ABC):
     ) -> Ledger:
         """Every number between one query, one key and the logit of the next token."""
         chosen = self.read_token(token)
-        return ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
+        found = ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
+        return found.with_texts(self.tokenizer)
 
     def logit_lens(self, text: Text, *, top: int = 5) -> LogitLens:
         """What each layer would have predicted at each position if it had been the last."""
         check_int("top", top, self.gpt.config.vocab_size)
-        return logit_lens(self.text_pass(text), k=top)
+        return logit_lens(self.text_pass(text), k=top).with_texts(self.tokenizer)
 
     def text_roles(self, text: Text) -> TextRoles:
         """How well each head fits each role in this text, instead of random tokens."""
@@ -184,12 +187,13 @@ class Questions(ABC):
 
     def passages(self, text: str) -> Firing:
         """Where in a text of any length each head acts most strongly, and a map of heads that behave alike."""
-        return firing(self.float32.gpt, mark_tokens(self.tokenizer, read_long_text(self.tokenizer, text)))
+        marks = mark_tokens(self.tokenizer, read_long_text(self.tokenizer, text))
+        return firing(self.float32.gpt, marks).with_texts(self.tokenizer)
 
-    def neuron(self, text: str, layer: int, neuron_index: int, *, top: int = 20) -> Neuron:
+    def neuron(self, text: str, layer: int, neuron: int, *, top: int = 20) -> neurons.Neuron:
         """Where in a text of any length an MLP neuron is excited most, and which tokens it promotes and suppresses."""
         ids = read_long_text(self.tokenizer, text)
-        return neuron(self.float32.gpt, ids, layer=layer, neuron=neuron_index, k=top)
+        return neurons.neuron(self.float32.gpt, ids, layer=layer, neuron=neuron, k=top).with_texts(self.tokenizer)
 
     # ---- About two texts ---------------------------------------------------------------------------------------------
 
@@ -220,7 +224,7 @@ class Questions(ABC):
             direction=direction,
             together=heads,
             grid=grid,
-        )
+        ).with_texts(self.tokenizer)
 
     def patch_site(
         self,
@@ -248,7 +252,7 @@ class Questions(ABC):
             neurons=neurons,
             exact=exact,
             estimate=estimate,
-        )
+        ).with_texts(self.tokenizer)
 
     def patch_paths(
         self,
@@ -270,7 +274,7 @@ class Questions(ABC):
             answer=self.read_token(answer, "answer"),
             wrong=self.read_token(wrong, "wrong"),
             direction=direction,
-        )
+        ).with_texts(self.tokenizer)
 
     def circuit(
         self, prompts: Sequence[Row], *, max_lost: float = MAX_LOST, method: HeadMethod = "exact"
@@ -279,11 +283,8 @@ class Questions(ABC):
 
         A row is that of ``over_prompts``, with the column ``corrupted``.
         """
-        runs = [
-            patch_run(self.text_pass(row.pop("prompt")), self.text_pass(row.pop("corrupted")), **row, direction="noise")
-            for row in self.read_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
-        ]
-        return find_circuit(runs, max_lost=max_lost, method=method)
+        rows = self.read_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
+        return circuit_of(rows, self.text_pass, max_lost=max_lost, method=method).with_texts(self.tokenizer)
 
     # ---- About many prompts ------------------------------------------------------------------------------------------
 
@@ -362,4 +363,4 @@ class Questions(ABC):
         found = token_circuit(
             self.float32.gpt, circuit=circuit, layer=layer, head=head, earlier=earlier, side=side, distance=distance
         )
-        return found.summary(top, chosen)
+        return found.summary(top, chosen).with_texts(self.tokenizer)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -88,11 +88,24 @@ class CircuitSummary(Answer):
     ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts; ``eigenvalue_score`` is that of the function.
     """
 
+    IS_BY_ITEM = True
+
     source: Tensor
     target: Tensor
     value: Tensor
     eigenvalues: Tensor
     eigenvalue_score: float
+
+    def content(self) -> dict[str, Any]:
+        columns = self.named(self.source.tolist()), self.named(self.target.tolist()), self.value.tolist()
+        return {
+            "pairs": [
+                {"source": source, "target": target, "value": value}
+                for source, target, value in zip(*columns, strict=True)
+            ],
+            "eigenvalues": self.eigenvalues,
+            "eigenvalue_score": self.eigenvalue_score,
+        }
 
 
 def eigenvalue_score(eigenvalues: Tensor) -> float:

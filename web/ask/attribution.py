@@ -6,7 +6,7 @@ from model.lens.attribution import Likeliest, attribution
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
-from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable, named
+from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
 
@@ -25,12 +25,8 @@ class AttributionAnswer(PredictionAnswer):
 
 
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = attribution(inquiry.text, **inquiry.values)
-    return found.to_arrays() | {
-        "token": named(inquiry, found.token),
-        "against": None if found.against is None else named(inquiry, found.against),
-        "alternatives": most_probable(inquiry, found.position),
-    }
+    found = attribution(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
+    return found.to_arrays() | {"alternatives": most_probable(inquiry, found.position)}
 
 
 ATTRIBUTION = Question(

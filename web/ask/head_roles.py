@@ -9,21 +9,13 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic import Field as Described
+from torch import Tensor
 
 from model import LoadedModel
 from model.config import is_number
 from model.errors import Busy, InvalidValue
-from model.lens.head_roles import (
-    CHANCE,
-    CLEAR_COPYING,
-    CLEAR_ROLE,
-    CLEAR_TIMES_UNIFORM,
-    LOOKS,
-    MIN_CONTEXT_LENGTH,
-    head_roles,
-    label,
-    roles_in_text,
-)
+from model.lens.answer import with_tensors_as
+from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, describe_roles, head_roles, roles_in_text
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
@@ -48,7 +40,8 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
     kept = ask.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
         return kept
-    measured: Measured = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress).to_dict()
+    found = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress)
+    measured: Measured = with_tensors_as(Tensor.tolist, found.numbers())
     if loaded.sha256:
         ask.disk.put(name, measured)
     return measured
@@ -102,29 +95,6 @@ def is_grid(value: object, loaded: LoadedModel) -> bool:
     return all(isinstance(row, list) and len(row) == n_head and all(map(is_number, row)) for row in rows)
 
 
-def describe_heads(measured: Measured) -> list[list[dict[str, Any]]]:
-    """``[layer][head]``: the label of each head, its scores and their errors, and those of uniform attention.
-
-    The label is the head's role, or, without a clear one, "copying" if the head clearly copies.
-    """
-    scores, uniform = measured["scores"], measured["uniform"]
-    baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
-
-    def head(layer: int, index: int) -> dict[str, Any]:
-        own = {role: scores[role][layer][index] for role in LOOKS}
-        more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
-        errors = {role: measured["errors"][role][layer][index] for role in LOOKS}
-        return {
-            "label": label(own, uniform, more["copying"]),
-            "scores": own | more,
-            "errors": errors,
-            "baseline": baseline,
-        }
-
-    n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
-    return [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)]
-
-
 class LookScores(BaseModel):
     previous_token: float
     first_token: float
@@ -169,9 +139,7 @@ class RolesAnswer(ModelAnswer):
 
 
 def answer_roles(inquiry: Inquiry, progress: Progress) -> Answer:
-    measured = measure_roles(inquiry.ask, inquiry.loaded, progress)
-    least = max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * measured["uniform"])
-    return {"threshold": least, "copying_threshold": CLEAR_COPYING, "heads": describe_heads(measured)}
+    return describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))
 
 
 ROLES = Question(

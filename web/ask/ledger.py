@@ -9,7 +9,7 @@ from model.lens.progress import Progress
 
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
-from .prediction import TOKEN, named
+from .prediction import TOKEN
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, Question, TextAnswer
 
 
@@ -63,9 +63,8 @@ def check_ledger(inquiry: Inquiry, _limits: Limits) -> None:
 
 
 def answer_ledger(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = ledger(inquiry.text, **inquiry.values)
-    place = {name: inquiry.values[name] for name in ("layer", "head")}
-    return found.to_arrays() | place | {"token": named(inquiry, found.token)}
+    found = ledger(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
+    return found.to_arrays() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
 LEDGER = Question(

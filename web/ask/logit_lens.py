@@ -42,19 +42,7 @@ def check_logit_lens(inquiry: Inquiry, limits: Limits) -> None:
 
 def answer_logit_lens(inquiry: Inquiry, progress: Progress) -> Answer:
     found = logit_lens(inquiry.text, k=n_top(inquiry), progress=progress)
-    texts = {token.id: token.text for token in inquiry.loaded.tokens(found.ids.flatten().unique().tolist())}
-    layers = []
-    rows = zip(found.ids.tolist(), found.probabilities.numpy(), found.kl.numpy(), found.answer.numpy(), strict=True)
-    for ids, probabilities, kl, answer in rows:
-        readings = []
-        for t, chosen in enumerate(ids):
-            top = [
-                {"id": token, "text": texts[token], "probability": p}
-                for token, p in zip(chosen, probabilities[t], strict=True)
-            ]
-            readings.append({**top[0], "kl": kl[t], "answer": answer[t], "top": top})
-        layers.append(readings)
-    return {"layers": layers, "decided": found.decided.numpy()}
+    return found.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
 LOGIT_LENS = Question(

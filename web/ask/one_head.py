@@ -3,11 +3,11 @@
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model.lens.one_head import MEASURES, head_measures
+from model.lens.one_head import head_measures
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
-from .prediction import POSITION, TOKEN, PredictionAnswer, named
+from .prediction import POSITION, TOKEN, PredictionAnswer
 from .prompts import of_many
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
 
@@ -52,16 +52,8 @@ class HeadAnswer(PredictionAnswer):
 
 
 def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
-    found = head_measures(inquiry.text, **inquiry.values, progress=progress)
-    answer = found.to_dict()
-    measures = zip(*(answer.pop(name) for name in MEASURES), strict=True)
-    tokens = inquiry.loaded.tokens(inquiry.ids[: found.position + 1])
-    keys = [
-        {"position": i, **token._asdict(), **dict(zip(MEASURES, values, strict=True))}
-        for i, (token, values) in enumerate(zip(tokens, measures, strict=True))
-    ]
-    place = {name: inquiry.values[name] for name in ("layer", "head")}
-    return answer | place | {"token": named(inquiry, found.token), "keys": keys}
+    found = head_measures(inquiry.text, **inquiry.values, progress=progress).with_texts(inquiry.loaded.tokenizer)
+    return found.to_dict() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
 ONE_HEAD = Question(

@@ -3,20 +3,7 @@
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model.drawing.metrics import METRICS
-from model.lens.passages import (
-    FIRING_MEASURES,
-    PATTERNS,
-    WINDOW,
-    Firing,
-    Strongest,
-    TokenMarks,
-    bin_edges,
-    firing,
-    mark_tokens,
-    pattern_counts,
-    read_long_text,
-)
+from model.lens.passages import firing, mark_tokens, read_long_text
 from model.lens.progress import Progress, part
 
 from .inquiry import Answer, Inquiry
@@ -82,56 +69,8 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded = inquiry.loaded
     # Here, not in the event loop, since a long text takes a while.
     ids = read_long_text(loaded.tokenizer, inquiry.values["text"])
-    marks = mark_tokens(loaded.tokenizer, ids)
-    found = firing(inquiry.gpt, marks, progress=part(progress, 0, 0.99))
-    starts = sorted({int(start) for each in found.strongest.values() for start in each.window.flatten()})
-    size = min(WINDOW, loaded.config.context_length)
-    windows = [(start, ids[start : start + size]) for start in starts]
-    used = sorted({token for _, tokens in windows for token in tokens})
-    return {
-        "n_tokens": len(ids),
-        "patterns": PATTERNS,
-        "metrics": METRICS,
-        "bins": {measure: bin_edges(measure) for measure in FIRING_MEASURES},
-        "heads": per_head(found, marks, {start: index for index, start in enumerate(starts)}),
-        "windows": [{"start": start, "tokens": tokens} for start, tokens in windows],
-        "texts": {str(token.id): token.text for token in loaded.tokens(used)},
-        "map": {
-            **found.map.to_arrays(),
-            "features": (*METRICS, *PATTERNS),
-        },
-    }
-
-
-def per_head(found: Firing, marks: TokenMarks, index_of: dict[int, int]) -> list[list[Answer]]:
-    n_layer, n_head = found.everywhere.shape[:2]
-    shares = {measure: pattern_counts(found.strongest[measure], marks) for measure in FIRING_MEASURES}
-    return [
-        [
-            {
-                **{
-                    measure: measured(found.strongest[measure], layer, head, index_of)
-                    | {"share": shares[measure][layer, head].tolist()}
-                    for measure in FIRING_MEASURES
-                },
-                "everywhere": found.everywhere[layer, head].tolist(),
-                "metrics": found.metrics[layer, head].tolist(),
-            }
-            for head in range(n_head)
-        ]
-        for layer in range(n_layer)
-    ]
-
-
-def measured(strongest: Strongest, layer: int, head: int, index_of: dict[int, int]) -> Answer:
-    columns = (strongest.value, strongest.query, strongest.key, strongest.window)
-    rows = zip(*(column[layer, head].tolist() for column in columns), strict=True)
-    passages = [
-        {"value": value, "query": query, "key": key, "window": index_of[start]}
-        for value, query, key, start in rows
-        if value > 0
-    ]
-    return {"histogram": strongest.histogram[layer, head].tolist(), "passages": passages}
+    found = firing(inquiry.gpt, mark_tokens(loaded.tokenizer, ids), progress=part(progress, 0, 0.99))
+    return found.with_texts(loaded.tokenizer).to_arrays()
 
 
 PASSAGES = Question(

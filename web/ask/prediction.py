@@ -31,10 +31,6 @@ class PredictionAnswer(TextAnswer):
     probability: float = Described(description="The token's probability, as the model computes it.")
 
 
-def named(inquiry: Inquiry, token: int) -> dict[str, Any]:
-    return inquiry.loaded.tokens([token])[0]._asdict()
-
-
 def most_probable(inquiry: Inquiry, position: int) -> list[dict[str, Any]]:
     """The most probable next tokens, in descending order."""
     top = logits_at(inquiry.text, position).softmax(-1).topk(min(ALTERNATIVES, inquiry.loaded.config.vocab_size))

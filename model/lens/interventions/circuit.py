@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import torch
@@ -12,9 +12,9 @@ from ...errors import InputError, InvalidValue
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, part
-from ..text_pass import Edit
+from ..text_pass import Edit, TextPass
 from ..token_circuits import direct_logits
-from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects
+from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects, patch_run
 from .paths import attention_weights, parts_of
 from .sites import SITES
 
@@ -23,6 +23,7 @@ MAX_HEADS = 32  # among which edges are measured: their number grows with its sq
 MAX_TRIES = 100  # to remove heads, and then edges: more than a concentrated effect needs
 CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
 N_PROMOTED = 5  # tokens named for each head
+READING_PART = 0.1  # of the work, roughly
 
 # "exact" ablates every head alone. "attribution" estimates this by attribution patching, and ablates only the
 # ``MAX_HEADS`` heads for which the estimates are largest.
@@ -44,8 +45,8 @@ class CircuitHead(Answer):
     """A head of a circuit. ``lost`` is the share of the effect that is lost if this head alone is ablated.
 
     The rest is about the first clean prompt: its output matters most at ``position``, where ablating it loses
-    ``lost_there``. There it gives the largest ``weight`` to the token at ``key``, and what it writes directly raises
-    the logits of the tokens ``promoted`` most.
+    ``lost_there``. There it gives the largest ``weight`` to the token ``reads`` at ``key``, and what it writes directly
+    raises the logits of the tokens ``promoted`` most.
     """
 
     layer: int
@@ -53,6 +54,7 @@ class CircuitHead(Answer):
     lost: float
     position: int
     lost_there: float
+    reads: int
     key: int
     weight: float
     promoted: list[int]
@@ -71,8 +73,12 @@ class CircuitEdge(Answer):
 
 @dataclass(frozen=True)
 class PairKept(Answer):
-    """The logit differences of a pair of prompts, between the tokens ``answer`` and ``wrong``, and the share kept."""
+    """The logit differences of a pair of prompts, between the tokens ``answer`` and ``wrong``, and the share kept.
 
+    ``row`` is its index among the pairs that were asked about.
+    """
+
+    row: int
     answer: int
     wrong: int
     clean: float
@@ -86,6 +92,7 @@ class FoundCircuit(Answer):
 
     ``kept`` is the share of the effect that is left with everything else ablated: 1 is the clean prompts, 0 the
     corrupted ones. ``without_heads`` is what is left with all heads ablated: what the embeddings and MLPs carry alone.
+    ``left_out`` has the index and the error of each pair that has no effect to explain.
     """
 
     kept: float
@@ -93,6 +100,16 @@ class FoundCircuit(Answer):
     heads: list[CircuitHead]
     edges: list[CircuitEdge]
     pairs: list[PairKept]
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+    def content(self) -> dict[str, Any]:
+        def named(each: Answer, *names: str) -> dict[str, Any]:
+            return each.numbers() | {name: self.named([getattr(each, name)])[0] for name in names}
+
+        return self.numbers() | {
+            "heads": [named(head, "reads") | {"promoted": self.named(head.promoted)} for head in self.heads],
+            "pairs": [named(pair, "answer", "wrong") for pair in self.pairs],
+        }
 
     def __str__(self) -> str:
         rows = [f"{named(each.edge.sender)} -> {receiver(each.edge)}: {each.lost:.3f}" for each in self.edges]
@@ -180,10 +197,39 @@ def find_circuit(
         heads=[describe(runs[0], head, lost[head], step) for head, step in zip(heads, steps, strict=True)],
         edges=[CircuitEdge(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
         pairs=[
-            PairKept(run.answer, run.wrong, run.clean, run.corrupted, float(share))
-            for run, share in zip(runs, by_pair, strict=True)
+            PairKept(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
+            for row, (run, share) in enumerate(zip(runs, by_pair, strict=True))
         ],
     )
+
+
+def circuit_of(
+    pairs: Sequence[Mapping[str, Any]],
+    read: Callable[[Any], TextPass],
+    *,
+    max_lost: float = MAX_LOST,
+    method: HeadMethod = "exact",
+    progress: Progress = ignore,
+) -> FoundCircuit:
+    """``find_circuit`` of pairs: ``prompt`` and ``corrupted``, as ``read`` takes them, and the ids ``answer`` and
+    ``wrong``, or None.
+
+    Pairs without an effect to explain are left out. Raises ``InputError`` if all are.
+    """
+    runs, left_out = dict[int, PatchRun](), list[dict[str, Any]]()
+    for index, pair in enumerate(pairs):
+        texts = [read(pair[name]) for name in ("prompt", "corrupted")]
+        try:
+            runs[index] = patch_run(*texts, answer=pair["answer"], wrong=pair["wrong"], direction="noise")
+        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
+            left_out.append({"row": index, "error": str(error)})
+        progress(READING_PART * (index + 1) / len(pairs))
+    if not runs:
+        raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
+    step = part(progress, READING_PART, 1)
+    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
+    kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
+    return replace(found, pairs=kept, left_out=left_out)
 
 
 def all_of(edges: Sequence[Edge], cut: Collection[Edge] = ()) -> Tensor:
@@ -425,5 +471,13 @@ def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> Circ
     promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
     key = int(weights.argmax())
     return CircuitHead(
-        layer, index, lost, position, float(there[position]), key, float(weights[key]), promoted.tolist()
+        layer,
+        index,
+        lost,
+        position,
+        float(there[position]),
+        reads=text.ids[key],
+        key=key,
+        weight=float(weights[key]),
+        promoted=promoted.tolist(),
     )

@@ -71,7 +71,8 @@ class Differences(Answer):
         return (differences - self.corrupted) / (self.clean - self.corrupted)
 
     def about(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("clean", "corrupted", "answer", "wrong")}
+        tokens = dict(zip(("answer", "wrong"), self.named([self.answer, self.wrong]), strict=True))
+        return {"clean": self.clean, "corrupted": self.corrupted} | tokens
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.server import Server
-from model.lens.head_roles import LOOKS, role_scores
-from web.ask import head_roles as roles_module
+from model.lens.head_roles import LOOKS, describe_roles, role_scores
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     measured |= {"errors": errors, "uniform": 0.01, "uniform_entropy": 6.5}
     monkeypatch.setattr("web.ask.head_roles.measure_roles", lambda *_: measured)
     server.services.ask.answers.entries.clear()
-    assert roles_module.describe_heads(measured)[1][2]["label"] == "induction"
+    assert describe_roles(measured)["heads"][1][2]["label"] == "induction"
     yield measured
     server.services.ask.answers.entries.clear()  # later tests use the same server
 

@@ -113,59 +113,21 @@ def numbers_in(value: Any) -> list[float]:
     return [float(value)] if isinstance(value, int | float) else []
 
 
-def rearranged(name: str, found: dict[str, Any], expected: dict[str, Any]) -> tuple[Any, Any]:
-    """The parts of both answers that belong together, where the route sends them per token or per head."""
-    if name == "head":
-        keys = [{measure: each[measure] for measure in MEASURES} for each in expected.pop("keys")]
-        return [found.pop(each) for each in MEASURES], [[each[measure] for each in keys] for measure in MEASURES]
-    if name == "logit-lens":
-        layers = expected.pop("layers")
-        tops = [[[token["id"] for token in each["top"]] for each in row] for row in layers]
-        rest = [[[each[one] for each in row] for row in layers] for one in ("kl", "answer")]
-        probabilities = [[[token["probability"] for token in each["top"]] for each in row] for row in layers]
-        return [found.pop(each) for each in ("ids", "probabilities", "kl", "answer")], [tops, probabilities, *rest]
-    if name == "passages":
-        heads = [head for row in expected.pop("heads") for head in row]
-        histograms = [[head[one]["histogram"] for head in heads] for one in ("weight", "norm")]
-        rest = [[head[one] for head in heads] for one in ("everywhere", "metrics")]
-        expected["map"].pop("features")
-        return (
-            [found["strongest"][one]["histogram"] for one in ("weight", "norm")]
-            + [found.pop(one) for one in ("everywhere", "metrics")],
-            histograms + rest,
-        )
-    if name == "roles":
-        heads = expected.pop("heads")
-        return (
-            [found["scores"]["induction"], found["errors"]["self"], found["copying"]],
-            [
-                [[head[kind][one] for head in row] for row in heads]
-                for kind, one in (("scores", "induction"), ("errors", "self"), ("scores", "copying"))
-            ],
-        )
-    if name == "circuit":
-        expected["pairs"][0].pop("row")
-        return (
-            [[[head.pop("promoted") for head in found["heads"]], [found["pairs"][0].pop(one) for one in ANSWERS]]],
-            [
-                [[token["id"] for token in head.pop("promoted")] for head in expected["heads"] if head.pop("reads")],
-                [expected["pairs"][0].pop(one)["id"] for one in ANSWERS],
-            ],
-        )
-    if name == "neuron":
-        written = [[token["id"] for token in expected.pop(which)] for which in ("promotes", "suppresses")]
-        for place in [*expected["highest"], *expected["lowest"]]:
-            place.pop("tokens")
-        return [found["writes"][which] for which in ("promoted", "suppressed")], written
-    if name == "token-circuit":
-        pairs = expected.pop("pairs")
-        ids = [[pair[one]["id"] for pair in pairs] for one in ("source", "target")]
-        return [found.pop(one) for one in ("source", "target", "value")], [*ids, [pair["value"] for pair in pairs]]
-    return [], []
-
-
-ANSWERS = ("answer", "wrong")
-MEASURES = ("weight", "norm", "attribution", "loss_change")
+def assert_same(found: Any, expected: Any, name: str = "answer") -> None:
+    """Whether an answer has the shape and the numbers of a route's, which may have more to say."""
+    match found:
+        case dict():
+            assert isinstance(expected, dict), name
+            for each, value in found.items():
+                assert_same(value, expected[each], f"{name}.{each}")
+        case list():
+            assert isinstance(expected, list) and len(found) == len(expected), name
+            for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+                assert_same(one, other, f"{name}[{i}]")
+        case float():
+            assert found == pytest.approx(expected, abs=1e-6), name
+        case _:
+            assert found == expected, name
 
 
 @ASKED
@@ -174,17 +136,10 @@ def test_methods_give_the_numbers_of_the_routes(
 ) -> None:
     found, expected = ask(loaded).to_dict(), answered(loaded, name, given)
     assert json.loads(json.dumps(found)) == found
-    found, expected = found | (found.pop("site", {})), expected | (expected.pop("site", None) or {})
-    expected |= expected.pop("patched", None) or {}
-    ours, theirs = rearranged(name, found, expected)
-    assert numbers_in(ours) == pytest.approx(numbers_in(theirs), abs=1e-6)
-    expected = {
-        each: value["id"] if isinstance(value, dict) and "id" in value else value for each, value in expected.items()
-    }
-    shared = found.keys() & expected.keys()
-    assert shared or name == "roles"
-    for each in shared:
-        assert numbers_in(found[each]) == pytest.approx(numbers_in(expected[each]), abs=1e-6), each
+    for part in ("site", "patched"):  # which have methods of their own
+        expected |= expected.pop(part, None) or {}
+    assert found
+    assert_same(found, expected)
 
 
 @ASKED

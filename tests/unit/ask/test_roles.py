@@ -9,10 +9,10 @@ import torch
 
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
-from model.lens.head_roles import LOOKS, head_roles, role_scores
+from model.lens.head_roles import LOOKS, describe_roles, head_roles, role_scores
 from model.lens.progress import ignore
 from web.ask import head_roles as roles_module
-from web.ask.head_roles import describe_heads, measure_in_turn, measure_roles, prepare_roles, while_idle
+from web.ask.head_roles import measure_in_turn, measure_roles, prepare_roles, while_idle
 from web.ask.inquiry import Ask
 from web.prometheus import Metrics
 from web.settings import Limits, default_cache
@@ -97,7 +97,7 @@ def test_unusable_cache_folder_is_ignored(loaded: LoadedModel, counted: list[str
 def test_scores_of_every_head_with_the_uniform_baseline(loaded: LoadedModel) -> None:
     measured = measure_roles(questions(None), loaded)
     measured["scores"]["induction"][1][0] = 0.8
-    heads = describe_heads(measured)
+    heads = describe_roles(measured)["heads"]
     assert [len(row) for row in heads] == [2, 2]
     assert heads[1][0]["label"] == "induction" and heads[1][0]["scores"]["induction"] == 0.8
     for head in (head for row in heads for head in row):
@@ -112,7 +112,7 @@ def test_unfocused_heads_may_copy(loaded: LoadedModel) -> None:
         measured["scores"][role] = [[0.1, 0.1], [0.1, 0.1]]
     measured["copying"] = [[0.89, 0.9], [0.5, 0.95]]
     measured["scores"]["induction"][1][1] = 0.8
-    labels = [[head["label"] for head in row] for row in describe_heads(measured)]
+    labels = [[head["label"] for head in row] for row in describe_roles(measured)["heads"]]
     assert labels == [["no clear role", "copying"], ["no clear role", "induction"]]
 
 

@@ -1,15 +1,12 @@
 """The question of which heads and edges carry the difference between pairs of prompts."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, CircuitHead, HeadMethod, find_circuit
-from model.lens.interventions.patching import PatchRun, check_prompts, patch_run
-from model.lens.progress import Progress, part
+from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, HeadMethod, circuit_of
+from model.lens.interventions.patching import check_prompts
+from model.lens.progress import Progress
 from model.lens.prompts import in_row
 from model.lens.text_pass import TextPass
 
@@ -21,7 +18,6 @@ from ..question import HEAD_MASK, MODEL, Field, ModelAnswer, NamedToken, Questio
 MAX_PAIRS = 100
 MAX_STREAM_BYTES = 256_000_000  # of all pairs together
 COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
-READING_PART = 0.1  # of the work, roughly
 
 
 class HeadInCircuit(BaseModel):
@@ -88,38 +84,11 @@ def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
 
 
 def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
-    prompts, runs, left_out = inquiry.values["prompts"], dict[int, PatchRun](), list[Answer]()
-    reading = part(progress, 0, READING_PART)
-    for index, row in enumerate(prompts):
-        texts = [TextPass(inquiry.gpt, row[name], inquiry.head_mask) for name in ("prompt", "corrupted")]
-        try:
-            runs[index] = patch_run(*texts, answer=row["answer"], wrong=row["wrong"], direction="noise")
-        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
-            left_out.append({"row": index, "error": str(error)})
-        reading((index + 1) / len(prompts))
-    if not runs:
-        raise InputError("prompts", f"No pair could be read. {left_out[0]['error']}")
-    step = part(progress, READING_PART, 1)
-    found = find_circuit(list(runs.values()), method=inquiry.values["method"], progress=step)
-    first = prompts[min(runs)]["prompt"]
+    def read(ids: list[int]) -> TextPass:
+        return TextPass(inquiry.gpt, ids, inquiry.head_mask)
 
-    def tokens(ids: Sequence[int]) -> list[dict[str, Any]]:
-        return [token._asdict() for token in inquiry.loaded.tokens(ids)]
-
-    def described(head: CircuitHead) -> Answer:
-        (reads,) = tokens([first[head.key]])
-        return head.to_dict() | {"reads": reads, "promoted": tokens(head.promoted)}
-
-    return found.to_dict() | {
-        "heads": [described(head) for head in found.heads],
-        "pairs": [
-            pair.to_dict()
-            | {"row": row}
-            | dict(zip(("answer", "wrong"), tokens([pair.answer, pair.wrong]), strict=True))
-            for row, pair in zip(runs, found.pairs, strict=True)
-        ],
-        "left_out": left_out,
-    }
+    found = circuit_of(inquiry.values["prompts"], read, method=inquiry.values["method"], progress=progress)
+    return found.with_texts(inquiry.loaded.tokenizer).to_dict()
 
 
 CIRCUIT = Question(

@@ -2,7 +2,6 @@
 
 from pydantic import BaseModel
 from pydantic import Field as Described
-from torch import Tensor
 
 from model.lens import neurons
 from model.lens.passages import read_long_text
@@ -52,25 +51,7 @@ def answer_neuron(inquiry: Inquiry, progress: Progress) -> Answer:
     place = {"layer": values["layer"], "neuron": values["neuron"]}
     ids = read_long_text(loaded.tokenizer, values["text"])
     found = neurons.neuron(inquiry.gpt, ids, **place, k=values["top"], progress=progress)
-
-    def shown(context: neurons.Context) -> Answer:
-        tokens = loaded.tokens(ids[context.start : context.start + len(context.activations)])
-        return context.to_dict() | {"tokens": [token._asdict() for token in tokens]}
-
-    def written(token_ids: Tensor, logits: Tensor) -> list[Answer]:
-        tokens = loaded.tokens(token_ids.tolist())
-        return [{**token._asdict(), "logit": logit} for token, logit in zip(tokens, logits.tolist(), strict=True)]
-
-    return place | {
-        "n_tokens": len(ids),
-        "highest": [shown(each) for each in found.highest],
-        "lowest": [shown(each) for each in found.lowest],
-        "mean": found.mean,
-        "positive": found.positive,
-        "promotes": written(found.writes.promoted, found.writes.raised),
-        "suppresses": written(found.writes.suppressed, found.writes.lowered),
-        "norm": found.writes.norm,
-    }
+    return place | found.with_texts(loaded.tokenizer).to_dict()
 
 
 NEURON = Question(

@@ -67,18 +67,8 @@ def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     values = inquiry.values
     circuit = token_circuit(inquiry.gpt, **lens_arguments(inquiry), progress=part(progress, 0, FACTORS_PART))
     found = circuit.summary(values["top"], values["token"], part(progress, FACTORS_PART, 1))
-    source, target = (
-        [token._asdict() for token in inquiry.loaded.tokens(ids.tolist())] for ids in (found.source, found.target)
-    )
     asked = {name: each for name, each in values.items() if name not in ("token", "top")}
-    return asked | {
-        "pairs": [
-            {"source": one, "target": other, "value": value}
-            for one, other, value in zip(source, target, found.value.tolist(), strict=True)
-        ],
-        "eigenvalues": found.eigenvalues.numpy(),
-        "eigenvalue_score": found.eigenvalue_score,
-    }
+    return asked | found.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
 TOKEN_CIRCUIT = Question(
