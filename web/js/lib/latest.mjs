@@ -15,7 +15,7 @@ export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolv
  */
 export class LatestLoader {
   /** @type {Map<number, Value>} */
-  #kept = new Map();
+  #cached = new Map();
   /** @type {Source | undefined} */
   #source;
   /** @type {number | null} */
@@ -31,13 +31,13 @@ export class LatestLoader {
    *   values from one place to `last`; it may return fewer, but at least one
    * @param {(value: Value, place: number) => void} options.show called with the value that is wanted
    * @param {(error: Error) => void} options.report called with errors
-   * @param {number} [options.kept] how many values are cached
+   * @param {number} [options.size] how many values are cached
    */
-  constructor({ load, show, report, kept = MAX_CACHED }) {
+  constructor({ load, show, report, size = MAX_CACHED }) {
     this.load = load;
     this.show = show;
     this.report = report;
-    this.kept = kept;
+    this.size = size;
   }
 
   /**
@@ -48,15 +48,15 @@ export class LatestLoader {
    * @param {number} [last] the last place that will be wanted soon, up to which values are loaded ahead
    */
   want(source, place, pause, last = place ?? 0) {
-    if (source !== this.#source) this.#kept.clear();
+    if (source !== this.#source) this.#cached.clear();
     this.#source = source;
     this.#place = place;
-    this.#last = Math.min(last, (place ?? 0) + this.kept / 2);
+    this.#last = Math.min(last, (place ?? 0) + this.size / 2);
     this.#pause = pause;
     if (place === null) return;
-    const found = this.#kept.get(place);
+    const found = this.#cached.get(place);
     if (found) {
-      this.#keep(place, found);
+      this.#cache(place, found);
       this.show(found, place);
     }
     if (!pause) this.#endPause();
@@ -65,13 +65,13 @@ export class LatestLoader {
 
   /** @param {Source} source @param {number} place */
   has(source, place) {
-    return source === this.#source && this.#kept.has(place);
+    return source === this.#source && this.#cached.has(place);
   }
 
   /** The first place that is wanted, now or soon, and not cached; null if there is none. */
   get #missing() {
     if (this.#place === null) return null;
-    for (let place = this.#place; place <= this.#last; place++) if (!this.#kept.has(place)) return place;
+    for (let place = this.#place; place <= this.#last; place++) if (!this.#cached.has(place)) return place;
     return null;
   }
 
@@ -79,11 +79,11 @@ export class LatestLoader {
    * @param {number} place
    * @param {Value} value
    */
-  #keep(place, value) {
-    this.#kept.delete(place);
-    this.#kept.set(place, value);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.kept) this.#kept.delete(oldest);
+  #cache(place, value) {
+    this.#cached.delete(place);
+    this.#cached.set(place, value);
+    const [oldest] = this.#cached.keys();
+    if (this.#cached.size > this.size) this.#cached.delete(oldest);
   }
 
   async #fetch() {
@@ -98,7 +98,7 @@ export class LatestLoader {
       try {
         const values = await this.load(source, place, Math.max(place, this.#last));
         if (source !== this.#source) continue;
-        values.forEach((value, i) => this.#keep(place + i, value));
+        values.forEach((value, i) => this.#cache(place + i, value));
         const wanted = this.#place ?? -1;
         if (wanted >= place && wanted < place + values.length) this.show(values[wanted - place], wanted);
       } catch (error) {

@@ -153,37 +153,37 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
 
   /**
    * @param {string} word
-   * @param {(text: string) => unknown} read
+   * @param {(text: string) => unknown} decode
    */
-  const take = (word, read) => {
+  const read = (word, decode) => {
     const text = query.get(word);
-    if (text !== null && read(text) === undefined) view.unreadable.push(word);
+    if (text !== null && decode(text) === undefined) view.unreadable.push(word);
   };
   for (const [name, [word, codec]] of OPTION_ENTRIES) {
-    take(word, (text) => {
+    read(word, (text) => {
       const value = codec.read(text);
       if (value !== undefined) Object.assign(view.options, { [name]: value });
       return value;
     });
   }
-  take("open", (text) => {
+  read("open", (text) => {
     const place = readPlace(text, { n_layer, n_head });
     if (place) view.open = place;
     return place;
   });
-  take("b_open", (text) => {
+  read("b_open", (text) => {
     const place = second ? readPlace(text, second) : text;
     if (second && place) view.openSecond = /** @type {PictureId} */ (place);
     return place;
   });
-  take("locked", (text) => {
+  read("locked", (text) => {
     const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
     if (cells.length > MAX_LOCKED) return undefined;
     const found = cells.flatMap((cell) => (cell && cell[0] < tokens && (cell[1] ?? 0) <= cell[0] ? [cell] : []));
     if (found.length < cells.length) return undefined;
     return (view.locked = found.map(([at, key]) => (key === undefined ? { query: at } : { query: at, key })));
   });
-  take("step", (text) => {
+  read("step", (text) => {
     const [step] = wholeNumbers(text, 1) ?? [];
     return step >= 1 && step < tokens ? (view.step = step) : undefined;
   });

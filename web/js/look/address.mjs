@@ -42,7 +42,7 @@ export class Address {
   }
 
   /** Add the address of the current text to the history, once it has one. */
-  keep() {
+  push() {
     const { texts, shown } = this;
     if (this.isOpening) return;
     const { state, sha256 } = texts.first.pointer;

@@ -130,7 +130,7 @@ export class Bar {
   }
 
   /** The fields that the server needs to write a text. */
-  takeFields() {
+  submit() {
     this.#sent = this.prompt.value;
     return { prompt: this.prompt.value, model: this.models.name, ...this.settings.fields };
   }
@@ -225,7 +225,7 @@ class ModelPicker {
       ...models.map((model) => {
         const lines = [make("b", {}, model.name), make("span", {}, model.facts), make("small", {}, model.about)];
         const row = make("li", { role: "option", tabindex: -1, "data-name": model.name }, ...lines);
-        row.addEventListener("click", () => this.#take(model.name));
+        row.addEventListener("click", () => this.#pickAndClose(model.name));
         return row;
       }),
     );
@@ -265,7 +265,7 @@ class ModelPicker {
   }
 
   /** Choose a model from the list. @param {string} name */
-  #take(name) {
+  #pickAndClose(name) {
     this.toggle(false);
     this.button.focus();
     this.pick(name);
@@ -282,7 +282,7 @@ class ModelPicker {
       if (event.key === "ArrowDown") rows[Math.min(at + 1, rows.length - 1)]?.focus();
       else if (event.key === "ArrowUp") rows[Math.max(at - 1, 0)]?.focus();
       else if (event.key === "Escape") this.toggle(false);
-      else if (event.key === "Enter" || event.key === " ") this.#take(rows[at]?.dataset.name ?? this.#name);
+      else if (event.key === "Enter" || event.key === " ") this.#pickAndClose(rows[at]?.dataset.name ?? this.#name);
       else return;
       if (this.list.hidden) this.button.focus();
     }

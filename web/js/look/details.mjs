@@ -3,14 +3,14 @@
 // `.hs-simple` with details.
 
 import { make, setFlag } from "../lib/dom.mjs";
-import { keep, kept } from "./state/storage.mjs";
+import { readStored, writeStored } from "./state/storage.mjs";
 
 /** @import { View } from "./state/view.mjs" */
 
-const KEPT = "headscope-details";
+const STORED = "headscope-details";
 
 /** Whether the visitor chose to see the details. */
-export const wantsDetails = () => kept(KEPT) === "on";
+export const wantsDetails = () => readStored(STORED) === "on";
 
 /** The switch, which the browser remembers. @param {View} view */
 export function detailsSwitch(view) {
@@ -23,7 +23,7 @@ export function detailsSwitch(view) {
   };
   button.addEventListener("click", () => {
     const details = !view.options.details;
-    keep(KEPT, details ? "on" : "off");
+    writeStored(STORED, details ? "on" : "off");
     view.set({ details });
   });
   view.on(show);

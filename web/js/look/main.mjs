@@ -109,7 +109,7 @@ class Page {
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
       help: () => this.help(),
-      menu: () => this.opened?.keep(),
+      menu: () => this.opened?.record(),
     };
     const view = new View();
     view.set({ details: wantsDetails() });
@@ -131,9 +131,9 @@ class Page {
       startMuting: () => this.texts.compare.heads.startMuting(true),
       models: () => this.models,
       changed: (/** @type {string | undefined} */ address) => {
-        if (address === undefined) this.address.keep();
+        if (address === undefined) this.address.push();
         else this.address.shown = address;
-        this.opened.keep();
+        this.opened.record();
       },
     };
     this.texts = new Texts(view, actions, controls, settings);
@@ -154,13 +154,14 @@ class Page {
     });
     this.address.entry = () => this.opened.entry;
     this.store.on("placed chosen", () => this.address.follow());
-    this.texts.workspace.answer.on("asked", () => this.opened.keep());
+    this.texts.workspace.answer.on("asked", () => this.opened.record());
     view.on(
       (changed) =>
-        ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) && this.opened.keep(),
+        ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) &&
+        this.opened.record(),
     );
     window.addEventListener("popstate", () => this.#arrive());
-    window.addEventListener(modelsChanged, (event) => this.#takeModels(/** @type {CustomEvent} */ (event).detail));
+    window.addEventListener(modelsChanged, (event) => this.#reloadModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
@@ -247,7 +248,7 @@ class Page {
       this.address.isOpening = true;
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
-      else this.texts.keep("a"); // two texts may still be compared
+      else this.texts.showAlone("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
       else if (pointer.state === "opening") showOpening(this.store);
     } finally {
@@ -263,7 +264,7 @@ class Page {
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
     this.#showProgress();
     this.element.dataset.state = state;
-    if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.address.keep();
+    if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.address.push();
   }
 
   /** Stop is shown until everything that was written is shown. */
@@ -295,7 +296,7 @@ class Page {
     this.bar.showWriting(true);
     this.bar.refuse("");
     try {
-      await this.writer.write({ ...this.bar.takeFields(), ...changes }, more, started);
+      await this.writer.write({ ...this.bar.submit(), ...changes }, more, started);
       this.store.report("");
       return true;
     } catch (error) {
@@ -344,7 +345,7 @@ class Page {
       const response = await request(`look/opening/${encodeURIComponent(name)}`);
       const pointer = await response.json();
       if (this.bar.models.name !== name) return;
-      this.texts.keep("a");
+      this.texts.showAlone("a");
       this.follow(pointer);
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
@@ -356,7 +357,7 @@ class Page {
   }
 
   /** The models have changed: list them again, and open one of them. @param {string} open its name; "" for none */
-  async #takeModels(open) {
+  async #reloadModels(open) {
     try {
       const response = await request(`look/landing${open ? `?model=${encodeURIComponent(open)}` : ""}`);
       /** @type {Landing} */
@@ -387,7 +388,7 @@ class Page {
     document.body.dataset.page = name;
     this.bar.showPage(name);
     if (isOther) announce(pageShown);
-    this.opened.keep();
+    this.opened.record();
   }
 
   /** @returns {import("./opened.mjs").Opened} */
@@ -404,7 +405,7 @@ class Page {
   #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
     this.bar.toggleMenu(false);
     this.showPage(shown);
-    if (!comparing) this.texts.keep("a");
+    if (!comparing) this.texts.showAlone("a");
     const { view } = this.store;
     view.set({ ask, askWith });
     const plain = this.texts.workspace.answer;

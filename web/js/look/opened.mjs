@@ -69,7 +69,7 @@ export class OpenedHistory {
   }
 
   /** Something may have been opened or closed: once all of it has been, the history follows. */
-  keep() {
+  record() {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
     queueMicrotask(() => {
@@ -113,7 +113,7 @@ export class OpenedHistory {
   arrive() {
     if (this.#isGoingBack) {
       this.#isGoingBack = false;
-      this.keep(); // more may have been opened meanwhile
+      this.record(); // more may have been opened meanwhile
     } else this.show(this.#current.opened);
   }
 }

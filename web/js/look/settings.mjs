@@ -144,8 +144,8 @@ export class Slider {
     const limits = { min: least, max: most, step };
     this.range = make("input", { type: "range", ...limits, "aria-label": label });
     this.field = make("input", { type: "number", ...limits, "aria-label": `${label}, as a number` });
-    this.range.addEventListener("input", () => this.#take(this.range.value, onChange));
-    this.field.addEventListener("input", () => this.field.value && this.#take(this.field.value, onChange));
+    this.range.addEventListener("input", () => this.#choose(this.range.value, onChange));
+    this.field.addEventListener("input", () => this.field.value && this.#choose(this.field.value, onChange));
     this.field.addEventListener("blur", () => this.show(this.value));
     const name = make("span", { class: "hs-setting-name" }, label ?? control.name);
     const help = make("small", {}, control.help);
@@ -173,7 +173,7 @@ export class Slider {
   }
 
   /** @param {string} text @param {() => void} onChange */
-  #take(text, onChange) {
+  #choose(text, onChange) {
     this.range.value = text;
     if (document.activeElement !== this.field) this.field.value = this.value.toFixed(digits(this.control));
     this.#fill();

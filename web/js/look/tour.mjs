@@ -17,7 +17,7 @@ import { traceArcs } from "./panels/arcs.mjs";
 import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
 import { PREPARED } from "./state/prepared.mjs";
-import { keep, kept } from "./state/storage.mjs";
+import { readStored, writeStored } from "./state/storage.mjs";
 
 /** @import { PictureId, Token } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */
@@ -27,7 +27,7 @@ import { keep, kept } from "./state/storage.mjs";
 const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "part"]);
 const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
 
-const KEPT = "headscope-tour";
+const STORED = "headscope-tour";
 const READING = 4500; // milliseconds that a step stays while the tour plays automatically
 const MOVING = 900; // milliseconds in which the arc draws itself, and a row flies into its tile
 const MARGIN = 8; // CSS pixels between what a step describes and the edge of the window
@@ -78,7 +78,7 @@ export class Tour {
     this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
     this.invitation.append("Show me");
     this.invitation.title = "What a head does, in five steps";
-    this.invitation.classList.toggle("hs-primary", kept(KEPT) !== "seen");
+    this.invitation.classList.toggle("hs-primary", readStored(STORED) !== "seen");
     texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
     this.store.on("state tokens weights thumbnails", () => this.#follow());
     const { answer } = texts.workspace;
@@ -121,7 +121,7 @@ export class Tour {
     const hadFocus = this.element.contains(document.activeElement);
     this.element.hidden = this.veil.hidden = true;
     this.invitation.classList.remove("hs-primary");
-    keep(KEPT, "seen");
+    writeStored(STORED, "seen");
     if (!hadFocus) return;
     const places = [this.#focused, ...document.querySelectorAll(".hs-help, .hs-menu-button")];
     const target = places.find((place) => place?.checkVisibility() && place !== document.body);

@@ -62,7 +62,7 @@ export class HeadsPanel {
   }
 
   /** @param {TrainEvent} event */
-  take(event) {
+  receive(event) {
     if (event.kind === "start") this.#build(event);
     else if (event.kind === "snapshot" && this.#start) {
       const thumbnails = new Thumbnails(this.#tiles.length);
@@ -216,7 +216,7 @@ export class ScoresPanel {
   }
 
   /** @param {TrainEvent} event */
-  take(event) {
+  receive(event) {
     if (event.kind === "start") this.#start = event;
     else if (event.kind === "snapshot" && event.heads) {
       this.#snapshots.push(event);

@@ -47,7 +47,7 @@ export class LossPanel {
   }
 
   /** @param {TrainEvent} event */
-  take(event) {
+  receive(event) {
     if (event.kind === "start") {
       this.#start = event;
       const { watched_tokens, validation_tokens } = event;

@@ -99,7 +99,7 @@ class TrainPage {
         const response = await request("train/events");
         for await (const event of readEvents(response)) {
           if (number !== this.#following) return;
-          this.#take(/** @type {TrainEvent} */ (event));
+          this.#receive(/** @type {TrainEvent} */ (event));
         }
         if (this.watch.hasEnded) return;
       } catch (error) {
@@ -116,8 +116,8 @@ class TrainPage {
   }
 
   /** @param {TrainEvent} event */
-  #take(event) {
-    this.watch.take(event);
+  #receive(event) {
+    this.watch.receive(event);
     if (event.kind === "state" && event.state === "done") tellModels();
   }
 

@@ -35,7 +35,7 @@ export class SamplePanel {
   }
 
   /** @param {TrainEvent} event */
-  take(event) {
+  receive(event) {
     if (event.kind === "writing") {
       this.title.textContent = "The text that it will learn from";
       this.text.textContent = event.text;

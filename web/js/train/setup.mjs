@@ -48,7 +48,7 @@ export class Setup {
       class: "hs-hidden",
       accept: "text/*,.txt,.md,.csv,.py",
     });
-    this.picked.addEventListener("change", () => this.take(this.picked.files?.[0] ?? null));
+    this.picked.addEventListener("change", () => this.chooseFile(this.picked.files?.[0] ?? null));
     const drop = make("label", { for: "ht-file", class: "ht-drop" });
     this.dropped = make("span", {});
     drop.append(
@@ -59,7 +59,7 @@ export class Setup {
     drop.addEventListener("dragover", (event) => event.preventDefault());
     drop.addEventListener("drop", (event) => {
       event.preventDefault();
-      this.take(event.dataTransfer?.files[0] ?? null);
+      this.chooseFile(event.dataTransfer?.files[0] ?? null);
     });
     this.writer = make("select", { id: "ht-writer", "aria-label": "Model" });
     this.writing = make("p", { class: "hs-hint" });
@@ -175,7 +175,7 @@ export class Setup {
   }
 
   /** @param {File | null} file */
-  take(file) {
+  chooseFile(file) {
     this.#file = file;
     this.dropped.textContent = file ? `${file.name}, ${megabytes(file.size)}` : "";
     this.describe();

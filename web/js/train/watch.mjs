@@ -107,11 +107,11 @@ export class Watch {
   }
 
   /** @param {TrainEvent} event */
-  take(event) {
-    this.loss.take(event);
-    this.sample.take(event);
-    this.heads.take(event);
-    this.scores.take(event);
+  receive(event) {
+    this.loss.receive(event);
+    this.sample.receive(event);
+    this.heads.receive(event);
+    this.scores.receive(event);
     switch (event.kind) {
       case "state":
         this.#state = event;

@@ -72,7 +72,7 @@ export class Arithmetic {
       choose: () => {
         this.hint.hidden = true;
         this.element.classList.add("hl-pinned");
-        this.#take(table);
+        this.#select(table);
       },
     });
     table.edit = edit ?? null;
@@ -94,7 +94,7 @@ export class Arithmetic {
   #type(table, event) {
     const place = table.cellOf(event.target);
     if (!place || event.ctrlKey || event.metaKey || event.altKey || !/^[-.\d]$/.test(event.key)) return;
-    table.take(...place);
+    table.select(...place);
     this.editor.field.select(); // the browser then types the digit there
   }
 
@@ -107,7 +107,7 @@ export class Arithmetic {
   }
 
   /** @param {HeatTable} table */
-  #take(table) {
+  #select(table) {
     this.#chosen = table;
     for (const other of this.#tables.keys()) other.outline(other === table);
     this.#show(table, table.place);
@@ -156,7 +156,7 @@ export class Arithmetic {
    */
   update(table, place) {
     if (!this.#chosen) table.startAt(place);
-    this.#take(this.#chosen ?? table);
+    this.#select(this.#chosen ?? table);
   }
 }
 

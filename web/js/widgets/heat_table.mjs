@@ -160,7 +160,7 @@ export class HeatTable {
   makeCell(value, row, column) {
     const text = this.#written(value, row, column);
     if (!this.choose) return make("td", {}, text);
-    const onclick = () => this.take(row, column);
+    const onclick = () => this.select(row, column);
     const button = make("button", { type: "button", tabindex: -1, onclick }, text);
     if (this.edit) {
       button.classList.add("hl-editable");
@@ -214,7 +214,7 @@ export class HeatTable {
    * @param {number} row
    * @param {number} column
    */
-  take(row, column) {
+  select(row, column) {
     this.#place = [row, column];
     this.markFocusable();
     this.choose?.(row, column);
@@ -225,7 +225,7 @@ export class HeatTable {
     const move = ARROWS[event.key];
     if (!move) return;
     const [row, column] = this.#nearest(this.#place[0] + move[0], this.#place[1] + move[1]);
-    this.take(row, column);
+    this.select(row, column);
     this.#buttonAt(row, column)?.focus();
     event.preventDefault();
   }

@@ -17,7 +17,7 @@ const MIN_ESTIMATED_SECONDS = 3; // after which an estimate of the remaining tim
 const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text alone changes
 const MAX_CACHED = 12; // answers
 
-/** @typedef {{ answer: any, seconds: number }} Kept an answer, and how long it took */
+/** @typedef {{ answer: any, seconds: number }} TimedAnswer an answer, and how long it took */
 
 export class AskPanel {
   /** @type {Question | null} */
@@ -28,8 +28,8 @@ export class AskPanel {
   /** @type {AskRequest | null} */
   #asked = null;
   #shown = ""; // key of the answer that is shown
-  /** @type {Map<string, Kept>} the newest answers by key */
-  #kept = new Map();
+  /** @type {Map<string, TimedAnswer>} the newest answers by key */
+  #cached = new Map();
   /** @type {AbortController | null} of the request in progress */
   #controller = null;
   #slow = false; // whether the last answer took long
@@ -177,12 +177,12 @@ export class AskPanel {
     const chosen = JSON.stringify(this.#choices);
     const isChosen = chosen !== this.#chosen;
     this.#chosen = chosen;
-    const kept = this.#kept.get(key);
-    if (kept) {
+    const cached = this.#cached.get(key);
+    if (cached) {
       this.abort();
-      if (this.#shown !== key) this.#slow = kept.seconds > MAX_AUTOMATIC_SECONDS;
+      if (this.#shown !== key) this.#slow = cached.seconds > MAX_AUTOMATIC_SECONDS;
       this.#shown = key;
-      this.show(built, kept.answer);
+      this.show(built, cached.answer);
     } else if (isNew && this.#slow && !isChosen) {
       this.abort();
       this.say("The text has changed since this question was answered.", "ask");
@@ -199,7 +199,7 @@ export class AskPanel {
       const answer = await askServer(asked, { signal, onProgress: (fraction) => this.showProgress(fraction) });
       if (signal.aborted) return;
       this.#controller = null;
-      this.keep(key, { answer, seconds: (performance.now() - began) / 1000 });
+      this.cache(key, { answer, seconds: (performance.now() - began) / 1000 });
       if (key === this.#key) this.redraw();
     } catch (error) {
       if (signal.aborted) return;
@@ -211,15 +211,15 @@ export class AskPanel {
   /** The answer that is shown and the request that it answers. */
   #answered() {
     const asked = this.#built?.request();
-    const kept = this.#kept.get(this.#shown);
-    return asked && typeof asked !== "string" && kept ? { asked, answer: kept.answer } : null;
+    const cached = this.#cached.get(this.#shown);
+    return asked && typeof asked !== "string" && cached ? { asked, answer: cached.answer } : null;
   }
 
-  /** @param {string} key @param {Kept} value */
-  keep(key, value) {
-    this.#kept.set(key, value);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_CACHED) this.#kept.delete(oldest);
+  /** @param {string} key @param {TimedAnswer} value */
+  cache(key, value) {
+    this.#cached.set(key, value);
+    const [oldest] = this.#cached.keys();
+    if (this.#cached.size > MAX_CACHED) this.#cached.delete(oldest);
   }
 
   /** Cancel the request in progress, if any. */

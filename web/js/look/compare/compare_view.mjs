@@ -27,14 +27,14 @@ export class CompareView {
   /**
    * @param {Pair} pair
    * @param {object} actions
-   * @param {(side: SideName) => void} actions.keep show one text alone
+   * @param {(side: SideName) => void} actions.showAlone show one text alone
    * @param {() => void} actions.close return to what was shown before
    * @param {(reading: Reading) => void} actions.readAgain read A's text again as B
    * @param {(mask: number[][] | null) => void} actions.scaleHeads read B's text with heads scaled
    * @param {TextActions["writeScaled"]} actions.writeScaled write both texts from the prompt, B with heads scaled
    * @param {HTMLElement[]} buttons next to those that end the comparison
    */
-  constructor(pair, { keep, close: leave, readAgain, scaleHeads, writeScaled }, buttons) {
+  constructor(pair, { showAlone, close: leave, readAgain, scaleHeads, writeScaled }, buttons) {
     this.pair = pair;
     this.ranking = new Ranking(pair);
     this.reader = new SecondReader(pair, readAgain);
@@ -55,7 +55,7 @@ export class CompareView {
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls hs-detail" }, ...colourControls(pair.view));
-    const [keepLeft, keepRight] = [end("Keep left", () => keep("a")), end("Keep right", () => keep("b"))];
+    const [keepLeft, keepRight] = [end("Keep left", () => showAlone("a")), end("Keep right", () => showAlone("b"))];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
     for (const part of [table.toggle, keepLeft, keepRight]) part.classList.add("hs-detail");
     bar.append(heading, settings, tools, keepLeft, keepRight, close);

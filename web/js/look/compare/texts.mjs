@@ -55,7 +55,7 @@ export class Texts {
     this.compare = new CompareView(
       this.pair,
       {
-        keep: (side) => this.keep(side),
+        showAlone: (side) => this.showAlone(side),
         close: () => this.close(),
         readAgain: (reading) => actions.readAgain(reading),
         scaleHeads: (mask) => actions.scaleHeads(mask),
@@ -101,7 +101,7 @@ export class Texts {
     else if (of && this.first.pointer.run) this.compareWith(pointer, of);
     else {
       // Another text was written or opened: the comparison belonged to the previous one.
-      if (pointer.run && !this.first.isLate(pointer)) this.keep("a");
+      if (pointer.run && !this.first.isLate(pointer)) this.showAlone("a");
       this.first.follow(pointer);
     }
   }
@@ -186,7 +186,7 @@ export class Texts {
   close() {
     const { left } = this;
     if (!left) {
-      this.keep("a");
+      this.showAlone("a");
       return;
     }
     const { a, b } = this.pair.stores;
@@ -204,19 +204,19 @@ export class Texts {
   }
 
   /** Show one of two texts alone. @param {SideName} side */
-  keep(side) {
+  showAlone(side) {
     if (!this.#isComparing) return;
     const { stores, view, heads } = this.pair;
-    const kept = stores[side];
+    const remaining = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
-    const { locked, step } = kept;
+    const { locked, step } = remaining;
     this.#left = null;
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");
     if (!isSame(open, view.open)) view.choose(open);
     const { store } = this.workspace;
-    store.adopt(kept);
+    store.adopt(remaining);
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
     store.restore(locked, step === null || step >= store.length - 1 ? null : step);

@@ -36,7 +36,7 @@ import { OneStop } from "../keyboard.mjs";
 const SHOWN = 20; // tokens, plus the written one
 const FEW = 5; // without details
 const RESTING = 100; // milliseconds that the pointer stays on a token before its logits are loaded
-const KEPT = 24; // places whose logits are kept
+const CACHED = 24; // places whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 
 /**
@@ -130,7 +130,7 @@ export class NextToken {
       load: (fetcher, position, last) => this.load(fetcher, position, last),
       show: (found, position) => this.show(found, position),
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
-      kept: KEPT,
+      size: CACHED,
     });
     store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("state tokens step focus", () => this.want());

@@ -4,12 +4,12 @@ import { dropdown, make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { clamp, exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import { keep, kept } from "../state/storage.mjs";
+import { readStored, writeStored } from "../state/storage.mjs";
 
 /** @import { ScrubSource, Token } from "../../types.js" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
-const KEPT = "headscope-speed"; // storage key of the chosen speed
+const STORED = "headscope-speed"; // storage key of the chosen speed
 
 export class Scrubber {
   /** @type {ReturnType<typeof setInterval> | undefined} */
@@ -61,7 +61,7 @@ export class Scrubber {
   setSpeed(key) {
     this.speed.value = key;
     this.store.playback.setSpeed(Number(key));
-    keep(KEPT, key);
+    writeStored(STORED, key);
     if (this.#timer) this.play();
   }
 
@@ -140,6 +140,6 @@ export function describeToken(token, position) {
 }
 
 export function readSpeed() {
-  const speed = kept(KEPT);
+  const speed = readStored(STORED);
   return Object.hasOwn(SPEEDS, speed) ? speed : "20";
 }

@@ -5,13 +5,13 @@ import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
-import { keep, kept } from "../state/storage.mjs";
+import { readStored, writeStored } from "../state/storage.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { Grid } from "./grid.mjs" */
 
-const KEPT = "headscope-view"; // storage key: whether the controls are open
+const STORED = "headscope-view"; // storage key: whether the controls are open
 
 /**
  * @param {Store} store
@@ -35,7 +35,7 @@ export function viewControls(store, grid) {
   };
   toggle.addEventListener("click", () => {
     show(Boolean(element.hidden));
-    keep(KEPT, element.hidden ? "" : "open");
+    writeStored(STORED, element.hidden ? "" : "open");
   });
   /** @param {KeyboardEvent} event */
   const close = (event) => {
@@ -46,7 +46,7 @@ export function viewControls(store, grid) {
   };
   toggle.addEventListener("keydown", close);
   element.addEventListener("keydown", close);
-  show(kept(KEPT) === "open");
+  show(readStored(STORED) === "open");
   return { element, toggle };
 }
 

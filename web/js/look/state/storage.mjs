@@ -1,7 +1,7 @@
 // Values that the browser keeps from one visit to the next, if it allows storage.
 
 /** @param {string} name @param {string} value */
-export function keep(name, value) {
+export function writeStored(name, value) {
   try {
     localStorage.setItem(name, value);
   } catch {
@@ -10,7 +10,7 @@ export function keep(name, value) {
 }
 
 /** @param {string} name */
-export function kept(name) {
+export function readStored(name) {
   try {
     return localStorage.getItem(name) ?? "";
   } catch {

@@ -1,7 +1,7 @@
 // Which set of prompts a question is about: one that comes with the page, or the visitor's own.
 
 import { make } from "../../../lib/dom.mjs";
-import { keep, kept } from "../../state/storage.mjs";
+import { readStored, writeStored } from "../../state/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
 
 /** @import { AskContext } from "../question.js" */
@@ -44,7 +44,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
     "div",
     {},
     area,
-    button("Use these", () => take(area.value)),
+    button("Use these", () => useOwn(area.value)),
     button("Open a file", () => file.click()),
   );
   const about = make("p", { class: "hs-hint" });
@@ -56,12 +56,12 @@ export function setChooser({ store, choices, choose }, others = {}) {
     file.value = "";
     if (!chosen) return;
     if (chosen.size > MAX_BYTES) about.textContent = "The file is larger than 2 MB.";
-    else take(await chosen.text());
+    else useOwn(await chosen.text());
   });
 
   /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
-  function take(text) {
-    keep(STORED, text);
+  function useOwn(text) {
+    writeStored(STORED, text);
     choose({ set: codeOf(text) });
   }
 
@@ -93,7 +93,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
       return set ? { rows: set.rows, lines: set.rows.map((_, at) => at + 1) } : "Loading the prompts…";
     }
     if (choices.set === OWN) return "Paste prompts above, or open a file.";
-    const text = kept(STORED);
+    const text = readStored(STORED);
     if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
     if (!area.value) area.value = text;
     try {

@@ -225,11 +225,11 @@ class ReadingsTable {
     /** @param {string} selector @returns {HTMLElement | null} */
     const around = (selector) => (target instanceof Element ? target.closest(selector) : null);
     const [row, cell] = [around("[data-position]"), around("[data-reading]")];
-    if (row && cell) this.take(Number(row.dataset.position), Number(cell.dataset.reading));
+    if (row && cell) this.selectCell(Number(row.dataset.position), Number(cell.dataset.reading));
   }
 
   /** Choose a cell, and with it the prediction in all panels. @param {number} position @param {number} reading */
-  take(position, reading) {
+  selectCell(position, reading) {
     const { store } = this;
     this.#cell = [position, reading];
     this.mark();
@@ -246,7 +246,7 @@ class ReadingsTable {
     event.preventDefault();
     const last = Math.min(this.#start + MAX_ROWS, answer.tokens.length) - 1;
     const to = clamp(this.#cell[0] + down, this.#start, last);
-    this.take(to, clamp(this.#cell[1] + right, 0, answer.layers.length - 1));
+    this.selectCell(to, clamp(this.#cell[1] + right, 0, answer.layers.length - 1));
     this.row(to)?.querySelectorAll("button")[this.#cell[1]].focus();
   }
 

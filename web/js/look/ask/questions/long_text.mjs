@@ -27,10 +27,10 @@ export function textChoice(store, changed) {
   const status = make("p", { class: "hs-hint", role: "status" });
   const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
     make("button", { type: "button", class: "hs-small", onclick }, label);
-  const read = button("Read this", () => take(area.value, "the pasted text"));
+  const read = button("Read this", () => use(area.value, "the pasted text"));
   const pick = button("Open a file", () => file.click());
   const write = button("Let the model write", () => void writeFirst());
-  const here = button("The text on the page", () => takePage());
+  const here = button("The text on the page", () => usePage());
   file.addEventListener("change", async () => {
     const [chosen] = file.files ?? [];
     file.value = "";
@@ -39,11 +39,11 @@ export function textChoice(store, changed) {
       status.textContent = `${chosen.name} has ${chosen.size.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
       return;
     }
-    take(await chosen.text(), chosen.name);
+    use(await chosen.text(), chosen.name);
   });
 
   /** @param {string} chosen @param {string} from */
-  function take(chosen, from) {
+  function use(chosen, from) {
     const bytes = new TextEncoder().encode(chosen).length;
     if (!chosen || bytes > MAX_BYTES) {
       status.textContent = chosen
@@ -56,8 +56,8 @@ export function textChoice(store, changed) {
     changed();
   }
 
-  function takePage() {
-    take(store.tokens.map((token) => token.text).join(""), "the text on the page");
+  function usePage() {
+    use(store.tokens.map((token) => token.text).join(""), "the text on the page");
   }
 
   async function writeFirst() {
@@ -73,7 +73,7 @@ export function textChoice(store, changed) {
         context_shift: true,
       };
       const { choices } = await (await request("v1/completions", { body })).json();
-      take(choices[0].text, "what the model wrote");
+      use(choices[0].text, "what the model wrote");
     } catch (error) {
       status.textContent = `The model could not write: ${/** @type {Error} */ (error).message}`;
     } finally {
@@ -85,7 +85,7 @@ export function textChoice(store, changed) {
   return {
     controls: [make("label", { class: "hs-field" }, make("span", {}, "text to read"), area), buttons, status],
     get text() {
-      if (!text && store.tokens.length) takePage(); // something to see at once
+      if (!text && store.tokens.length) usePage(); // something to see at once
       return text;
     },
     get name() {
