@@ -12,10 +12,10 @@ import gradio as gr
 from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
-from model.errors import Busy
+from model.errors import Busy, InputError
 from web import settings
 from web.api import mcp
-from web.api.errors import answer_bad_body, answer_busy
+from web.api.errors import answer_bad_body, answer_busy, answer_input_error
 from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.logs import set_up_logs
@@ -27,7 +27,7 @@ from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.process_memory import share_heaps
-from web.runs.routes import RunRoutes
+from web.runs.routes import run_routes
 from web.services import Services, check, make_services
 from web.training.routes import train_routes
 from web.training.trainings import Trainings
@@ -44,7 +44,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
-        *RunRoutes(services.snapshots, services.runs, services.page_workers).router().routes,
+        *run_routes(services).routes,
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
@@ -59,7 +59,11 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             mcp_server=mcp.is_installed(),
             app_kwargs={
                 "routes": routes,
-                "exception_handlers": {RequestValidationError: answer_bad_body, Busy: answer_busy},
+                "exception_handlers": {
+                    RequestValidationError: answer_bad_body,
+                    InputError: answer_input_error,
+                    Busy: answer_busy,
+                },
                 "middleware": [
                     *after_gradio(chosen, services, demo, launched),
                     Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=chosen.train),

@@ -13,9 +13,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-
-class NotInText(ValueError):
-    """A picture, a row or a token was requested that the text does not have."""
+from ..errors import InputError
 
 
 def n_pictures(n_layer: int, n_head: int) -> int:
@@ -25,12 +23,12 @@ def n_pictures(n_layer: int, n_head: int) -> int:
 def picture_index(layer: int, column: int, n_layer: int, n_head: int) -> int:
     """The index of a picture: ``column`` is a head, ``n_head`` for the mean, ``n_head + 1`` for the rollout.
 
-    ``layer = n_layer, column = n_head`` is the mean of all heads. Raises ``NotInText`` if there is no such picture.
+    ``layer = n_layer, column = n_head`` is the mean of all heads. Raises ``InputError`` if there is no such picture.
     """
     if (layer, column) == (n_layer, n_head):
         return n_pictures(n_layer, n_head) - 1
     if not (0 <= layer < n_layer and 0 <= column < n_head + 2):
-        raise NotInText(f"There is no picture in layer {layer}, column {column}.")
+        raise InputError("picture", f"There is no picture in layer {layer}, column {column}.")
     return layer * (n_head + 2) + column
 
 

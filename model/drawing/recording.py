@@ -9,8 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..errors import InputError
 from .metrics import DISTANCES, FRAME_MEASURES, METRICS, distance_sums, metric_sums
-from .pictures import NotInText, n_pictures, picture_index, rollout_rows
+from .pictures import n_pictures, picture_index, rollout_rows
 from .thumbnails import Thumbnails
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
@@ -266,7 +267,7 @@ class Recording:
         """The float32 weights of one picture, from row ``start`` to the newest, row after row.
 
         ``recompute(n)`` returns them ``(n, n)`` for the first ``n`` tokens; it is called if they were not kept. Raises
-        ``NotInText`` if there is no such picture.
+        ``InputError`` if there is no such picture.
         """
         index = picture_index(layer, column, self.n_layer, self.n_head)
         with self.keep_lock:
@@ -285,11 +286,11 @@ class Recording:
         """The float32 weights that one query has in every picture: ``(n_pictures, query + 1)``.
 
         ``recompute(n)`` returns them for the last of the first ``n`` tokens; it is called if they were not kept. Raises
-        ``NotInText`` if there is no such row.
+        ``InputError`` if there is no such row.
         """
         with self.lock:
             if not 0 <= query < self.n_rows:
-                raise NotInText(f"There is no row {query}; the recording has {self.n_rows}.")
+                raise InputError("query", f"There is no row {query}; the recording has {self.n_rows}.")
             self.flush()
             kept = self.buffer.query(query)
             if kept is not None:

@@ -17,7 +17,7 @@ from .text_pass import TextPass
 def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: int = 0) -> Tensor:
     """How differently each head attends: ``(n_layer, n_head)``, for the layers and heads that both models have.
 
-    The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``ValueError`` if the pieces do
+    The mean of ``row_distances`` over the pieces from ``first`` on, from 0 to 1. Raises ``InputError`` if the pieces do
     not fit the texts.
     """
     check_pieces(pieces, len(a.ids), len(b.ids))
@@ -114,12 +114,14 @@ def pooled(attention: Tensor, spans: Sequence[tuple[int, int]], counts: Sequence
 
 
 def check_pieces(pieces: Sequence[Piece], n_a: int, n_b: int) -> None:
-    """Raise ``ValueError`` unless the pieces follow one another in both texts, possibly with tokens between them."""
+    """Raise ``InputError`` unless the pieces follow one another in both texts, possibly with tokens between them."""
     ends = (0, 0)
     for piece in pieces:
         is_after = piece.a_start >= ends[0] and piece.b_start >= ends[1]
         if not is_after or piece.a_stop <= piece.a_start or piece.b_stop <= piece.b_start:
-            raise ValueError(f"pieces must follow one another in both texts, found {tuple(piece)} after {ends}")
+            message = f"pieces must follow one another in both texts, found {tuple(piece)} after {ends}"
+            raise InputError("pieces", message)
         ends = piece.a_stop, piece.b_stop
     if not pieces or ends[0] > n_a or ends[1] > n_b:
-        raise ValueError(f"pieces must be within the texts of {n_a} and {n_b} tokens, found an end at {ends}")
+        message = f"pieces must be within the texts of {n_a} and {n_b} tokens, found an end at {ends}"
+        raise InputError("pieces", message)

@@ -105,9 +105,10 @@ def test_settings_out_of_range_are_refused(server: Server) -> None:
     assert post(server, "causal-masking", dropout=1).status_code == 422
     assert "n_head must divide 256" in httpx.post(f"{server.url}/learn/times", json={"n_head": 3}).json()["detail"]
     assert post(server, "whole-model", layer=3, head=0).json() == {
-        "detail": "layer must be an integer from 0 to 2, found 3"
+        "detail": "layer must be an integer from 0 to 2, found 3",
+        "field": "layer",
     }
-    assert post(server, "cell", query=2, key=3).json() == {"detail": "There is no cell for query 2 and key 3."}
+    assert post(server, "cell", query=2, key=3).json()["detail"] == "There is no cell for query 2 and key 3."
     assert post(server, "whole-model", model="nobody").json()["detail"].startswith("There is no model 'nobody'")
     assert post(server, "11").status_code == 404
 

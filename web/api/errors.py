@@ -126,6 +126,12 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": detail}, 422)
 
 
+async def answer_input_error(_request: Request, error: Exception) -> Response:
+    """The response of the page, Learn and Train to a value that cannot be used."""
+    assert isinstance(error, InputError)
+    return JSONResponse({"detail": str(error), "field": error.field}, 400)
+
+
 async def answer_busy(_request: Request, error: Exception) -> Response:
     """The response to a request of the page or Learn that the server has no capacity for."""
     api_error = as_api_error(error)

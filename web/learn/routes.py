@@ -15,7 +15,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 
-from model import InputError
 from model.errors import Busy, Closed, shorten
 
 from ..client import client_of
@@ -64,10 +63,7 @@ def learn_routes(services: Services) -> APIRouter:
 
         if not settings.training_text:
             await served.wait()
-        try:
-            check_bigram(served, settings)
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
+        check_bigram(served, settings)
         client = client_of(request)
         try:
             bigrams.check_room(client)
@@ -108,10 +104,7 @@ def learn_routes(services: Services) -> APIRouter:
         asked = validated(NOTEBOOKS[name].request, settings)
         await served.wait()
         workers, snapshots = services.learn_workers, services.snapshots
-        try:
-            return as_json(await workers.run(client_of(request), make_notebook, name, snapshots, asked))
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
+        return as_json(await workers.run(client_of(request), make_notebook, name, snapshots, asked))
 
     @router.post("/{name}")
     async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:
@@ -122,12 +115,8 @@ def learn_routes(services: Services) -> APIRouter:
         asked = validated(lesson.request, settings)
         if lesson.needs != "nothing":
             await served.wait()
-        try:
-            return as_json(
-                await services.learn_workers.run(client_of(request), lesson.answer, services.snapshots, asked)
-            )
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
+        workers, snapshots = services.learn_workers, services.snapshots
+        return as_json(await workers.run(client_of(request), lesson.answer, snapshots, asked))
 
     return router
 

@@ -54,19 +54,13 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     @router.post("/snapshot")
     async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
-        try:
-            run = await services.snapshot_workers.run(client_of(request), read_with_snapshot, services, text)
-        except InputError as error:
-            return refuse(error.field, str(error))
+        run = await services.snapshot_workers.run(client_of(request), read_with_snapshot, services, text)
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
 
     @router.post("/read")
     async def read_text(request: Request, asked: ReadAgain) -> JSONResponse:
         """A pointer to the same text, read by another model or with heads scaled, or to another text."""
-        try:
-            run = await services.page_workers.run(client_of(request), read_again, services, asked)
-        except InputError as error:
-            return refuse(error.field, str(error))
+        run = await services.page_workers.run(client_of(request), read_again, services, asked)
         return JSONResponse(pointer(run, "read", {}))
 
     @router.post("/write")
@@ -74,13 +68,11 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
         """Server-sent events: a pointer whenever the text has grown. Closing the stream ends the text."""
         try:
             fields = orjson.loads(await request.body())
-            if not isinstance(fields, dict):
-                raise InputError("body", "The body must be a JSON object.")
-            text = await asyncio.to_thread(parse_page_text, services, fields)
         except orjson.JSONDecodeError as error:
-            return refuse("body", f"The body is not valid JSON: {error}.")
-        except InputError as error:
-            return refuse(error.field, str(error))
+            raise InputError("body", f"The body is not valid JSON: {error}.") from None
+        if not isinstance(fields, dict):
+            raise InputError("body", "The body must be a JSON object.")
+        text = await asyncio.to_thread(parse_page_text, services, fields)
         return StreamingResponse(
             events(writer, text, client_of(request)), media_type=EVENT_STREAM, headers=STREAM_HEADERS
         )
@@ -98,7 +90,3 @@ async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncI
     async with aclosing(writer.write(text, client)) as pointers:
         async for pointer in pointers:
             yield server_sent_event(pointer)
-
-
-def refuse(field: str, message: str) -> JSONResponse:
-    return JSONResponse({"detail": message, "field": field}, 400)

@@ -6,8 +6,8 @@ from operator import attrgetter
 
 from torch import Tensor
 
-from model import LoadedModel
-from model.drawing.pictures import NotInText, last_rows, layers_of, picture
+from model import InputError, LoadedModel
+from model.drawing.pictures import last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
@@ -45,7 +45,7 @@ class ExactNumbers:
         self.text_passes.remove(lambda key, _: is_gone(key[1]))
 
     def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
-        """Rows of a picture (``model.drawing.pictures``) from ``start`` on. Raises ``NotInText`` if there is none."""
+        """Rows of a picture (``model.drawing.pictures``) from ``start`` on. Raises ``InputError`` if there is none."""
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
@@ -56,7 +56,7 @@ class ExactNumbers:
         return run.recording.picture(layer, column, start, recompute)
 
     def query(self, run: Run, query: int) -> bytes:
-        """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``NotInText`` if there is none."""
+        """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``InputError`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
             text_pass = self.text_pass(run, n_rows)
@@ -68,11 +68,11 @@ class ExactNumbers:
         """The logits at ``position`` and after it; the next token was drawn from each.
 
         At most ``count`` rows of ``vocab_size``: fewer where the text ends, or where there would be more numbers than
-        ``MAX_LOGITS``. Raises ``NotInText`` if there is no such token.
+        ``MAX_LOGITS``. Raises ``InputError`` if there is no such token.
         """
         n_tokens = len(run.readable_ids)
         if not 0 <= position < n_tokens:
-            raise NotInText(f"There is no token {position}; the text has {len(run.ids)}.")
+            raise InputError("position", f"There is no token {position}; the text has {len(run.ids)}.")
         most = max(1, MAX_LOGITS // run.loaded.config.vocab_size)
         stop = min(position + max(1, min(count, most)), n_tokens)
         recent = {place: logits for place, logits in list(run.recent_logits) if position <= place < stop}

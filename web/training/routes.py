@@ -111,8 +111,6 @@ def train_routes(trainings: Trainings) -> APIRouter:
             parse_size(limits, size), parse_arch(arch)  # fail before the body is received
             data = await receive(request)
             wanted = await asyncio.to_thread(request_with_text, limits, size, arch, data)
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
         except TimeoutError:
             least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
             message = (
@@ -131,11 +129,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
     async def post_written(request: Request, asked: WriterRequest) -> Response:
         """Let a model write a text, and train on that."""
         await served.wait()
-        try:
-            wanted = request_with_writer(served, asked.size, asked.arch, asked.model)
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
-        return start(request, wanted)
+        return start(request, request_with_writer(served, asked.size, asked.arch, asked.model))
 
     @router.get("/events")
     async def get_events() -> Response:
