@@ -9,13 +9,11 @@ import sys
 import threading
 
 import gradio as gr
-from fastapi.exceptions import RequestValidationError
 from starlette.middleware import Middleware
 
-from model.errors import Busy, InputError
 from web import settings
 from web.api import mcp
-from web.api.errors import answer_bad_body, answer_busy, answer_input_error
+from web.api.errors import OUTSIDE_V1
 from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.logs import set_up_logs
@@ -59,11 +57,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             mcp_server=mcp.is_installed(),
             app_kwargs={
                 "routes": routes,
-                "exception_handlers": {
-                    RequestValidationError: answer_bad_body,
-                    InputError: answer_input_error,
-                    Busy: answer_busy,
-                },
+                "exception_handlers": OUTSIDE_V1,
                 "middleware": [
                     *after_gradio(chosen, services, demo, launched),
                     Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=chosen.train),

@@ -15,7 +15,7 @@ from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
 from .drawing.drawing import shortened
 from .drawing.read import Token, mean_hidden_state, read
-from .drawing.trace import Reader, Trace
+from .drawing.trace import Trace, TracedBy
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
@@ -199,8 +199,10 @@ class LoadedModel(Questions):
         mask = self.read_head_mask(head_mask)
         attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
         config = self.config
-        reader = Reader(self.name, self.sha256, self.tokenizer, config.n_layer, config.n_head, config.context_length)
-        return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), reader, len(ids), mask)
+        traced_by = TracedBy(
+            self.name, self.sha256, self.tokenizer, config.n_layer, config.n_head, config.context_length
+        )
+        return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
 
     def embed(self, prompt: Prompt) -> Tensor:
         """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""

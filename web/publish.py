@@ -97,7 +97,7 @@ def upload(plan: Plan, private: bool) -> str:
     In an existing Space, the files that are not in the plan are deleted; variables and hardware are set once the files
     exist. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be reached.
     """
-    from huggingface_hub import HfApi, SpaceHardware
+    from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     api = HfApi()

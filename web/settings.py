@@ -19,6 +19,7 @@ HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]+\](:\d{1,5})?", re.ASCII)
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
+MEGABYTE = 1_000_000
 MAX_RUN_ID = 64  # characters
 UPDATE_SECONDS = 0.2  # between updates of a text being written; each takes time away from writing
 UPLOAD_SECONDS = 60  # for a text to train on
@@ -30,80 +31,6 @@ MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_ASK_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
 MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
 KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
-
-
-def limit(default: int, text: str, least: int = 1) -> Any:
-    return field(default=default, metadata={"text": text, "least": least})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
-
-    max_batch: int = limit(16, "texts that a model writes at once")
-    max_waiting: int = limit(64, "further texts that may wait; requests beyond that get 429", least=0)
-    max_seconds: int = limit(300, "seconds that writing a text may take before it is cut off")
-    max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
-    max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
-    max_stop: int = limit(16, "stop strings in a request")
-    max_prompt_characters: int = limit(20_000, "characters in a prompt")
-    max_body_bytes: int = limit(262_144, "bytes in a request body")
-    max_json_weights: int = limit(
-        4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"
-    )
-    max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
-    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
-    max_traces: int = limit(2, "attention requests computed at once, for all models together")
-    memory_budget_mb: int = limit(
-        512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
-    )
-    max_float32_mb: int = limit(
-        1_000,
-        "megabytes of float32 copies, for Ask, of models served in another precision; a larger copy is kept alone",
-    )
-    max_steps_mb: int = limit(
-        5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
-    )
-    max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
-    max_connections_per_address: int = limit(
-        256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
-    )
-    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
-    max_trainings: int = limit(1, "GPTs that visitors train at once")
-    max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
-    max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
-    max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
-    max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
-    max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
-    max_trained_minutes: int = limit(60, "minutes for which a trained GPT is kept for its visitor")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The operator's choices. ``checkpoints`` are names under ``checkpoints/``, paths or Hub ids."""
-
-    checkpoints: tuple[str, ...]
-    device: str = "auto"
-    dtype: str = "auto"
-    host: str = "127.0.0.1"
-    port: int = 7860
-    share: bool = False
-    trusted_proxies: int = 0  # proxies in front of this server, each of which adds to X-Forwarded-For
-    api_key: str | None = None
-    allowed_hosts: tuple[str, ...] = ()  # further names of this server; "*" for all
-    allowed_origins: tuple[str, ...] = ()  # origins whose pages may call this server; "*" for all, without cookies
-    access_log: bool = False
-    log_level: str = "warning"
-    log_format: LogFormat = "text"
-    watchdog_seconds: int = 0  # after which a process whose event loop is blocked ends; 0: never
-    train: bool = True  # whether visitors may train GPTs of their own
-    cache: Path | None = None
-    kernels: bool = True  # whether loops compiled for this processor write texts once they are ready
-    zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
-    engine_urls: tuple[str, ...] = ()  # of engines that write instead of this app: URL, or MODEL=URL
-    engine_models: tuple[str, ...] = ()  # the engines' names for the models: NAME, or MODEL=NAME
-    engine_key: str | None = None
-    limits: Limits = Limits()
 
 
 # Parsers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.
@@ -137,6 +64,10 @@ def parse_bool(text: str) -> bool:
     if text.lower() in ("0", "false", "no", "off"):
         return False
     raise argparse.ArgumentTypeError(f"expected true or false, found {text!r}")
+
+
+def parse_negated(text: str) -> bool:
+    return not parse_bool(text)
 
 
 def parse_key(text: str) -> str:
@@ -192,9 +123,10 @@ class Flag(NamedTuple):
     """A flag of the command line, which an environment variable may set as well."""
 
     name: str
-    parse: Callable[[str], Any]  # raises ``ArgumentTypeError`` with the reason if the value is invalid
+    field: str  # that it sets
     default: Any
     help: str
+    parse: Callable[[str], Any] = str  # raises ``ArgumentTypeError`` with the reason if the value is invalid
     metavar: str | None = None
 
     @property
@@ -204,13 +136,130 @@ class Flag(NamedTuple):
     def add_to(self, group: argparse._ActionsContainer, environ: Mapping[str, str]) -> None:
         """Raises ``ArgumentTypeError`` or ``ValueError`` if the variable is invalid."""
         text = environ.get(self.variable)
-        default = self.parse(text) if text else self.default
         options: dict[str, Any] = {"type": self.parse, "metavar": self.metavar}
-        if self.parse is parse_bool:
-            options = {"action": "store_true"}
+        if self.parse in (parse_bool, parse_negated):
+            options = {"action": "store_true" if self.parse is parse_bool else "store_false"}
         elif self.parse is parse_names:
             options = {"nargs": "+", "metavar": self.metavar}
-        group.add_argument(f"--{self.name}", default=default, help=f"{self.help} [{self.variable}]", **options)
+        group.add_argument(
+            f"--{self.name}",
+            dest=self.field,
+            default=self.parse(text) if text else self.default,
+            help=f"{self.help} [{self.variable}]",
+            **options,
+        )
+
+
+def flag(default: Any, help: str, parse: Callable[[str], Any] = str, **more: Any) -> Any:
+    """A field that a flag sets; ``more`` are other fields of ``Flag``."""
+    return field(default=default, metadata={"help": help, "parse": parse, **more})
+
+
+def limit(default: int, help: str, least: int = 1) -> Any:
+    return flag(default, help, partial(parse_count, least))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
+
+    max_batch: int = limit(16, "texts that a model writes at once")
+    max_waiting: int = limit(64, "further texts that may wait; requests beyond that get 429", least=0)
+    max_seconds: int = limit(300, "seconds that writing a text may take before it is cut off")
+    max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
+    max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
+    max_stop: int = limit(16, "stop strings in a request")
+    max_prompt_characters: int = limit(20_000, "characters in a prompt")
+    max_body_bytes: int = limit(262_144, "bytes in a request body")
+    max_json_weights: int = limit(
+        4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"
+    )
+    max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
+    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
+    max_traces: int = limit(2, "attention requests computed at once, for all models together")
+    memory_budget_mb: int = limit(
+        512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
+    )
+    max_float32_mb: int = limit(
+        1_000,
+        "megabytes of float32 copies, for Ask, of models served in another precision; a larger copy is kept alone",
+    )
+    max_steps_mb: int = limit(
+        5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
+    )
+    max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
+    max_connections_per_address: int = limit(
+        256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
+    )
+    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
+    max_trainings: int = limit(1, "GPTs that visitors train at once")
+    max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
+    max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
+    max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
+    max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
+    max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
+    max_trained_minutes: int = limit(60, "minutes for which a trained GPT is kept for its visitor")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The operator's choices. ``checkpoints`` are names under ``checkpoints/``, paths or Hub ids."""
+
+    checkpoints: tuple[str, ...]
+    device: str = flag("auto", "torch device, or auto: cuda if usable, otherwise cpu")
+    dtype: str = flag("auto", "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights", parse_dtype)
+    host: str = flag("127.0.0.1", "address to listen on")
+    port: int = flag(7860, "port to listen on", parse_port)
+    share: bool = flag(False, "also serve at a public gradio.live address", parse_bool)
+    trusted_proxies: int = flag(
+        0,
+        "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a "
+        "Space and with --share",
+        partial(parse_count, 0),
+    )
+    api_key: str | None = flag(None, "secret that everything except /health requires", parse_key)
+    api_key_file: Path | None = flag(None, "file with that secret, to hide it from process lists", parse_path)
+    allowed_hosts: tuple[str, ...] = flag(
+        (),
+        "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
+        "localhost, this machine's name and names without a dot always work",
+        parse_hosts,
+        metavar="HOST[,HOST]",
+    )
+    allowed_origins: tuple[str, ...] = flag(
+        (),
+        "origins whose web pages may call this server, such as https://example.org, or * for all (without cookies)",
+        parse_origins,
+        metavar="ORIGIN[,ORIGIN]",
+    )
+    access_log: bool = flag(False, "print a line for every request", parse_bool)
+    log_level: str = flag("warning", f"one of {', '.join(LOG_LEVELS)}", partial(parse_choice, LOG_LEVELS))
+    log_format: LogFormat = flag("text", "text, or json: one object per line", partial(parse_choice, get_args(LogFormat)))
+    watchdog_seconds: int = flag(
+        0,
+        "end the process, so that it is restarted, if its event loop is blocked for this long; 0: never",
+        partial(parse_count, 0),
+    )
+    train: bool = flag(True, "do not let visitors train GPTs", parse_negated, name="no-train")
+    cache: Path | None = flag(None, "folder that caches computed results", parse_path)
+    kernels: bool = flag(True, "write with torch alone, which is slower on a CPU", parse_negated, name="no-kernels")
+    zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
+    engine_urls: tuple[str, ...] = flag(
+        (),
+        "address of the engine, for all models or for one",
+        parse_names,
+        name="engine-url",
+        metavar="[MODEL=]http://HOST:PORT/v1",
+    )
+    engine_models: tuple[str, ...] = flag(
+        (),
+        "the engine's name for the model, if it cannot be found automatically",
+        parse_names,
+        name="engine-model",
+        metavar="[MODEL=]NAME",
+    )
+    engine_key: str | None = flag(None, "API key for the engine", parse_key)
+    limits: Limits = Limits()
 
 
 def all_checkpoints() -> list[str]:
@@ -249,81 +298,27 @@ def default_cache(environ: Mapping[str, str]) -> Path | None:
     return base / "headscope"
 
 
-def general_flags(environ: Mapping[str, str]) -> list[Flag]:
+def flags(environ: Mapping[str, str]) -> list[Flag]:
+    """Every flag but ``--checkpoint``. A default that is text is parsed like a value."""
     # On ZeroGPU, a GPU is available only inside Gradio's events, whatever torch reports.
     is_zero = is_zero_gpu(environ)
-    device, port = "cpu" if is_zero else "auto", environ.get("GRADIO_SERVER_PORT") or "7860"
+    defaults: dict[str, Any] = {
+        "device": "cpu" if is_zero else "auto",
+        "host": default_host(environ),
+        "port": environ.get("GRADIO_SERVER_PORT") or "7860",
+        "trusted_proxies": None,  # depends on --share, too
+        "train": not is_zero,
+        "cache": default_cache(environ),
+    }
     return [
-        Flag("device", str, device, "torch device, or auto: cuda if usable, otherwise cpu"),
-        Flag("dtype", parse_dtype, "auto", "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights"),
-        Flag("host", str, default_host(environ), "address to listen on"),
-        Flag("port", parse_port, port, "port to listen on"),
-        Flag("share", parse_bool, False, "also serve at a public gradio.live address"),
         Flag(
-            "trusted-proxies",
-            partial(parse_count, 0),
-            None,
-            "number of proxies in front of this server whose X-Forwarded-For is trusted; by default 0, but 1 on a "
-            "Space and with --share",
-        ),
-        Flag("api-key", parse_key, None, "secret that everything except /health requires"),
-        Flag("api-key-file", parse_path, None, "file with that secret, to hide it from process lists"),
-        Flag(
-            "allowed-hosts",
-            parse_hosts,
-            (),
-            "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
-            "localhost, this machine's name and names without a dot always work",
-            "HOST[,HOST]",
-        ),
-        Flag(
-            "allowed-origins",
-            parse_origins,
-            (),
-            "origins whose web pages may call this server, such as https://example.org, or * for all",
-            "ORIGIN[,ORIGIN]",
-        ),
-        Flag("access-log", parse_bool, False, "print a line for every request"),
-        Flag("log-level", partial(parse_choice, LOG_LEVELS), "warning", f"one of {', '.join(LOG_LEVELS)}"),
-        Flag("log-format", partial(parse_choice, get_args(LogFormat)), "text", "text, or json: one object per line"),
-        Flag(
-            "watchdog-seconds",
-            partial(parse_count, 0),
-            0,
-            "end the process, so that it is restarted, if its event loop is blocked for this long; 0: never",
-        ),
-        Flag("no-train", parse_bool, is_zero, "do not let visitors train GPTs"),
-        Flag("cache", parse_path, default_cache(environ), "folder that caches computed results"),
-        Flag("no-kernels", parse_bool, False, "write with torch alone, which is slower on a CPU"),
+            field=each.name,
+            default=defaults.get(each.name, each.default),
+            **{"name": each.name.replace("_", "-"), **each.metadata},
+        )
+        for each in (*fields(Settings), *fields(Limits))
+        if each.metadata
     ]
-
-
-ENGINE_FLAGS = [
-    Flag(
-        "engine-url",
-        parse_names,
-        [],
-        "address of the engine, for all models or for one",
-        "[MODEL=]http://HOST:PORT/v1",
-    ),
-    Flag(
-        "engine-model",
-        parse_names,
-        [],
-        "the engine's name for the model, if it cannot be found automatically",
-        "[MODEL=]NAME",
-    ),
-    Flag("engine-key", parse_key, None, "API key for the engine"),
-]
-LIMIT_FLAGS = [
-    Flag(
-        each.name.replace("_", "-"),
-        partial(parse_count, each.metadata["least"]),
-        each.default,
-        each.metadata["text"],
-    )
-    for each in fields(Limits)
-]
 
 
 def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
@@ -337,55 +332,40 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         "another engine",
         "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
     )
-    limits = parser.add_argument_group("limits")
-    for group, flags in ((parser, general_flags(environ)), (engine, ENGINE_FLAGS), (limits, LIMIT_FLAGS)):
-        for flag in flags:
-            try:
-                flag.add_to(group, environ)
-            except (argparse.ArgumentTypeError, ValueError) as error:
-                parser.error(f"{flag.variable}: {error}")
+    limits, limit_names = parser.add_argument_group("limits"), [each.name for each in fields(Limits)]
+    for each in flags(environ):
+        group = limits if each.field in limit_names else engine if each.name.startswith("engine-") else parser
+        try:
+            each.add_to(group, environ)
+        except (argparse.ArgumentTypeError, ValueError) as error:
+            parser.error(f"{each.variable}: {error}")
     parser.add_argument(
         "--checkpoint",
+        dest="checkpoints",
         nargs="+",
         action="extend",
         metavar="NAME_OR_FOLDER_OR_HUB_ID",
         help="names under checkpoints/, folders, weight files, or Hub ids (USER/NAME@step* for the steps of a "
         f"training); by default everything in checkpoints/ [{PREFIX}CHECKPOINT, separated by commas]",
     )
-    found = parser.parse_args(arguments)
-    if found.api_key and found.api_key_file:
+    values = vars(parser.parse_args(arguments))
+    key_file = values["api_key_file"]
+    if values["api_key"] and key_file:
         parser.error("--api-key and --api-key-file cannot be used together")
     try:
-        api_key = found.api_key if found.api_key_file is None else read_key_file(found.api_key_file)
+        values["api_key"] = values["api_key"] if key_file is None else read_key_file(key_file)
     except argparse.ArgumentTypeError as error:
         parser.error(f"--api-key-file: {error}")
-    checkpoints = found.checkpoint or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
-    trusted_proxies = found.trusted_proxies
-    if trusted_proxies is None:
-        trusted_proxies = 1 if environ.get("SPACE_ID") or found.share else 0
+    checkpoints = values.pop("checkpoints") or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
+    if values["trusted_proxies"] is None:
+        values["trusted_proxies"] = 1 if environ.get("SPACE_ID") or values["share"] else 0
+    for name in ("engine_urls", "engine_models"):
+        values[name] = tuple(values[name])
     return Settings(
         checkpoints=tuple(dict.fromkeys(checkpoints)),
-        device=found.device,
-        dtype=found.dtype,
-        host=found.host,
-        port=found.port,
-        share=found.share,
-        trusted_proxies=trusted_proxies,
-        api_key=api_key,
-        allowed_hosts=found.allowed_hosts,
-        allowed_origins=found.allowed_origins,
-        access_log=found.access_log,
-        log_level=found.log_level,
-        log_format=found.log_format,
-        watchdog_seconds=found.watchdog_seconds,
-        train=not found.no_train,
-        cache=found.cache,
-        kernels=not found.no_kernels,
         zero_gpu=is_zero_gpu(environ),
-        engine_urls=tuple(found.engine_url),
-        engine_models=tuple(found.engine_model),
-        engine_key=found.engine_key,
-        limits=Limits(**{each.name: getattr(found, each.name) for each in fields(Limits)}),
+        limits=Limits(**{name: values.pop(name) for name in limit_names}),
+        **values,
     )
 
 

@@ -18,7 +18,7 @@ MAX_VOCABULARY = 5_000
 N_LIKELIEST = 100
 
 
-class Reader(NamedTuple):
+class TracedBy(NamedTuple):
     """The model that read a text."""
 
     name: str
@@ -44,7 +44,7 @@ class Trace(Drawing):
     logits: Tensor
     layers: tuple[int, ...]
     heads: tuple[int, ...]
-    reader: Reader
+    traced_by: TracedBy
     n_prompt: int
     head_mask: Tensor | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -58,19 +58,19 @@ class Trace(Drawing):
     def __repr__(self) -> str:
         shape = tuple(self.attention.shape)
         return (
-            f"Trace of {shortened(self.text)!r}, read by {self.reader.name}\n"
+            f"Trace of {shortened(self.text)!r}, read by {self.traced_by.name}\n"
             f"attention {shape}: layers, heads, queries, keys; logits {tuple(self.logits.shape)}\n"
             f"{self.problem or 'show() draws it in a notebook, to_html(path) in a file'}"
         )
 
     @property
     def title(self) -> str:
-        return f"{shortened(self.text)} · {self.reader.name}"
+        return f"{shortened(self.text)} · {self.traced_by.name}"
 
     @property
     def is_whole(self) -> bool:
         """Whether it has every layer and head of the model, each in its place."""
-        n_layer, n_head = self.reader.n_layer, self.reader.n_head
+        n_layer, n_head = self.traced_by.n_layer, self.traced_by.n_head
         return (self.layers, self.heads) == (tuple(range(n_layer)), tuple(range(n_head)))
 
     @property
@@ -86,12 +86,11 @@ class Trace(Drawing):
         if not self.is_whole:
             raise ValueError(NOT_WHOLE)
         pointer = {
-            "n_prompt": max(
-                1, min(self.n_prompt, len(self.tokens) - 1)
-            ),  # every token after the first can be predicted
-            "model": self.reader.name,
-            "sha256": self.reader.sha256,
-            "context_length": self.reader.context_length,
+            # Every token after the first can be predicted.
+            "n_prompt": max(1, min(self.n_prompt, len(self.tokens) - 1)),
+            "model": self.traced_by.name,
+            "sha256": self.traced_by.sha256,
+            "context_length": self.traced_by.context_length,
             "settings": dict(self.settings),
             "head_mask": None if self.head_mask is None else self.head_mask.tolist(),
         }
@@ -100,11 +99,11 @@ class Trace(Drawing):
     def predictions(self) -> dict[str, Any]:
         """What the next-token bars show: all logits of a small vocabulary, else those of the likeliest tokens."""
         T, vocab_size = self.logits.shape
-        name = self.reader.tokenizer
+        tokenizer = self.traced_by.tokenizer
         if vocab_size <= MAX_VOCABULARY and T * vocab_size <= MAX_LOGITS:
             rows = [(option, row.help, row.slider) for option, row in SAMPLING_OPTIONS.items() if row.slider]
             return {
-                "vocabulary": {i: token_text(name, i) for i in range(vocab_size)},
+                "vocabulary": {i: token_text(tokenizer, i) for i in range(vocab_size)},
                 "vocab_size": vocab_size,
                 "logits": pack_numbers(self.logits),
                 "controls": [{"name": option, "help": help, **slider._asdict()} for option, help, slider in rows],
@@ -114,7 +113,7 @@ class Trace(Drawing):
         written = torch.tensor([*(token.id for token in self.tokens[1:]), int(ids[-1, 0])])
         ids = torch.cat([ids, written[:, None]], 1)
         return {
-            "vocabulary": {i: token_text(name, i) for i in ids.unique().tolist()},
+            "vocabulary": {i: token_text(tokenizer, i) for i in ids.unique().tolist()},
             "vocab_size": vocab_size,
             "likeliest": pack_numbers(ids.int()),
             "logprobs": pack_numbers(logprobs.gather(1, ids)),

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import hmac
 import html
-import json
 import re
 import threading
 import time
@@ -21,6 +20,7 @@ from model.errors import counted
 
 from ..client import client_in
 from ..request_path import path_of
+from .errors import ApiError
 
 MAX_FORM_BYTES = 4_096
 MAX_WAIT = 30  # seconds by which the answer to a wrong key is delayed
@@ -203,9 +203,8 @@ class ApiKeyMiddleware:
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
         same_site: SameSite = self.same_site if secure else "lax"  # browsers accept SameSite=None over https only
         response.set_cookie(self.cookie, self.token, httponly=True, secure=secure, samesite=same_site)
-        if (
-            same_site == "none"
-        ):  # valid only in the frame of the site where the key was typed; Python 3.14 has an option for it
+        # Valid only in the frame of the site where the key was typed. Python 3.14 has an option for it.
+        if same_site == "none":
             response.headers["set-cookie"] += "; Partitioned"
         return response
 
@@ -224,13 +223,10 @@ class ApiKeyMiddleware:
         message = "This server requires an API key: send it as a Bearer token in the Authorization header."
         if verdict == "wrong":
             message = "The API key is wrong."
-        error = {
-            "message": self.too_many(client) if is_unchecked else message,
-            "type": "rate_limit_error" if is_unchecked else "invalid_request_error",
-            "param": None,
-            "code": "too_many_wrong_keys" if is_unchecked else "invalid_api_key",
-        }
-        return Response(json.dumps({"error": error}), status, headers, "application/json")
+        code = "invalid_api_key"
+        if is_unchecked:
+            message, code = self.too_many(client), "too_many_wrong_keys"
+        return ApiError(status, message, code=code, headers=headers).response()
 
     def form(self, scope: Scope, message: str, status: int = 401, headers: Mapping[str, str] | None = None) -> Response:
         query = scope["query_string"].decode("latin-1")

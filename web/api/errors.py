@@ -127,15 +127,19 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
 
 
 async def answer_input_error(_request: Request, error: Exception) -> Response:
-    """The response of the page, Learn and Train to a value that cannot be used."""
+    """The response to a value that cannot be used."""
     assert isinstance(error, InputError)
     return JSONResponse({"detail": str(error), "field": error.field}, 400)
 
 
 async def answer_busy(_request: Request, error: Exception) -> Response:
-    """The response to a request of the page or Learn that the server has no capacity for."""
+    """The response to a request that the server has no capacity for."""
     api_error = as_api_error(error)
     return JSONResponse({"detail": api_error.message}, api_error.status, {"Retry-After": str(RETRY_SECONDS)})
+
+
+# The handlers of the page, Learn and Train.
+OUTSIDE_V1 = {RequestValidationError: answer_bad_body, InputError: answer_input_error, Busy: answer_busy}
 
 
 def first_problem(error: ValidationError) -> tuple[str, str, str]:

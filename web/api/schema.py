@@ -42,7 +42,6 @@ OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 # JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]
-Indexed = Annotated[int, BeforeValidator(whole)]
 Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MANY, NotEmpty])
 Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
 TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MANY, NotEmpty])

@@ -21,8 +21,7 @@ from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
 from ..prometheus import Metrics
-from ..serving.budget import MEGABYTE
-from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, Limits
+from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
 from .turns import Job, OutOfTime, Turns

@@ -35,7 +35,7 @@ class PageText:
     request: GenerationRequest
     prompt: str
     n_prompt: int
-    branch: dict[str, Any] | None = None  # where it leaves the displayed text, as sent by the page
+    branch: dict[str, object] | None = None  # the run that it leaves, where, and with which token instead of which
 
 
 def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
@@ -45,9 +45,9 @@ def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
         loaded, request = parse_request(services.served, fields)
         services.engines.check(loaded, request)
         return PageText(loaded, request, fields["prompt"], len(request.prompt))
-    branch = parse_branch(services.served, sent, fields)
-    services.engines.check(branch.loaded, branch.request, same_ids=False)
-    return PageText(branch.loaded, branch.request, branch.prompt, branch.n_prompt, branch.pointer)
+    text = parse_branch(services.served, sent, fields)
+    services.engines.check(text.loaded, text.request, same_ids=False)
+    return text
 
 
 class PageWriter:
@@ -75,7 +75,8 @@ class PageWriter:
         most = text.loaded.config.context_length if is_remote else asked.max_new_tokens
         run = self.services.runs.new(text.loaded, asked.prompt, most, text.n_prompt, asked.head_mask)
         writer, sent = RunWriter(self.services.runs, run), SentTokens()
-        # One token more than asked for, since writing it reads the last token of the text, which thus gets its row.
+        # A token's row exists only once the token is read, which happens while the next one is written. So one more is
+        # requested; ``Run.take_step`` drops it.
         n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
         recorded = replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
         generation = self.services.engines.generate(
@@ -191,34 +192,12 @@ def why_ended(asked: GenerationRequest, run: Run, remote_reached_limit: bool = F
     return "The model ended its text here."
 
 
-@dataclass(frozen=True)
-class Branch:
-    """A continuation of the first text up to token ``at``, with another token in its place."""
-
-    loaded: LoadedModel
-    request: GenerationRequest
-    of: str  # the run that it branches off, as the page names it
-    n_prompt: int
-    instead: int | None  # the id of the token that the first text has at that position
-
-    @property
-    def prompt(self) -> str:
-        """The part of the text that was typed."""
-        return self.loaded.tokenizer.decode(self.request.prompt[: self.n_prompt])
-
-    @property
-    def pointer(self) -> dict[str, object]:
-        """The description of the branch that is sent to the page."""
-        *before, token = self.loaded.tokens(self.request.prompt)
-        instead = "" if self.instead is None else self.loaded.tokens([self.instead])[0].text
-        return {"of": self.of, "at": len(before), "token": token.text, "instead": instead}
-
-
-def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> Branch:
-    """Parse a branch from the page's data, which may be forged. Raises ``InputError`` if it is invalid.
+def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object]) -> PageText:
+    """A continuation of a text with another token in place of one, from the page's data, which may be forged.
 
     ``sent`` has the keys ``of``, ``sha256``, ``model``, ``ids`` (the last one is the other token), ``n_prompt`` and
-    ``instead``; ``fields`` are those of ``parse_options``.
+    ``instead``, the id of the token that the text has there; ``fields`` are those of ``parse_options``. Raises
+    ``InputError`` if one is invalid.
     """
     if not isinstance(sent, dict):
         raise InputError("branch", f"A branch must be an object, found {shorten(sent)}.")
@@ -237,4 +216,12 @@ def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object
     of = sent.get("of")
     if not isinstance(of, str) or len(of) > MAX_RUN_ID:
         raise InvalidValue("of", of, "the id of a run")
-    return Branch(loaded, parse_options(served.settings.limits, loaded, ids, fields), of, n_prompt, instead)
+    *before, token = loaded.tokens(ids)
+    replaced = "" if instead is None else loaded.tokens([instead])[0].text
+    return PageText(
+        loaded,
+        parse_options(served.settings.limits, loaded, ids, fields),
+        loaded.tokenizer.decode(ids[:n_prompt]),
+        n_prompt,
+        {"of": of, "at": len(before), "token": token.text, "instead": replaced},
+    )

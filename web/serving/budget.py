@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from model.errors import Busy
 
 from ..process_memory import trim_heap
-from ..settings import KEPT_BYTES, Limits
+from ..settings import KEPT_BYTES, MEGABYTE, Limits
 
-MEGABYTE = 1_000_000
 SHARE = 2  # one client may hold the whole budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
 IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held

@@ -23,9 +23,8 @@ from model.checkpoint.hub_steps import HubSteps, Revision
 from model.checkpoint.source import SNAPSHOT
 from model.errors import readable
 
-from ..settings import CHECKPOINTS, Settings
+from ..settings import CHECKPOINTS, MEGABYTE, Settings
 
-MEGABYTE = 1_000_000
 MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
 # The secret in the cookie of the visitor whose request is being answered.
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")

@@ -67,7 +67,7 @@ def test_the_variables_in_the_manifests_are_flags() -> None:
     in_pods = {each["name"]: each["value"] for each in container["env"] if "value" in each}
     public = tls["services"]["headscope"]["environment"] | {"HEADSCOPE_ALLOWED_HOSTS": "demo.example.org"}
     for environ in (compose["services"]["headscope"]["environment"], public, in_pods):
-        known = {flag.variable for flag in (*settings.general_flags({}), *settings.LIMIT_FLAGS)}
+        known = {flag.variable for flag in settings.flags({})}
         assert environ.keys() <= known
         settings.parse([], environ)
     assert settings.parse([], public).trusted_proxies == 1

@@ -19,11 +19,11 @@ def sent(services: Services, **changes: Any) -> dict[str, Any]:
 
 
 def test_valid_events_are_parsed(services: Services) -> None:
-    branch = parse_branch(services.served, sent(services), FIELDS)
+    text = parse_branch(services.served, sent(services), FIELDS)
     loaded = services.served.models["tiny"]
-    texts = [token.text for token in loaded.tokens([5, 7])]
-    assert branch.pointer == {"of": "x", "at": 2, "token": texts[0], "instead": texts[1]}
-    assert branch.prompt == loaded.tokenizer.decode([3])
+    tokens = [token.text for token in loaded.tokens([5, 7])]
+    assert text.branch == {"of": "x", "at": 2, "token": tokens[0], "instead": tokens[1]}
+    assert text.prompt == loaded.tokenizer.decode([3])
     whole = sent(services, ids=[1] * CONTEXT, n_prompt=0, instead=None)
     assert len(parse_branch(services.served, whole, FIELDS).request.prompt) == CONTEXT
 
