@@ -17,12 +17,14 @@ from model.lens.difference import check_pieces, head_differences
 from model.lens.text_pass import TextPass
 
 from ..client import client_of
-from ..services import Services
 from ..serving.body_types import HeadMask, TokenIds, Unicode
 from ..serving.served_models import NotServed
+from ..serving.snapshots import Snapshots
+from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID
 from .frame import encode_frame
 from .run import Run
+from .store import Runs
 
 FOREVER = "private, max-age=31536000, immutable"  # private, because the server may require a key
 MAX_FILE_WEIGHTS = 40_000_000  # 160 MB as they are computed
@@ -79,13 +81,12 @@ class TextsToAlign(BaseModel):
     is_growing: bool = False
 
 
-def run_routes(services: Services) -> APIRouter:
+def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are compared.
 
-    Whatever may read a whole text runs in ``page_workers``, so only a few run at a time, and clients take turns.
+    Whatever may read a whole text runs in ``workers``, so only a few run at a time, and clients take turns.
     """
     router = APIRouter(prefix="/look", include_in_schema=False)
-    runs, workers = services.runs, services.page_workers
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
 
     def find(run_id: str) -> Run:
@@ -101,7 +102,7 @@ def run_routes(services: Services) -> APIRouter:
     @router.get("/vocabulary/{sha256}.json")
     def get_vocabulary(sha256: str) -> Response:
         """The texts of all tokens of a model, a JSON list in the order of their ids."""
-        loaded = model_with_hash(services, sha256)
+        loaded = model_with_hash(snapshots, sha256)
         if loaded not in vocabularies:
             texts = [token.text for token in loaded.tokens(range(loaded.config.vocab_size))]
             vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
@@ -133,7 +134,7 @@ def run_routes(services: Services) -> APIRouter:
     def add_lost(path: str, parse: ParseContent) -> None:
         @router.post(f"/{AGAIN}/{path}")
         async def of_lost_run(request: Request, text: LostRun, content: Annotated[Content, Depends(parse)]) -> Response:
-            return octets(await workers.run(client_of(request), lambda: content(recompute(services, text))))
+            return octets(await workers.run(client_of(request), lambda: content(recompute(snapshots, runs, text))))
 
     add_lost("rows", rows)
     contents: dict[str, ParseContent] = {
@@ -150,46 +151,46 @@ def run_routes(services: Services) -> APIRouter:
     @router.post("/differences")
     async def post_differences(request: Request, pair: Pair) -> JSONResponse:
         """How differently each head attends in two texts, as ``[layer][head]``; see ``head_differences``."""
-        heads = await workers.run(client_of(request), differences, services, pair)
+        heads = await workers.run(client_of(request), differences, snapshots, runs, pair)
         return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
 
     @router.post("/alignment")
     async def post_alignment(request: Request, texts: TextsToAlign) -> Response:
         """Which tokens of two texts correspond; ``pieces`` are sent in the form that ``repeated`` returns."""
-        alignment = await workers.run(client_of(request), align_posted, services, texts)
+        alignment = await workers.run(client_of(request), align_posted, snapshots, runs, texts)
         content = orjson.dumps({"pieces": repeated(alignment.pieces), "divergence": alignment.divergence})
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
     @router.post("/file")
     async def post_file(request: Request, text: SavedRun) -> Response:
         """The text as an HTML file (``model/drawing/html.py``), into which the page puts its view."""
-        return octets(await workers.run(client_of(request), saved_file, services, text))
+        return octets(await workers.run(client_of(request), saved_file, snapshots, text))
 
     @router.post("/scaled/{position}")
     async def post_scaled(request: Request, text: LostRun, position: int) -> Response:
         """The logits at one position of a text. The run is not kept, since many head masks are tried in a row."""
-        return octets(await workers.run(client_of(request), scaled_logits, services, text, position))
+        return octets(await workers.run(client_of(request), scaled_logits, snapshots, text, position))
 
     return router
 
 
-def model_with_hash(services: Services, sha256: str) -> LoadedModel:
+def model_with_hash(snapshots: Snapshots, sha256: str) -> LoadedModel:
     try:
-        return services.snapshots.with_weights(sha256)
+        return snapshots.with_weights(sha256)
     except NotServed as error:
         raise HTTPException(410, str(error)) from None
 
 
-def recompute(services: Services, text: LostRun) -> Run:
+def recompute(snapshots: Snapshots, runs: Runs, text: LostRun) -> Run:
     """The run of a posted text. Raises ``InputError`` if the model cannot read it."""
-    loaded = model_with_hash(services, text.sha256)
+    loaded = model_with_hash(snapshots, text.sha256)
     ids = loaded.read_prompt(text.ids[: loaded.config.context_length])
-    return services.runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
+    return runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
 
 
-def saved_file(services: Services, text: SavedRun) -> bytes:
+def saved_file(snapshots: Snapshots, text: SavedRun) -> bytes:
     """The text as an HTML file. Raises ``InputError`` if the model cannot read it, or if it is too long."""
-    loaded = model_with_hash(services, text.sha256)
+    loaded = model_with_hash(snapshots, text.sha256)
     ids = text.ids[: loaded.config.context_length]
     n_weights = loaded.config.n_layer * loaded.config.n_head * len(ids) ** 2
     if n_weights > MAX_FILE_WEIGHTS:
@@ -200,10 +201,9 @@ def saved_file(services: Services, text: SavedRun) -> bytes:
     return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
 
-def differences(services: Services, pair: Pair) -> list[list[float]]:
+def differences(snapshots: Snapshots, runs: Runs, pair: Pair) -> list[list[float]]:
     """``head_differences`` of two runs. Raises ``InputError`` if the pieces do not fit them."""
-    runs = services.runs
-    a, b = (runs.get(side.run) or recompute(services, side) for side in (pair.a, pair.b))
+    a, b = (runs.get(side.run) or recompute(snapshots, runs, side) for side in (pair.a, pair.b))
     pieces = [Piece(*piece) for piece in pair.pieces]
     check_pieces(pieces, len(a.readable_ids), len(b.readable_ids))
     pass_a, pass_b = runs.exact.text_pass(a, pieces[-1].a_stop), runs.exact.text_pass(b, pieces[-1].b_stop)
@@ -211,11 +211,11 @@ def differences(services: Services, pair: Pair) -> list[list[float]]:
     return heads
 
 
-def align_posted(services: Services, texts: TextsToAlign) -> Alignment:
+def align_posted(snapshots: Snapshots, runs: Runs, texts: TextsToAlign) -> Alignment:
     """Which tokens of two texts correspond: equal ids, or equal characters if the models' tokenizers differ."""
 
     def known_ids(side: AlignedText) -> list[int]:
-        run = services.runs.get(side.run)
+        run = runs.get(side.run)
         if run is None and not side.ids:
             raise HTTPException(404, "This run is no longer kept: send its token ids, too.")
         return list((side.ids if run is None else run.ids)[: side.n_tokens])
@@ -223,7 +223,7 @@ def align_posted(services: Services, texts: TextsToAlign) -> Alignment:
     sides = texts.a, texts.b
     a, b = map(known_ids, sides)
     if texts.a.sha256 != texts.b.sha256:
-        one, other = (model_with_hash(services, side.sha256) for side in sides)
+        one, other = (model_with_hash(snapshots, side.sha256) for side in sides)
         if one.tokenizer.spec != other.tokenizer.spec:
             return align_texts([token.text for token in one.tokens(a)], [token.text for token in other.tokens(b)])
     n_prompt = min(side.n_prompt for side in sides)
@@ -233,9 +233,9 @@ def align_posted(services: Services, texts: TextsToAlign) -> Alignment:
     return align(a, b, is_given=is_given, n_prompt=n_prompt)
 
 
-def scaled_logits(services: Services, text: LostRun, position: int) -> bytes:
+def scaled_logits(snapshots: Snapshots, text: LostRun, position: int) -> bytes:
     """The logits at one position, read with the text's head mask. Raises ``InputError`` if there is no such token."""
-    loaded = model_with_hash(services, text.sha256)
+    loaded = model_with_hash(snapshots, text.sha256)
     if not 0 <= position < len(text.ids):
         raise InputError("position", f"There is no token {position}; the text has {len(text.ids)}.")
     ids = loaded.read_prompt(text.ids[: position + 1])
