@@ -21,7 +21,6 @@ CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MEGABYTE = 1_000_000
 MAX_RUN_ID = 64  # characters
-UPDATE_SECONDS = 0.2  # between updates of a text being written; each takes time away from writing
 UPLOAD_SECONDS = 60  # for a text to train on
 
 # Caches, shared by all visitors. A part of the memory budget is reserved for them.
@@ -234,7 +233,9 @@ class Settings:
     )
     access_log: bool = flag(False, "print a line for every request", parse_bool)
     log_level: str = flag("warning", f"one of {', '.join(LOG_LEVELS)}", partial(parse_choice, LOG_LEVELS))
-    log_format: LogFormat = flag("text", "text, or json: one object per line", partial(parse_choice, get_args(LogFormat)))
+    log_format: LogFormat = flag(
+        "text", "text, or json: one object per line", partial(parse_choice, get_args(LogFormat))
+    )
     watchdog_seconds: int = flag(
         0,
         "end the process, so that it is restarted, if its event loop is blocked for this long; 0: never",

@@ -34,6 +34,7 @@ ROLES: dict[Role, Callable[[int], int]] = {
 # Other tokens a head may attend to: the first, which is an attention sink (Xiao et al. 2024), and the query itself.
 Look = Literal[Role, "first_token", "self"]
 LOOKS: tuple[Look, ...] = ("previous_token", "first_token", "self", "duplicate_token", "induction")
+TEXT_LABELS: tuple[Look, ...] = ("previous_token", "induction", "first_token")  # that a head can have in one text
 
 # A head is said to have a role, in the API and on the page, if its mean weight there is at least CLEAR_ROLE and at
 # least CLEAR_TIMES_UNIFORM times that of uniform attention. Otherwise it has no clear role.
@@ -200,8 +201,8 @@ def repeated_tokens(loaded: TokenizedModel, n_texts: int, length: int, seed: int
 def check_repeats(config: GPTConfig) -> None:
     """Raise ``InputError`` if the context is too short to repeat two tokens."""
     if config.context_length < MIN_CONTEXT_LENGTH:
-        found = f"The context_length must be at least {MIN_CONTEXT_LENGTH}, found {config.context_length}."
-        raise InputError("model", found)
+        needed = f"a context_length of at least {MIN_CONTEXT_LENGTH}, to repeat two tokens"
+        raise InputError("model", f"The model needs {needed}; found {config.context_length}.")
 
 
 def random_texts(loaded: TokenizedModel) -> list[list[int]]:
@@ -224,14 +225,10 @@ def role_scores(
 ) -> RoleScores:
     """Score every head for every role, on texts of at most ``length`` tokens that are repeated once.
 
-    Raises ``ValueError`` if the context is too short to repeat two tokens.
+    Raises ``InputError`` if the context is too short to repeat two tokens.
     """
+    check_repeats(loaded.gpt.config)
     length = min(length, loaded.gpt.config.context_length // 2)
-    if length < 2:
-        raise ValueError(
-            f"role scores need at least two tokens to repeat, in a context_length of at least {MIN_CONTEXT_LENGTH}: "
-            f"found {length} in {loaded.gpt.config.context_length}"
-        )
     n_layer, n_head = loaded.gpt.config.n_layer, loaded.gpt.config.n_head
     loaded.gpt.eval()
     queries = torch.arange(length, 2 * length)
@@ -259,9 +256,9 @@ def role_scores(
 
 
 def head_roles(loaded: TokenizedModel, *, progress: Progress = ignore) -> HeadRoles:
-    """``role_scores`` and ``copying_scores``. Raises ``ValueError`` as ``role_scores`` does."""
-    found = role_scores(loaded, progress=progress)
-    return HeadRoles(**vars(found), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
+    """``role_scores`` and ``copying_scores``. Raises ``InputError`` as ``role_scores`` does."""
+    scores = role_scores(loaded, progress=progress)
+    return HeadRoles(**vars(scores), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
 
 
 def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
@@ -274,29 +271,21 @@ def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
     return queries - ROLES[role](length)
 
 
-def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[str, Tensor]:
+def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[Look, Tensor]:
     """How well each head fits each role in one text: mean weights ``(n_layer, n_head)`` over eligible queries.
 
     ``attention`` ``(n_layer, n_head, T, T)`` holds the weights for the tokens ``ids``. ``previous_token`` is the weight
     on the token before, ``induction`` that on the tokens that followed earlier occurrences of the query's own token,
     ``first_token`` that on the first. A query is eligible if the role has a key for it; without any, the score is zero.
     """
-    return {name: mean_weight(attention, mask) for name, mask in role_masks(ids).items()}
+    return {role: mean_weight(attention, mask) for role, mask in role_masks(ids, TEXT_LABELS).items()}
 
 
 @torch.inference_mode()
 def roles_in_text(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
-    """How well each head fits each role in a text of its own, instead of random tokens: ``text_scores`` for all roles.
-
-    Also those of ``duplicate_token``, the weight on all earlier occurrences of the query's own token, and of ``self``,
-    without the first query, which has no other key.
-    """
+    """How well each head fits each role in a text of its own, instead of random tokens."""
     T = len(text.ids)
-    tokens = torch.tensor(text.ids)
-    masks = role_masks(text.ids) | {
-        "duplicate_token": (tokens[:, None] == tokens).tril(-1),
-        "self": torch.eye(T, dtype=torch.bool).index_fill(0, torch.tensor(0), False),
-    }
+    masks = role_masks(text.ids, LOOKS)
     uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
     scores: dict[Look, list[Tensor]] = {role: [] for role in LOOKS}
     for layer in range(text.config.n_layer):
@@ -319,7 +308,7 @@ def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[s
     """
     T = len(ids)
     uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
-    masks = role_masks(ids)
+    masks = role_masks(ids, TEXT_LABELS)
     names = list(masks)
     scores = torch.stack([mean_weight(attention, mask) for mask in masks.values()])
     least = torch.tensor(
@@ -346,16 +335,23 @@ def mean_weight(attention: Tensor, mask: Tensor) -> Tensor:
     return (attention * mask).sum((-1, -2)) / max(int(mask.any(1).sum()), 1)
 
 
-def role_masks(ids: Sequence[int]) -> dict[str, Tensor]:
-    """Where each role looks in the text ``ids``: ``[query][key]``, ``(T, T)``."""
+def role_masks(ids: Sequence[int], roles: Sequence[Look]) -> dict[Look, Tensor]:
+    """Where each of ``roles`` looks in the text ``ids``: ``[query][key]``, ``(T, T)``.
+
+    ``duplicate_token`` looks at all earlier occurrences of the query's own token; ``self`` leaves out the first query,
+    which has no other key.
+    """
     tokens = torch.tensor(ids)
     same = (tokens[:, None] == tokens).tril(-1)  # [query][earlier occurrences of its token]
     T = len(ids)
-    return {
+    masks: dict[Look, Tensor] = {
         "previous_token": torch.eye(T, dtype=torch.bool).roll(-1, 1).tril(-1),
+        "duplicate_token": same,
         "induction": F.pad(same[:, :-1], (1, 0)).tril(-1),  # the token after that, before the query itself
         "first_token": torch.zeros(T, T, dtype=torch.bool).index_fill(1, torch.tensor(0), True).tril(-1),
+        "self": torch.eye(T, dtype=torch.bool).index_fill(0, torch.tensor(0), False),
     }
+    return {role: masks[role] for role in roles}
 
 
 @torch.inference_mode()

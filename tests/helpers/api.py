@@ -160,5 +160,5 @@ def open_post(server: Server, path: str = "completions", whole: Any = None, **bo
 
 
 def post(server: Server, **body: Any) -> httpx.Response:
-    """The answer to a short completion request with ``changes``."""
+    """The answer to a short completion request with the fields ``body``."""
     return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)

@@ -14,7 +14,7 @@ from helpers.api import open_post, post
 from helpers.gate import GatedEngine, News
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
-from model.serving import torch_reader as batch_module
+from model.serving import torch_reader
 from web.api import routes
 from web.api.embeddings import Embeddings
 from web.serving import attention_answer
@@ -68,7 +68,7 @@ def test_failing_step_is_a_500_and_the_next_request_is_served(server: Server, mo
 
     for stream in (False, True):
         with monkeypatch.context() as broken:
-            broken.setattr(batch_module, "forward_batch", fail)
+            broken.setattr(torch_reader, "forward_batch", fail)
             answer = post(server, stream=stream)
         assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
         assert "no more memory" not in answer.text  # the failure is only in the log

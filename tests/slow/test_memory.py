@@ -17,7 +17,6 @@ import torch
 torch.set_num_threads(1)
 from helpers.engine import recorded_events
 from helpers.models import tiny_model
-from web.runs.frame import encode_frame
 from web.runs.store import Runs
 
 loaded = tiny_model(n_layer=6, n_head=8, n_embd=48, context_length=256)
@@ -32,7 +31,7 @@ def visit(seed):
     for event in recorded_events(loaded, [1 + seed % 60], 256, seed=seed):
         run.take(event)
         if run.recording.n_rows % 64 == 0:
-            encode_frame(run, run.recording.n_rows - 64)
+            run.frame(run.recording.n_rows - 64)
             runs.exact.picture(run, 2, 5, 0)
             runs.exact.logits(run, len(run.ids) - 1)
     run.end()

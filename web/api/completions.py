@@ -14,7 +14,7 @@ from model.serving.sequence import Cut, Event, PromptPart
 from model.tokenizer import TextStream
 
 from ..serving.generation import Generation
-from ..serving.inputs import check_length
+from ..serving.inputs import check_length, check_new_tokens
 from ..serving.server_sent_events import DONE, server_sent_event
 from ..settings import Limits
 from .errors import as_api_error
@@ -156,9 +156,8 @@ class Completion:
         if asked.best_of not in (None, asked.n or 1):
             raise InputError("best_of", f"best_of must equal n, which is {asked.n or 1}, found {asked.best_of}.")
         for name in ("max_tokens", "max_completion_tokens"):
-            if (getattr(asked, name) or 0) > limits.max_new_tokens:
-                message = f"{name} is {getattr(asked, name):,}; at most {limits.max_new_tokens:,} are written."
-                raise InputError(name, message)
+            if n := getattr(asked, name):
+                check_new_tokens(limits, name, n)
         for name, noun in (("stop", "string"), ("stop_token_ids", "id")):
             given = getattr(asked, name)
             if isinstance(given, list) and len(given) > limits.max_stop:

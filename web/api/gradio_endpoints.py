@@ -14,10 +14,12 @@ from ..client import client_of
 from ..services import Services
 from ..serving.attention_answer import head_weights
 from ..serving.inputs import find_model, parse_head, parse_prompt, parse_request, parse_text
-from ..settings import UPDATE_SECONDS, Limits
+from ..settings import Limits
 from .guards import model_to_read_with, refusals, store_answer
 from .lens import lens_endpoints
 from .model_info import model_info
+
+EVENT_SECONDS = 0.2  # between events with a text that has grown; each takes time away from writing
 
 
 def add_endpoints(services: Services) -> None:
@@ -55,7 +57,7 @@ def add_endpoints(services: Services) -> None:
             asked = replace(asked, logprobs=False)
             services.engines.check(loaded, asked)
         generation = services.engines.generate(
-            loaded, asked, client=client_of(request), route="/generate", pace=UPDATE_SECONDS, in_event=True
+            loaded, asked, client=client_of(request), route="/generate", pace=EVENT_SECONDS, in_event=True
         )
         text = ""
         with refusals(services):

@@ -57,6 +57,7 @@ ACTIVATIONS = "/v1/activations"
 
 PIECE = 32_768  # bytes of an answer that are sent at a time, so that a slow client leaves little data unsent
 JSON, BINARY = "application/json", "application/octet-stream"
+# ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
 
 

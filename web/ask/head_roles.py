@@ -13,9 +13,9 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.config import is_number
-from model.errors import Busy, InvalidValue
+from model.errors import Busy, InputError
 from model.lens.answer import with_tensors_as
-from model.lens.head_roles import LOOKS, MIN_CONTEXT_LENGTH, describe_roles, head_roles, roles_in_text
+from model.lens.head_roles import LOOKS, check_repeats, describe_roles, head_roles, roles_in_text
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
@@ -33,9 +33,7 @@ Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying"
 
 def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
     """The role scores of every head, in float32. Raises ``InputError`` if the context is too short to measure them."""
-    if loaded.config.context_length < MIN_CONTEXT_LENGTH:
-        allowed = f"one with a context_length of at least {MIN_CONTEXT_LENGTH}, to repeat two tokens"
-        raise InvalidValue("model", loaded.name, allowed)
+    check_repeats(loaded.config)
     name = f"roles-{VERSION}-{loaded.sha256}-{str(loaded.dtype).removeprefix('torch.')}"
     kept = ask.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
@@ -55,7 +53,7 @@ def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[],
 
 
 def while_idle(ask: Ask, is_busy: Callable[[], bool]) -> Progress:
-    """Returns once no text is being written; raises ``Cancelled`` if the server is stopping."""
+    """A progress callback that waits while texts are written; it raises ``Cancelled`` if the server is stopping."""
 
     def wait(_fraction: float) -> None:
         while is_busy() and not ask.turns.closed:
@@ -71,13 +69,12 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], wait: Progress) -> 
     lower_priority()
     with suppress(Cancelled):
         for loaded in models:
-            if loaded.config.context_length >= MIN_CONTEXT_LENGTH:
-                wait(0)
-                # The error is reported when somebody asks for the roles.
-                with suppress(FloatingPointError, MemoryError, RuntimeError, Busy):
-                    measure_roles(ask, loaded, wait)
-                ask.forget(loaded)  # it may never be asked about
-                trim_heap()
+            wait(0)
+            # The error is reported when somebody asks for the roles.
+            with suppress(InputError, FloatingPointError, MemoryError, RuntimeError, Busy):
+                measure_roles(ask, loaded, wait)
+            ask.forget(loaded)  # it may never be asked about
+            trim_heap()
 
 
 def fits(measured: Measured, loaded: LoadedModel) -> bool:
@@ -161,8 +158,7 @@ class TextRolesAnswer(TextAnswer):
 
 
 def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
-    found = roles_in_text(inquiry.text, progress=progress)
-    return found.to_dict()
+    return roles_in_text(inquiry.text, progress=progress).to_dict()
 
 
 TEXT_ROLES = Question(

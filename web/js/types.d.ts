@@ -112,7 +112,7 @@ export interface ModelInfo {
 /** A pointer as the server sends it: fields that do not apply are left out. */
 export type SentPointer = Partial<Pointer> & { state: PointerState; ids?: number[] };
 
-/** The header of a frame (web/runs/frame.py). */
+/** The header of a frame (model/drawing/frame.py). */
 export interface FrameHeader {
   rows: number;
   factor: number;

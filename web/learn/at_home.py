@@ -245,9 +245,9 @@ def whole_model(folder: str, file: str, sentence: str, n_tokens: int, layer: int
     ids = tokenizer.encode(sentence, add_special_tokens=False).ids[:n_tokens]
     print("ids", ids)
     x = gpt.wte(torch.tensor(ids)) + gpt.wpe.weight[: len(ids)]
-    for at, block in enumerate(gpt.h):
-        stages = block_by_ladder(block, x)
-        if at == layer:
+    for i, each_block in enumerate(gpt.h):
+        stages = block_by_ladder(each_block, x)
+        if i == layer:
             show("Residual stream", stages.x[query])
             show(f"Attention weights of L{layer} H{head}", stages.weights[head])
             show("Context vector of the head", stages.context[head, query])

@@ -18,7 +18,6 @@ from model.tokenizer import CharTokenizer
 from ..serving.engines import Engines
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
-from ..settings import UPDATE_SECONDS
 from .lesson_request import (
     MAX_TRAINING_TEXT_CHARACTERS,
     BigramRequest,
@@ -31,6 +30,7 @@ from .tokens_and_windows import SHOWN_TOKENS
 MAX_ALPHABET = 256  # different characters in a bigram model's text: its table has the square of their number
 BIGRAM_TEXTS = 8  # texts written at once for a bigram model to learn from
 BIGRAM_CHARACTERS = 2_000  # in all of these texts together
+REPORT_SECONDS = 0.2  # between reports of the texts being written, and of the training
 
 FILE = Path(__file__).with_name("bigram_lecture.json")
 WRITER = "shakespeare-char"
@@ -80,7 +80,7 @@ async def write_training_text(
         loaded.request(prompt, length, sampling=sampling, seed=seed, logprobs=False, choice=(0, i))
         for i in range(BIGRAM_TEXTS)
     ]
-    async with engines.generate(loaded, *requests, client=client, route="learn", pace=UPDATE_SECONDS) as generation:
+    async with engines.generate(loaded, *requests, client=client, route="learn", pace=REPORT_SECONDS) as generation:
         async for events in generation:
             for index, event in events:
                 if isinstance(event, Step):
@@ -109,7 +109,7 @@ async def learn_bigram(
     training = await asyncio.to_thread(BigramTraining, text, request.steps, request.learning_rate, request.seed)
     yield await asyncio.to_thread(training.begin)
     while not training.done:
-        yield await asyncio.to_thread(training.advance, UPDATE_SECONDS)
+        yield await asyncio.to_thread(training.advance, REPORT_SECONDS)
     end = await asyncio.to_thread(training.end, request.sentence[:SHOWN_TOKENS])
     yield end | {"n_sentence": len(request.sentence)}
 

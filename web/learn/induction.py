@@ -72,8 +72,8 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
         "feeding": [
             {"head": (earlier, each), "composition": feeding[earlier, each].item(), "without": score.item(),
              "previous_token": read.previous_token[earlier, each].item()}
-            for earlier, scores in enumerate(scores_without(shown.gpt, phrase, layer, head))
-            for each, score in enumerate(scores)
+            for earlier, row in enumerate(scores_without(shown.gpt, phrase, layer, head))
+            for each, score in enumerate(row)
         ],
         "chance": scores.chance,
         "error": difference_from_model(shown, muted, phrase, request.muted),

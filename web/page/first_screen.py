@@ -27,7 +27,6 @@ from model.checkpoint.files import read_json
 from model.checkpoint.weights import file_hash, weight_files
 
 from ..assets import FILES, FOLDER, URL
-from ..runs.frame import encode_frame
 from ..runs.openings import FIRST_SCREEN
 from ..services import Services, make_services
 from ..settings import Settings
@@ -63,7 +62,7 @@ async def prepare(services: Services, name: str) -> dict[str, Any]:
     opening, run = services.openings.get(name)
     layer, head = pointer["head"]
     answers = {
-        "rows?start=0": encode_frame(run, 0),
+        "rows?start=0": run.frame(0),
         f"heads/{layer}/{head}?start=0": services.runs.exact.picture(run, layer, head, 0),
     }
     vocabulary: list[str] | None = None

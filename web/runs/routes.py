@@ -22,7 +22,6 @@ from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID
-from .frame import encode_frame
 from .run import Run
 from .store import Runs
 
@@ -110,12 +109,12 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
 
     @router.get("/{run_id}/rows")
     def get_rows(run_id: str, start: int = 0, until: int | None = None) -> Response:
-        return octets(encode_frame(find(run_id), max(start, 0), None if until is None else max(until, 1)))
+        return octets(find(run_id).frame(max(start, 0), None if until is None else max(until, 1)))
 
     # ---- Computed from a run -----------------------------------------------------------------------------------------
 
     async def rows(start: int = 0) -> Content:
-        return lambda run: encode_frame(run, max(start, 0))
+        return lambda run: run.frame(max(start, 0))
 
     async def head(layer: int, head: int, start: int = 0) -> Content:
         return lambda run: runs.exact.picture(run, layer, head, max(start, 0))

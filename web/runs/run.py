@@ -8,17 +8,16 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from model import LoadedModel, Step
+from model.drawing.frame import encode_frame
 from model.drawing.pictures import n_pictures
 from model.drawing.recording import Recording, triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 
-from ..settings import UPDATE_SECONDS
-
 MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
 MAX_RECENT_LOGITS_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
 
-MIN_SECONDS = 2 * UPDATE_SECONDS  # a shorter span gives no reliable rate, so none is shown
+MIN_SECONDS = 0.4  # a shorter span gives no reliable rate, so none is shown
 
 
 class Run:
@@ -113,6 +112,15 @@ class Run:
         for layer in range(self.loaded.config.n_layer):
             self.recording.extend(text_pass.attention(layer)[None], range(layer, layer + 1))
         self.logprobs[1:] = text_pass.logprobs(self.ids[len(text_pass.ids) :])
+
+    def frame(self, start: int, until: int | None = None) -> bytes:
+        """The frame of the rows from ``start`` on, up to about row ``until`` if that is given."""
+        thumbnails, metrics = self.recording.thumbnails(start, until), self.recording.metrics(until)
+        n_tokens = len(
+            self.ids
+        )  # read after the rows: the writer may add to both meanwhile, and no row may lack its token
+        tokens = self.loaded.tokens(self.ids[start:n_tokens])
+        return encode_frame(thumbnails, metrics, start, tokens, self.logprobs[start:n_tokens])
 
     @property
     def tokens_per_second(self) -> float:

@@ -45,13 +45,18 @@ def parse_options(
     context_shift = fields.get("context_shift", False)
     if not isinstance(context_shift, bool):
         raise InvalidValue("context_shift", context_shift, "true or false")
-    if type(max_new_tokens) is not int or not 1 <= max_new_tokens <= limits.max_new_tokens:
-        raise InvalidValue("max_new_tokens", max_new_tokens, f"an integer from 1 to {limits.max_new_tokens:,}")
+    check_new_tokens(limits, "max_new_tokens", max_new_tokens)
     sampling = SamplingSettings(**given)
     head_mask: Any = fields.get("head_mask")
     return loaded.request(
         ids, max_new_tokens, sampling=sampling, seed=seed, head_mask=head_mask, context_shift=context_shift
     )
+
+
+def check_new_tokens(limits: Limits, field: str, n: object) -> None:
+    """Raise ``InputError`` unless a text may have ``n`` new tokens."""
+    if type(n) is not int or not 1 <= n <= limits.max_new_tokens:
+        raise InvalidValue(field, n, f"an integer from 1 to {limits.max_new_tokens:,}")
 
 
 def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:

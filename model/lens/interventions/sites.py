@@ -84,6 +84,9 @@ def n_components(site: Site, config: GPTConfig) -> int:
     return {"head": config.n_head, "neuron": config.inner_dim, None: 1}[site.component]
 
 
+QKV: tuple[SiteName, ...] = ("q", "k", "v")
+
+
 def run_layer(text: TextPass, layer: int, x: Tensor, hook: Hook) -> Tensor:
     """The residual stream ``(B, T, C)`` after a layer, given the one before; every activation passes through ``hook``.
 
@@ -102,9 +105,6 @@ def run_layer(text: TextPass, layer: int, x: Tensor, hook: Hook) -> Tensor:
     middle = hook("resid_mid", layer, x + hook("attn_out", layer, block.attn.output(context)))
     neurons = hook("mlp_post", layer, block.neurons(x if block.parallel else middle))
     return hook("resid_post", layer, middle + hook("mlp_out", layer, block.mlp.output(neurons)))
-
-
-QKV: tuple[SiteName, ...] = ("q", "k", "v")
 
 
 @torch.inference_mode()

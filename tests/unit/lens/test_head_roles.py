@@ -78,6 +78,6 @@ def test_random_tokens_of_a_byte_level_vocabulary_are_merges() -> None:
 
 
 def test_a_context_too_short_to_repeat_anything_is_refused() -> None:
-    with pytest.raises(ValueError, match="context_length of at least 4: found 1 in 3"):
+    with pytest.raises(ValueError, match="context_length of at least 4"):
         role_scores(tiny_model(0, ALPHABET, context_length=3))
     assert role_scores(tiny_model(0, ALPHABET, context_length=4)).uniform == pytest.approx((1 / 3 + 1 / 4) / 2)

@@ -10,7 +10,7 @@ from helpers.models import prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.errors import Busy, Closed
 from model.serving import engine as engine_module
-from model.serving import torch_reader as batch_module
+from model.serving import torch_reader
 from model.serving.engine import Engine
 from model.serving.sequence import Event, Failure, TextSequence
 from model.serving.torch_reader import TorchReader
@@ -210,7 +210,7 @@ def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(
     engine.submit(*[each.sequence for each in asked])
     engine.step()
     with monkeypatch.context() as broken:
-        broken.setattr(batch_module, "forward_batch", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        broken.setattr(torch_reader, "forward_batch", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
         engine.step()
     for each in asked[:2]:
         assert isinstance(each.events[-1], Failure) and "no more" in str(each.events[-1].error)

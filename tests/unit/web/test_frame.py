@@ -15,7 +15,6 @@ import torch
 
 from helpers.models import tiny_model
 from model.drawing.metrics import FRAME_MEASURES
-from web.runs.frame import encode_frame
 from web.runs.run import Run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -31,7 +30,7 @@ def encoded() -> bytes:
     scores = torch.randint(1, 9, (n_layer, n_head, T, T), generator=torch.Generator().manual_seed(0)).tril()
     run.recording.extend(scores / scores.sum(-1, keepdim=True))
     run.logprobs[1:] = [-0.5, -1.25, -3.0, -0.125, -7.5]
-    return encode_frame(run, START)
+    return run.frame(START)
 
 
 def split(content: bytes) -> tuple[dict[str, Any], np.ndarray, bytes]:
@@ -65,7 +64,7 @@ def test_a_frame_from_the_newest_row_on_has_its_token_alone() -> None:
     loaded = tiny_model(0)
     run = Run("frame", loaded, loaded.read_prompt("ab"), capacity=2)
     run.recording.extend(torch.eye(2).expand(loaded.config.n_layer, loaded.config.n_head, 2, 2))
-    header, _, thumbnails = split(encode_frame(run, 1))
+    header, _, thumbnails = split(run.frame(1))
     assert header["tokens"] == ["b"] and header["rows"] == 2 and header["first"] == 1
     assert len(thumbnails) == 2 * header["pictures"]
 
@@ -75,7 +74,7 @@ def test_every_part_has_the_length_that_the_header_says(start: int) -> None:
     loaded = tiny_model(0)
     run = Run("frame", loaded, loaded.read_prompt(TEXT), capacity=len(TEXT))
     run.recording.extend(torch.eye(len(TEXT)).expand(loaded.config.n_layer, loaded.config.n_head, -1, -1))
-    header, metrics, thumbnails = split(encode_frame(run, start))
+    header, metrics, thumbnails = split(run.frame(start))
     side = header["rows"]  # one cell for each row of a short text
     cells = sum(row + 1 for row in range(header["first"], side))
     assert len(metrics) == header["pictures"] and len(thumbnails) == header["pictures"] * cells

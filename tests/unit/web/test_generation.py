@@ -10,7 +10,7 @@ from helpers.gate import GatedEngine
 from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
 from model.errors import Busy, Closed
-from model.serving import torch_reader as batch_module
+from model.serving import torch_reader
 from model.serving.sequence import Failure
 from web.prometheus import Metrics
 from web.serving.engines import Engines
@@ -127,7 +127,7 @@ def test_failure_is_raised(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
     def fail(*_: Any) -> None:
         raise MemoryError("no more")
 
-    monkeypatch.setattr(batch_module, "forward_batch", fail)
+    monkeypatch.setattr(torch_reader, "forward_batch", fail)
     bench.engine.gate.release()
     with pytest.raises(MemoryError, match="no more"):
         run_async(follow(bench.generate()))

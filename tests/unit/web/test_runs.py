@@ -20,7 +20,6 @@ from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 from web.runs import exact
 from web.runs import run as run_module
-from web.runs.frame import encode_frame
 from web.runs.run import Run
 from web.runs.store import Runs
 
@@ -144,7 +143,7 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
         kept = torch.frombuffer(bytearray(whole.picture(layer, column, 0, torch.zeros)), dtype=torch.float32)
         torch.testing.assert_close(found, kept, atol=1e-5, rtol=0)
     again = runs.recompute(loaded, run.ids, 2)
-    assert frame(encode_frame(again, 0))[0]["rows"] == len(run.ids)
+    assert frame(again.frame(0))[0]["rows"] == len(run.ids)
     frames = [np.frombuffer(r.recording.thumbnails()[3], np.uint8).astype(int) for r in (again, run)]
     assert abs(frames[0] - frames[1]).max() <= 1
 
