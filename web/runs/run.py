@@ -116,9 +116,8 @@ class Run:
     def frame(self, start: int, until: int | None = None) -> bytes:
         """The frame of the rows from ``start`` on, up to about row ``until`` if that is given."""
         thumbnails, metrics = self.recording.thumbnails(start, until), self.recording.metrics(until)
-        n_tokens = len(
-            self.ids
-        )  # read after the rows: the writer may add to both meanwhile, and no row may lack its token
+        # Read after the rows: the writer may add to both meanwhile, and no row may lack its token.
+        n_tokens = len(self.ids)
         tokens = self.loaded.tokens(self.ids[start:n_tokens])
         return encode_frame(thumbnails, metrics, start, tokens, self.logprobs[start:n_tokens])
 
