@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Emitter } from "../../web/js/lib/emitter.mjs";
 
-test("a listener of several topics runs once for a change of them all", () => {
+test("a listener of several topics runs once for a change of them all, and gets them", () => {
   const emitter = new Emitter();
   let [count, other] = [0, 0];
-  emitter.on("state tokens", () => count++);
+  emitter.on("state tokens", (topics) => {
+    count++;
+    assert.deepEqual(topics, ["state", "tokens"]);
+  });
   emitter.on("looks-back", () => other++);
   emitter.emit("state", "tokens");
   assert.deepEqual([count, other], [1, 0]);

@@ -324,7 +324,7 @@ export interface ScrubSource {
   readonly chosen: number | null;
   readonly leading: Cell | null;
   goto(step: number | null): void;
-  on(topics: string, callback: () => void): void;
+  on(topics: string, callback: (topics: string[]) => void): void;
 }
 
 /** The part of a store that a matrix uses. */
@@ -340,5 +340,5 @@ export interface MatrixSource {
   readonly locked?: Cell[]; // their numbers are written in full
   point(cell: Cell | null): void;
   lock(cell: Cell | null, more?: boolean): void;
-  on(topics: string, callback: () => void): void;
+  on(topics: string, callback: (topics: string[]) => void): void;
 }

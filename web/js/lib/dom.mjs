@@ -71,6 +71,25 @@ export function setHidden(element, isHidden) {
  */
 export const setFlag = (element, name, value) => element.setAttribute(name, String(value));
 
+/** Draws in the next frame, once, however often that is requested before it. */
+export class NextFrame {
+  isDue = false;
+
+  /** @param {() => void} draw */
+  constructor(draw) {
+    this.draw = draw;
+  }
+
+  request() {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      this.draw();
+    });
+  }
+}
+
 /**
  * A row of buttons, one of which is pressed.
  * @template {string} Key

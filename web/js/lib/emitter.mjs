@@ -1,13 +1,13 @@
 // Listeners by topic. A change emits all its topics together, so that each listener runs once.
 
 export class Emitter {
-  /** @type {Map<string, (() => void)[]>} */
+  /** @type {Map<string, ((topics: string[]) => void)[]>} */
   #listeners = new Map();
 
   /**
    * Call back whenever one of the topics, separated by spaces, is emitted.
    * @param {string} topics
-   * @param {() => void} callback
+   * @param {(topics: string[]) => void} callback gets all that were emitted together
    */
   on(topics, callback) {
     for (const topic of topics.split(" "))
@@ -34,6 +34,6 @@ export class Emitter {
     const unheard = topics.find((topic) => topic.includes(" "));
     if (unheard) throw new Error(`A topic is one name, found "${unheard}"`);
     const callbacks = new Set(topics.flatMap((topic) => this.#listeners.get(topic) ?? []));
-    for (const callback of callbacks) callback();
+    for (const callback of callbacks) callback(topics);
   }
 }

@@ -9,7 +9,7 @@ import { keysOf } from "./triangle.mjs";
  */
 export const tile = (position, factor) => Math.ceil(position / factor);
 
-const SIDE = 65; // cells of the longest side
+export const SIDE = 65; // cells of the longest side
 
 /** The largest weight of each tile of each picture, as 255 * sqrt(weight). */
 export class Thumbnails {

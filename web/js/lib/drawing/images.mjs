@@ -121,12 +121,12 @@ export class ThumbnailPainter {
     this.shown = sideOf(rows);
     this.drawn = sideOf(drawn);
     this.side = isGrowing ? this.drawn : this.whole;
+    this.image = new ImageData(Math.max(this.side, 1), Math.max(this.side, 1));
   }
 
-  /** The picture, `side` x `side` pixels. @param {number} picture */
+  /** The picture, `side` x `side` pixels, until the next one is painted. @param {number} picture */
   paint(picture) {
-    const { side, whole, pixels, scale, table } = this;
-    const image = new ImageData(side, side);
+    const { side, whole, pixels, scale, table, image } = this;
     const target = packedPixels(image);
     const bytes = this.thumbnails.pooled(picture, this.factor, whole);
     for (let row = 0; row < this.drawn; row++) {

@@ -19,6 +19,8 @@ const axisTitle = (withDetails, without) => [
   make("span", { class: "hs-simple" }, without),
 ];
 
+const PICTURED = ["open", "weights", "tokens", "view"]; // topics that change more than the marks
+
 export class Matrix {
   /** @type {Layout | null} */
   #layout = null;
@@ -58,8 +60,11 @@ export class Matrix {
       make("p", { class: "hs-axis-query" }, ...axisTitle("this token (query) →", "looks from →")),
       this.board,
     );
-    store.on("open weights tokens view", () => this.draw());
-    store.on("focus step", () => (this.count === Number(this.board.dataset.count) ? this.mark() : this.draw()));
+    store.on(`${PICTURED.join(" ")} focus step`, (topics) => {
+      const isSame = this.count === Number(this.board.dataset.count);
+      if (isSame && !PICTURED.some((topic) => topics.includes(topic))) this.mark();
+      else this.draw();
+    });
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => this.draw());
     void document.fonts.load(monospace(13)); // a canvas does not wait for it

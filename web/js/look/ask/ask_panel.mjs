@@ -1,6 +1,6 @@
 // Ask: the list of questions, and the open question with its answer.
 
-import { make, setFlag, steadily } from "../../lib/dom.mjs";
+import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { copyMenu } from "./copy_answer.mjs";
@@ -33,7 +33,7 @@ export class AskPanel {
   /** @type {AbortController | null} of the request in progress */
   #controller = null;
   #slow = false; // whether the last answer took long
-  #isPending = false;
+  #nextFrame = new NextFrame(() => this.redraw());
   #began = 0; // time at which the request was sent, in milliseconds
   /** @type {Record<string, string>} */
   #choices = {};
@@ -99,12 +99,7 @@ export class AskPanel {
   }
 
   soon() {
-    if (this.#isPending || (!this.store.view.options.ask && !this.#question && this.element.hidden)) return;
-    this.#isPending = true;
-    requestAnimationFrame(() => {
-      this.#isPending = false;
-      this.redraw();
-    });
+    if (this.store.view.options.ask || this.#question || !this.element.hidden) this.#nextFrame.request();
   }
 
   /** Show what the view says: nothing, the list, or a question. */

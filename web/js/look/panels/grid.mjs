@@ -1,7 +1,7 @@
 // All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
-import { ARROWS, make, setFlag, setText } from "../../lib/dom.mjs";
+import { ARROWS, make, NextFrame, setFlag, setText } from "../../lib/dom.mjs";
 import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
@@ -10,6 +10,7 @@ import { allPictures, isHead, isSame } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
+import { SIDE } from "../../lib/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs, paintOverlay } from "./overlay.mjs";
 import { labelOf, NO_LABEL } from "../roles/role_words.mjs";
@@ -20,7 +21,7 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
 const LAYER_NAMES = 24; // CSS pixels of their column
 const RESTING = 120; // milliseconds that the pointer stays on a tile before its head is shown
-const AT_ONCE = 16; // tiles that are drawn in one frame while a text grows
+const AT_ONCE = 8; // tiles that are drawn in one frame while a text grows
 const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
 
 /**
@@ -62,12 +63,16 @@ export class Grid {
   #fits = () => true;
   /** @type {Set<Card>} shown ones that are out of date */
   #due = new Set();
-  #isDrawing = false; // whether some are drawn in the next frame
+  #nextFrame = new NextFrame(() => {
+    this.#drawDue(AT_ONCE);
+    if (this.#due.size) this.#nextFrame.request();
+  });
   #wasGrowing = false; // when some were last drawn: then their names are out of date, and not every token has its pixel
   /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
   #peeked = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #sheet = offscreenContext(SIDE, SIDE); // for pictures that are enlarged
   /** @type {(place: PictureId | null) => void} */
   #hovered = () => {};
 
@@ -278,18 +283,8 @@ export class Grid {
     if (this.#isResized) this.#measureRoom();
     this.element.dataset.rows = String(this.rows[0]);
     for (const card of this.shown) this.#due.add(card);
-    if (store.isGrowing) this.#drawSoon();
+    if (store.isGrowing) this.#nextFrame.request();
     else this.#drawDue(this.shown.length);
-  }
-
-  #drawSoon() {
-    if (this.#isDrawing) return;
-    this.#isDrawing = true;
-    requestAnimationFrame(() => {
-      this.#isDrawing = false;
-      this.#drawDue(AT_ONCE);
-      if (this.#due.size) this.#drawSoon();
-    });
   }
 
   /** How many tokens the tiles show: in full colour, and with the faded ones after them, which are details. */
@@ -319,7 +314,6 @@ export class Grid {
     // Resizing a canvas causes a new layout of everything around it.
     const size = Math.max(isFilled ? Math.round(room) : side, 1);
     const ends = barEnds(store.data, store.view.options.metric);
-    const sheet = isFilled && side ? offscreenContext(side, side) : null;
     const cards = [...this.#due].slice(0, most);
     for (const card of cards) {
       const { place, canvas } = card;
@@ -330,13 +324,13 @@ export class Grid {
       context.clearRect(0, 0, size, size);
       if (!side) continue;
       const picture = painter.paint(store.data.index(place));
-      if (!sheet) {
+      if (!isFilled) {
         context.putImageData(picture, 0, 0);
         continue;
       }
-      sheet.putImageData(picture, 0, 0);
+      this.#sheet.putImageData(picture, 0, 0);
       context.imageSmoothingEnabled = false;
-      context.drawImage(sheet.canvas, 0, 0, size, size);
+      context.drawImage(this.#sheet.canvas, 0, 0, side, side, 0, 0, size, size);
     }
     paintOverlay(this.element, cards, store.answer.shownOverlay);
     if (!this.#due.size) paintArcs(this.element, this.shown, store.answer.shownOverlay?.arcs ?? []);

@@ -1,7 +1,7 @@
 // The text as flowing tokens, coloured by where the selected tokens look (before them) and by which tokens look at them
 // (after them), or by how surprising each token was.
 
-import { hasModifier, make } from "../../lib/dom.mjs";
+import { hasModifier, make, NextFrame } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
@@ -40,6 +40,11 @@ export class TextView {
   #run = ""; // whose tokens the spans hold
   #follows = true; // whether the end of the text stays in view; its reader may scroll away from it
   #lastLine = 0; // where the last line is that was scrolled into view
+  // At its start the text is laid out; measured as soon as it grows, all of the page would be laid out twice.
+  #nextFrame = new NextFrame(() => {
+    this.#follow();
+    this.drawArcs();
+  });
 
   /**
    * @param {Store} store
@@ -158,7 +163,15 @@ export class TextView {
     if (!this.#spans[1]?.title) this.#nameTokens(); // they come without an event of their own
     if (first === this.#spans.length) return;
     this.places.forget(this.#startOfWord(first));
-    if (!store.isGrowing) this.#showEdges();
+    if (!store.isGrowing) {
+      this.#showEdges();
+      this.#follow();
+    } else this.#nextFrame.request();
+  }
+
+  /** Keep the end in view. */
+  #follow() {
+    const { element } = this;
     if (!this.#follows || element.closest("[hidden]")) return;
     const last = this.arcs ? this.places.measured(this.#words).at(-1) : undefined;
     if (last && last.top === this.#lastLine) return;
@@ -179,7 +192,8 @@ export class TextView {
   }
 
   drawArcs() {
-    if (this.arcs && this.element.isConnected && !this.element.closest("[hidden]")) this.arcs.draw(this.#words);
+    if (!this.#nextFrame.isDue && this.arcs && this.element.isConnected && !this.element.closest("[hidden]"))
+      this.arcs.draw(this.#words);
   }
 
   /** Scroll to the selected step and, if there is room, to the key it looks at most, without moving the page. */
