@@ -37,7 +37,7 @@ const OPEN_TILE = ".hs-heads .hs-grid [aria-pressed=true]";
 
 export class Tour {
   #at = -1; // the step; -1 until the text is ready for the first one
-  #turn = 0; // what was asked for in an earlier turn comes too late
+  #turn = 0; // counts the steps; what an await brings for an earlier count is dropped
   /** @type {ReturnType<typeof withoutAlike> | null} */
   #without = null;
   #hasParted = false;

@@ -61,7 +61,7 @@ export function mixTiles(mixer, panel) {
   const { store } = mixer;
   let drawn = "";
   const draw = () => {
-    const { mask, tapsMute } = mixer; // outside the desk, that with which the text was written
+    const { mask, tapsMute } = mixer; // outside the desk, `mask` is the one the text was written with
     const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-place]"));
     const now = JSON.stringify([mask, tapsMute, tiles.length, store.pointer.sha256]);
     if (now === drawn) return;

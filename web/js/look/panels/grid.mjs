@@ -67,7 +67,7 @@ export class Grid {
     this.#drawDue(AT_ONCE);
     if (this.#due.size) this.#nextFrame.request();
   });
-  #wasGrowing = false; // when some were last drawn: then their names are out of date, and not every token has its pixel
+  #wasGrowing = false; // the text, when tiles were last drawn: at its end, all are drawn again, with new names
   /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
   #peeked = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -160,7 +160,7 @@ export class TextView {
       this.#words.push(/** @type {HTMLElement} */ (word ? span.lastChild : span));
       element.append(span);
     }
-    if (!this.#spans[1]?.title) this.#nameTokens(); // they come without an event of their own
+    if (!this.#spans[1]?.title) this.#nameTokens(); // a new run's first tokens come without a state event
     if (first === this.#spans.length) return;
     this.places.forget(this.#startOfWord(first));
     if (!store.isGrowing) {
