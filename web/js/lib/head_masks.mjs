@@ -78,10 +78,10 @@ export function decodeMask(text, shape) {
   if (text === ALL_HEADS) return null;
   const rows = filled(shape, 1);
   for (const part of text.split("_")) {
-    const found = /^(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?$/.exec(part);
-    if (!found) return undefined;
-    const [layer, scale] = [Number(found[1]), Number(found[3] ?? 0) / 100];
-    const head = found[2] === undefined ? null : Number(found[2]);
+    const match = /^(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?$/.exec(part);
+    if (!match) return undefined;
+    const [layer, scale] = [Number(match[1]), Number(match[3] ?? 0) / 100];
+    const head = match[2] === undefined ? null : Number(match[2]);
     if (layer >= shape.n_layer || (head ?? 0) >= shape.n_head || scale > MAX_SCALE) return undefined;
     if (head === null) rows[layer].fill(scale);
     else rows[layer][head] = scale;

@@ -54,10 +54,10 @@ export class LatestLoader {
     this.#last = Math.min(last, (place ?? 0) + this.size / 2);
     this.#pause = pause;
     if (place === null) return;
-    const found = this.#cached.get(place);
-    if (found) {
-      this.#cache(place, found);
-      this.show(found, place);
+    const value = this.#cached.get(place);
+    if (value) {
+      this.#cache(place, value);
+      this.show(value, place);
     }
     if (!pause) this.#endPause();
     if (!this.#busy) this.#fetch();

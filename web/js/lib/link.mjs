@@ -179,9 +179,9 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
   read("locked", (text) => {
     const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
     if (cells.length > MAX_LOCKED) return undefined;
-    const found = cells.flatMap((cell) => (cell && cell[0] < tokens && (cell[1] ?? 0) <= cell[0] ? [cell] : []));
-    if (found.length < cells.length) return undefined;
-    return (view.locked = found.map(([at, key]) => (key === undefined ? { query: at } : { query: at, key })));
+    const valid = cells.flatMap((cell) => (cell && cell[0] < tokens && (cell[1] ?? 0) <= cell[0] ? [cell] : []));
+    if (valid.length < cells.length) return undefined;
+    return (view.locked = valid.map(([at, key]) => (key === undefined ? { query: at } : { query: at, key })));
   });
   read("step", (text) => {
     const [step] = wholeNumbers(text, 1) ?? [];

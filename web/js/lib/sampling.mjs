@@ -101,15 +101,15 @@ function keepTopK(values, k) {
  * @param {number} p
  */
 function keepTopP(values, p) {
-  const found = softmax(values);
-  const ordered = ascending(found).reverse();
+  const shares = softmax(values);
+  const ordered = ascending(shares).reverse();
   let kept = 0;
   for (let sum = 0; kept < ordered.length && sum < p; kept++) sum += ordered[kept];
   const least = ordered[kept - 1];
   let equal = 0; // how many of the tokens tied with the least probable one are kept
   for (let i = kept - 1; i >= 0 && ordered[i] === least; i--) equal++;
   for (let i = 0; i < values.length; i++) {
-    if (found[i] < least || (found[i] === least && equal-- <= 0)) values[i] = -Infinity;
+    if (shares[i] < least || (shares[i] === least && equal-- <= 0)) values[i] = -Infinity;
   }
 }
 

@@ -39,7 +39,7 @@ export class Tour {
   #at = -1; // the step; -1 until the text is ready for the first one
   #turn = 0; // counts the steps; what an await brings for an earlier count is dropped
   /** @type {ReturnType<typeof withoutAlike> | null} */
-  #without = null;
+  #removal = null;
   #hasParted = false;
   #isWatching = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -104,7 +104,7 @@ export class Tour {
     this.store.view.set({ ask: "", askWith: "", heads: "whole" });
     this.store.point(null);
     this.#at = -1;
-    this.#without = null;
+    this.#removal = null;
     this.element.hidden = this.veil.hidden = false;
     this.#setWatch(false);
     this.#prepare();
@@ -293,23 +293,23 @@ export class Tour {
     const { store, texts } = this;
     const query = store.focus?.query ?? 0;
     this.#say("What if these heads were switched off?");
-    const found = await (this.#without ??= withoutAlike(store));
-    if (turn !== this.#turn || !found) return;
+    const removal = await (this.#removal ??= withoutAlike(store));
+    if (turn !== this.#turn || !removal) return;
     const { mixer } = texts.workspace;
-    mixer.try(found.mask);
-    const effect = await effectOf(store, mixer, found.mask, query);
-    if (turn === this.#turn) this.#say(`Without ${nameHeads(store, found.heads)}, `, ...fallWords(effect), ".");
+    mixer.try(removal.mask);
+    const effect = await effectOf(store, mixer, removal.mask, query);
+    if (turn === this.#turn) this.#say(`Without ${nameHeads(store, removal.heads)}, `, ...fallWords(effect), ".");
   }
 
   /** Write the text twice from the token that looks back, and say where the two diverge. @param {number} turn */
   async #writeBoth(turn) {
     const { answer } = this.texts.workspace;
     this.#hasParted = false;
-    const found = await (this.#without ??= withoutAlike(this.store));
-    if (turn !== this.#turn || !found) return;
-    const them = found.heads.length === 1 ? "this head" : "these heads";
+    const removal = await (this.#removal ??= withoutAlike(this.store));
+    if (turn !== this.#turn || !removal) return;
+    const them = removal.heads.length === 1 ? "this head" : "these heads";
     this.#say(`Now the same beginning is continued twice: with ${them}, and without.`);
-    const written = answer.without(Promise.resolve(found));
+    const written = answer.without(Promise.resolve(removal));
     this.#bring(answer.element, answer.element);
     const hasParted = await written;
     if (turn !== this.#turn) return;

@@ -245,10 +245,10 @@ export class ScoresPanel {
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
       const { layer, head, score } = strongest(heads[role]);
       const best = `${headName([layer, head])} comes closest with ${score.toFixed(3)}`;
-      const found = isClearRole(score, uniform)
+      const words = isClearRole(score, uniform)
         ? `${headName([layer, head])}, ${score.toFixed(3)}`
         : `none yet; ${best}`;
-      return make("li", {}, make("b", {}, name), ` (${help}): ${found}`);
+      return make("li", {}, make("b", {}, name), ` (${help}): ${words}`);
     });
     this.best.replaceChildren(...rows);
   }

@@ -88,8 +88,8 @@ export class PlainAnswer extends Emitter {
     else if (!store.view.options.details) await (question === "why" ? this.#why() : this.without());
     else if (question === "why") store.view.set({ ask: "attribution", askWith: "" });
     else {
-      const found = await withoutAlike(store);
-      if (found) void mixer.writeBoth(found.mask, found.query + 1);
+      const removal = await withoutAlike(store);
+      if (removal) void mixer.writeBoth(removal.mask, removal.query + 1);
     }
   }
 
@@ -182,23 +182,23 @@ export class PlainAnswer extends Emitter {
     let isDone = false;
     this.#say("What if these heads were switched off?");
     await this.#try(turn, async () => {
-      const found = await alike;
-      if (turn !== this.#turn || !found) return;
-      const heads = nameHeads(store, found.heads);
-      mixer.try(found.mask);
-      const given = this.#given(found.query);
+      const removal = await alike;
+      if (turn !== this.#turn || !removal) return;
+      const heads = nameHeads(store, removal.heads);
+      mixer.try(removal.mask);
+      const given = this.#given(removal.query);
       const { head_mask } = store.pointer;
-      const effect = await effectOf(store, mixer, found.mask, found.query);
+      const effect = await effectOf(store, mixer, removal.mask, removal.query);
       if (turn !== this.#turn) return;
       const words = [`Without ${heads}, `, ...fallWords(effect)];
       // Both go on with the most probable tokens; a text that was drawn at random keeps its own word.
-      const next = store.tokens[found.query + 1];
+      const next = store.tokens[removal.query + 1];
       const isOwn = next !== undefined && next.id !== effect.likeliest.id;
       if (isOwn) words.push(`. “${plainly(effect.likeliest.text)}” was more probable with all heads, too`);
       this.#say(...words, ".");
       const written = two.write(store, [
         { given: isOwn ? given + next.text : given, head_mask, title: "With all heads, the likeliest words" },
-        { given, head_mask: found.mask, title: `Without ${heads}` },
+        { given, head_mask: removal.mask, title: `Without ${heads}` },
       ]);
       if (!(await written) || turn !== this.#turn) return;
       isDone = true;

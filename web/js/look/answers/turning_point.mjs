@@ -23,14 +23,14 @@ const FALL = 0.2; // of the probability of the word when the heads that look at 
 export function repeatedWords(tokens) {
   /** @type {Map<string, number>} */
   const seen = new Map();
-  const found = tokens.flatMap(({ text, logprob }, at) => {
+  const surprises = tokens.flatMap(({ text, logprob }, at) => {
     const word = plainly(text);
     const times = seen.get(word) ?? 0;
     seen.set(word, times + 1);
     const isProbable = logprob === null || Math.exp(logprob) >= PROBABLE;
     return times && isProbable && /^\p{L}{3,}$/u.test(word) ? [{ at, times }] : [];
   });
-  return found.sort((a, b) => a.times - b.times || b.at - a.at).map(({ at }) => at);
+  return surprises.sort((a, b) => a.times - b.times || b.at - a.at).map(({ at }) => at);
 }
 
 /**

@@ -8,12 +8,12 @@ const PART = /^[\w-]+$/;
  * @param {Record<string, string>} defaults
  */
 export function readChoices(text, defaults) {
-  const found = { ...defaults };
+  const choices = { ...defaults };
   for (const part of text ? text.split("~") : []) {
     const [name, value, ...rest] = part.split(".");
-    if (Object.hasOwn(defaults, name) && value && PART.test(value) && !rest.length) found[name] = value;
+    if (Object.hasOwn(defaults, name) && value && PART.test(value) && !rest.length) choices[name] = value;
   }
-  return found;
+  return choices;
 }
 
 /**

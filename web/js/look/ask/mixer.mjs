@@ -87,8 +87,8 @@ export class Mixer extends Emitter {
     if (this.#tried !== undefined) return this.#tried;
     const { mask } = this.choices;
     if (!this.isOn || mask === AS_WRITTEN) return pointer.head_mask;
-    const found = decodeMask(mask, pointer);
-    return found === undefined ? pointer.head_mask : found;
+    const decoded = decodeMask(mask, pointer);
+    return decoded === undefined ? pointer.head_mask : decoded;
   }
 
   /** Whether it differs from the mask that the text was written with. */

@@ -136,7 +136,7 @@ const MAX_SHOWN_ROWS = 8;
 
 class PairNext {
   /** @type {Record<SideName, (Prediction & { position: number }) | null>} */
-  #found = { a: null, b: null };
+  #predictions = { a: null, b: null };
 
   /** @param {Pair} pair */
   constructor(pair) {
@@ -182,8 +182,8 @@ class PairNext {
         const logprobs = logSoftmax(logits);
         return [/** @type {Prediction} */ ({ logprobs, most: mostProbable(logits, MAX_SHOWN_ROWS), texts })];
       },
-      show: (found, position) => {
-        this.#found[side] = { ...found, position };
+      show: (prediction, position) => {
+        this.#predictions[side] = { ...prediction, position };
         this.draw();
       },
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
@@ -206,8 +206,8 @@ class PairNext {
     for (const side of SIDES) {
       const store = this.pair.stores[side];
       const position = this.position(side);
-      if (position === null && this.#found[side]) {
-        this.#found[side] = null;
+      if (position === null && this.#predictions[side]) {
+        this.#predictions[side] = null;
         this.draw();
       }
       this.loaders[side].want(store.fetcher, position, pauseFor(store.pointer.state === "writing"));
@@ -217,7 +217,7 @@ class PairNext {
   /** The step of both sides' logits, which may lag behind while more is written; null for none. */
   get step() {
     const { pair } = this;
-    const { a, b } = this.#found;
+    const { a, b } = this.#predictions;
     for (let step = pair.chosen ?? -1; a && b && step >= 0; step--) {
       const [inA, inB] = SIDES.map((side) => pair.tokenAt(side, step) - 1);
       if (inA === a.position && inB === b.position) return step;
@@ -227,7 +227,7 @@ class PairNext {
 
   draw() {
     const { pair, step } = this;
-    const { a, b } = this.#found;
+    const { a, b } = this.#predictions;
     this.element.hidden = pair.chosen === null || !(a && b);
     if (step === null || !a || !b) return; // wait for the other side's logits, so that both bars belong to one step
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);

@@ -103,18 +103,18 @@ export class PairText {
     this.change.hidden = !sentence;
     for (let i = 0; i < b.length; i++) {
       const span = this.view.span(i);
-      const found = changes[i] ?? null;
-      if (!span || span.dataset.change === String(found?.change)) continue;
-      span.dataset.change = String(found?.change);
-      span.classList.toggle("hs-changed-token", found !== null);
-      span.classList.toggle("hs-likelier", (found?.change ?? 0) > 0);
-      if (!found) {
+      const change = changes[i] ?? null;
+      if (!span || span.dataset.change === String(change?.change)) continue;
+      span.dataset.change = String(change?.change);
+      span.classList.toggle("hs-changed-token", change !== null);
+      span.classList.toggle("hs-likelier", (change?.change ?? 0) > 0);
+      if (!change) {
         span.removeAttribute("title");
         continue;
       }
-      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(found.change) / STRONG_CHANGE), 0, 1)));
-      const [left, right] = [found.a, found.b].map((logprob) => exact(Math.exp(logprob)));
-      span.title = `“${visible(b.tokens[i].text)}”: A ${left}, B ${right}, ${nats(found.change)} nats`;
+      span.style.setProperty("--hs-strength", String(clamp(Math.sqrt(Math.abs(change.change) / STRONG_CHANGE), 0, 1)));
+      const [left, right] = [change.a, change.b].map((logprob) => exact(Math.exp(logprob)));
+      span.title = `“${visible(b.tokens[i].text)}”: A ${left}, B ${right}, ${nats(change.change)} nats`;
     }
   }
 }

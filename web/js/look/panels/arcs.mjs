@@ -151,11 +151,11 @@ export class Arcs {
     return store.queries.flatMap((query) => {
       const row = store.together.row(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
-      const found = [];
+      const arcs = [];
       for (let key = store.view.options.hideFirst ? 1 : 0; key < row.length; key++) {
-        if (key !== query && row[key] >= MIN_WEIGHT) found.push({ query, key, weight: row[key] });
+        if (key !== query && row[key] >= MIN_WEIGHT) arcs.push({ query, key, weight: row[key] });
       }
-      return found.sort((a, b) => a.weight - b.weight).slice(-MAX_ARCS);
+      return arcs.sort((a, b) => a.weight - b.weight).slice(-MAX_ARCS);
     });
   }
 

@@ -82,9 +82,9 @@ export class Finding {
     this.#counted = { of, heads: 0 };
     await wait(COUNTED_AFTER);
     if (of !== this.#selection || this.store.isGrowing) return;
-    const found = await withoutAlike(this.store);
-    if (this.#counted.of !== of || !found) return;
-    this.#counted.heads = found.heads.length;
+    const removal = await withoutAlike(this.store);
+    if (this.#counted.of !== of || !removal) return;
+    this.#counted.heads = removal.heads.length;
     this.draw();
   }
 
@@ -115,8 +115,8 @@ export class Finding {
   async #showAlike() {
     if (this.off.disabled || !this.off.matches(":hover, :focus-visible")) return;
     this.#isAsking = true;
-    const found = await withoutAlike(this.store);
-    if (found && this.#isAsking) this.store.together.point(found.heads);
+    const removal = await withoutAlike(this.store);
+    if (removal && this.#isAsking) this.store.together.point(removal.heads);
   }
 
   #hideAlike() {

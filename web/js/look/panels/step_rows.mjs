@@ -34,7 +34,7 @@ export class StepRows extends Emitter {
   /** @type {StepCell | null} under the pointer or the keyboard */
   #at = null;
   /** @type {StepWeights | null} */
-  #found = null;
+  #step = null;
   #cell = 0; // CSS pixels of a key
 
   /** @param {Store} store */
@@ -56,7 +56,7 @@ export class StepRows extends Emitter {
     /** @type {LatestLoader<RunFetcher, StepWeights>} */
     this.loader = new LatestLoader({
       load: (fetcher, query) => this.load(fetcher, query),
-      show: (found) => this.show(found),
+      show: (step) => this.show(step),
       report: (error) => store.report(`Could not fetch the attention weights: ${error.message}`),
     });
     store.on("state tokens step", () => this.want());
@@ -88,10 +88,10 @@ export class StepRows extends Emitter {
     return [{ weights: await fetcher.query(query), query, fetcher }];
   }
 
-  /** @param {StepWeights} found */
-  show(found) {
-    this.#found = found;
-    this.board.dataset.query = String(found.query);
+  /** @param {StepWeights} step */
+  show(step) {
+    this.#step = step;
+    this.board.dataset.query = String(step.query);
     this.point(null);
     this.draw();
     this.emit("shown");
@@ -100,9 +100,9 @@ export class StepRows extends Emitter {
   /** The query whose rows can be drawn (of the current run, and its tokens have arrived), else null. */
   get query() {
     const { store } = this;
-    const found = this.#found;
-    const isReady = this.isShown && found?.fetcher === store.fetcher && store.tokens.length > found.query;
-    return isReady ? found.query : null;
+    const step = this.#step;
+    const isReady = this.isShown && step?.fetcher === store.fetcher && store.tokens.length > step.query;
+    return isReady ? step.query : null;
   }
 
   /** @param {number} head @returns {PictureId} */
@@ -117,8 +117,8 @@ export class StepRows extends Emitter {
 
   /** What one head looks at. @param {number} head @returns {Float32Array} */
   row(head) {
-    if (!this.#found) return new Float32Array(0);
-    const { weights, query } = this.#found;
+    if (!this.#step) return new Float32Array(0);
+    const { weights, query } = this.#step;
     const start = this.store.data.index(this.place(head)) * keysOf(query);
     return weights.subarray(start, start + keysOf(query));
   }

@@ -124,10 +124,10 @@ function suggestionsOf(store) {
     const even = patternsOf(nowhere, store.ids, store.rows).find(({ name }) => name === "induction");
     if (even) best.set("induction", { head: induction.head, pattern: { ...even, mean: induction.score } });
   }
-  const found = [...best.values()].filter(
+  const clear = [...best.values()].filter(
     ({ pattern }) => isClear(pattern) || (pattern.name !== "back" && isAboveChance(pattern)),
   );
-  return found.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, SHOWN);
+  return clear.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, SHOWN);
 }
 
 /** Heads whose weights copy what they look at, the clearest first. @param {Store} store */

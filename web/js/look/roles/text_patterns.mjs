@@ -175,8 +175,8 @@ const openPattern = (store) => clearestPattern(openPatterns(store));
 export function shareInText(store, head, role) {
   const isOpen = isSame(head, store.open) && isComplete(store);
   const patterns = isOpen ? openPatterns(store) : measuredPatterns(store, head);
-  const found = patterns.find(({ name }) => name === role);
-  return found?.queries ? found.mean : null;
+  const pattern = patterns.find(({ name }) => name === role);
+  return pattern?.queries ? pattern.mean : null;
 }
 
 /**

@@ -17,11 +17,11 @@ export const MAX_BYTES = 2_000_000;
 export function parseRows(text) {
   if (new TextEncoder().encode(text).length > MAX_BYTES) throw new Error("The prompts are larger than 2 MB.");
   const first = text.trimStart()[0];
-  const found = first === "[" ? fromJson(text) : first === "{" || first === '"' ? fromLines(text) : fromCsv(text);
-  if (!found.rows.length) throw new Error("There are no prompts yet.");
-  if (found.rows.length > MAX_ROWS)
-    throw new Error(`${found.rows.length.toLocaleString("en")} rows were given; at most 1,000 are read.`);
-  return found;
+  const read = first === "[" ? fromJson(text) : first === "{" || first === '"' ? fromLines(text) : fromCsv(text);
+  if (!read.rows.length) throw new Error("There are no prompts yet.");
+  if (read.rows.length > MAX_ROWS)
+    throw new Error(`${read.rows.length.toLocaleString("en")} rows were given; at most 1,000 are read.`);
+  return read;
 }
 
 /** @param {unknown} value @param {string} where @returns {PromptRow} */

@@ -133,10 +133,10 @@ function build({ store, choices, choose, conclude, overlay }) {
       const { model, n_layer, n_head } = store.pointer;
       const isText = choices.set === TEXT;
       own.hidden = !isText;
-      const found = isText ? twin.pair() : set.rows();
+      const chosen = isText ? twin.pair() : set.rows();
       set.show();
-      if (typeof found === "string") return found;
-      const prompts = "rows" in found ? found.rows : [rowOf(found)];
+      if (typeof chosen === "string") return chosen;
+      const prompts = "rows" in chosen ? chosen.rows : [rowOf(chosen)];
       const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
       return { route: "circuit", body: { model, prompts, method } };
     },

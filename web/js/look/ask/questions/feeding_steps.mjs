@@ -24,8 +24,8 @@ const known = new Map();
 
 /** The training steps that can be asked about; a failed request is not remembered. @param {string} model */
 export async function stepsOf(model) {
-  const found = known.get(model);
-  if (found) return found;
+  const promise = known.get(model);
+  if (promise) return promise;
   const response = await request(`look/steps/${encodeURIComponent(model)}`);
   /** @type {{ steps: number[] }} */
   const { steps } = await response.json();

@@ -147,14 +147,14 @@ function build({ store, choices, choose, conclude, overlay }) {
     element: make("div", { class: "hs-knockout" }, sentence, list.element, every),
     request() {
       measures.value = choices.measure;
-      const found = set.rows();
+      const chosen = set.rows();
       if (!store.pointer.run) return "There is no model to ask about yet.";
-      if (typeof found === "string") return found;
-      current = found;
+      if (typeof chosen === "string") return chosen;
+      current = chosen;
       const { asked, body: more } = measure();
       return /** @type {AskRequest} */ ({
         route: `${asked}/prompts`,
-        body: { model: store.pointer.model, ...more, prompts: found.rows },
+        body: { model: store.pointer.model, ...more, prompts: chosen.rows },
       });
     },
     /** @param {PromptsAnswer} answer */

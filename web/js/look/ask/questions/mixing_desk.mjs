@@ -90,8 +90,8 @@ function build({ store, mixer, choices, choose, conclude }) {
   }
 
   function drawPresets() {
-    const found = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
-    const presetChips = found.map(({ key, name, mask, help, reason }) => {
+    const offered = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
+    const presetChips = offered.map(({ key, name, mask, help, reason }) => {
       const chip = make("button", { type: "button", class: "hs-chip", "data-preset": key }, name);
       chip.disabled = reason !== "";
       chip.title = reason || help;
@@ -102,7 +102,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     });
     refill(chips, presetChips);
     // Touch screens have no tooltips.
-    const missing = found.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
+    const missing = offered.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
     reasons.textContent = [...new Set(missing)].join(" ");
     reasons.hidden = !missing.length;
   }

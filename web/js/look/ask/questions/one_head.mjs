@@ -119,8 +119,8 @@ const strongest = (keys, value) => keys.reduce((best, key) => (value(key) > valu
  * @param {string} other
  */
 export function correlation({ correlations }, one, other) {
-  const found = correlations.find(({ measures }) => measures.includes(one) && measures.includes(other));
-  return found?.spearman ?? null;
+  const pair = correlations.find(({ measures }) => measures.includes(one) && measures.includes(other));
+  return pair?.spearman ?? null;
 }
 
 /** What the measures come down to, in plain words. @param {HeadAnswer} answer */

@@ -54,7 +54,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     draw(answer) {
       const by = measure();
       const [layer, head] = store.open;
-      const found = answer.heads[layer]?.[head];
+      const ofHead = answer.heads[layer]?.[head];
       const name = pictureName(store.open, store.pointer);
       map.show(answer.map);
       const values = answer.heads.map((row) => row.map((each) => each[by].passages[0]?.value ?? 0));
@@ -67,18 +67,18 @@ function build({ store, choices, choose, conclude, overlay }) {
         long: exact,
         ends: ["weak", "strong"],
       });
-      for (const part of [list, shares, bars]) part.hidden = !found;
+      for (const part of [list, shares, bars]) part.hidden = !ofHead;
       const text = `${counted(answer.n_tokens, "token")} of ${source.name}`;
-      if (!found) {
+      if (!ofHead) {
         conclude("");
         sentence.textContent = `Read ${text}. Open a head: means and rollouts have no passages.`;
         return;
       }
-      const top = found[by].passages;
+      const top = ofHead[by].passages;
       sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
       const open = (/** @type {Passage} */ passage) => openPassage(answer, passage);
       list.replaceChildren(...top.map((passage) => passageEntry(passage, answer, open)));
-      const shared = sharedRows(answer, found, by);
+      const shared = sharedRows(answer, ofHead, by);
       conclude(sharedPlain(name, shared));
       const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
         make(
@@ -90,7 +90,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         ),
       );
       shares.replaceChildren(...rows);
-      bars.replaceChildren(histogram(found[by].histogram, answer.bins[by], WHAT[by]));
+      bars.replaceChildren(histogram(ofHead[by].histogram, answer.bins[by], WHAT[by]));
     },
   };
 
@@ -191,8 +191,8 @@ export function sharedPlain(name, rows) {
   const against = `compared with ${share(most.everywhere)} over the whole text`;
   if (most.n < MIN_PASSAGES) {
     if (most.n === 1) return `Only one passage was found where ${name} fires, too few to conclude anything.`;
-    const found = `Only ${most.n} passages were found, too few to conclude much`;
-    return `${found}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;
+    const tooFew = `Only ${most.n} passages were found, too few to conclude much`;
+    return `${tooFew}: in ${most.count} of them, the token ${name} looks at ${most.name}, ${against}.`;
   }
   const often = `${most.count} of ${most.n} passages, ${against}`;
   return `Where ${name} fires most, the token it looks at ${most.name} (${often}).`;

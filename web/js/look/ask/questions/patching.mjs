@@ -113,8 +113,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   let known = [];
 
   loadExamples().then(
-    (found) => {
-      known = found;
+    (answer) => {
+      known = answer;
       showExamples();
     },
     () => {}, // the question also works without examples
@@ -246,14 +246,14 @@ const differing = (one, other) => one.flatMap(({ id }, at) => (id === other[at].
 
 /** Where the texts differ, token by token. @param {Tokens} one @param {Tokens} other */
 export function differenceWords(one, other) {
-  const found = differing(one, other);
-  const named = found
+  const differences = differing(one, other);
+  const named = differences
     .slice(0, MAX_NAMED_POSITIONS)
     .map((at) => `token ${at} (“${visible(one[at].text)}” / “${visible(other[at].text)}”)`);
-  const more = found.length - named.length;
+  const more = differences.length - named.length;
   if (more) named.push(`${more} more`);
   const words = named.length > 1 ? `${named.slice(0, -1).join(", ")} and ${named.at(-1)}` : named[0];
-  const several = found.length > 1 ? ", so a share may be due to any of these" : "";
+  const several = differences.length > 1 ? ", so a share may be due to any of these" : "";
   return `The two texts differ in ${words}${several}.`;
 }
 
@@ -265,10 +265,10 @@ export function differenceWords(one, other) {
  * @param {string} does "restores" or "takes away"
  */
 export function lastTokenWarning(one, other, effect, does) {
-  const found = differing(one, other);
-  if (found.at(-1) !== one.length - 1) return "";
+  const differences = differing(one, other);
+  if (differences.at(-1) !== one.length - 1) return "";
   return (
-    `The last token differs${found.length > 1 ? " too" : ""}: exchanging it alone ${does} ${percent(effect)}, ` +
+    `The last token differs${differences.length > 1 ? " too" : ""}: exchanging it alone ${does} ${percent(effect)}, ` +
     "which no head has to carry. Keep the last token the same in both texts, and change only an earlier one."
   );
 }

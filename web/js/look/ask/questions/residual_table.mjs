@@ -19,9 +19,9 @@ export const percent = (value) => `${(100 * value).toFixed(0).replace("-", "−"
  */
 function carriers(residual) {
   const most = residual[0].map((_, position) => Math.max(...residual.map((row) => Math.abs(row[position]))));
-  const found = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= MIN_EFFECT);
-  found.sort((a, b) => b.value - a.value);
-  return found
+  const effects = most.map((value, position) => ({ value, position })).filter(({ value }) => value >= MIN_EFFECT);
+  effects.sort((a, b) => b.value - a.value);
+  return effects
     .slice(0, MAX_POSITIONS)
     .map(({ position }) => position)
     .sort((a, b) => a - b);
