@@ -27,7 +27,7 @@ def loaded() -> LoadedModel:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Any]:
     """A page without a network, on which nothing may fail or be requested but the file."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, new_tab=True, offline=True)
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, offline=True)
     heard: list[str] = []
     # The script with which the tests prepare every page reads the storage that such a frame does not have.
     page.on("pageerror", lambda error: heard.append(str(error)) if "localStorage" not in str(error) else None)

@@ -36,7 +36,7 @@ def story() -> Iterator[Server]:
 
 
 def opened(browser: Any, server: Server, viewport: dict[str, int] = DESKTOP, **options: Any) -> Any:
-    page = browser.new_page(viewport=viewport, new_tab=True, **options)
+    page = browser.new_page(viewport=viewport, **options)
     page.add_init_script(FIRST_VISIT)
     page.goto(server.url)
     expect_drawn(page)

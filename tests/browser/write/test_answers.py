@@ -27,7 +27,7 @@ def story() -> Iterator[Server]:
 
 
 def opened(browser: Any, server: Server, details: str = "") -> Any:
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script(f'localStorage["headscope-details"] = "{details}"; localStorage["headscope-speed"] = "60"')
     page.goto(server.url)
     expect_drawn(page)

@@ -47,7 +47,7 @@ def stories() -> Iterator[Server]:
 
 def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, **options: Any) -> Any:
     """The page of a first visitor, with the arc of its opening drawn."""
-    page = browser.new_page(viewport={"width": width, "height": height}, new_tab=True, **options)
+    page = browser.new_page(viewport={"width": width, "height": height}, **options)
     page.add_init_script(AT_ONCE)
     page.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
     page.goto(server.url)
@@ -178,7 +178,7 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     expect(page.locator(".hs-finding p")).to_contain_text(" looks back at ")
     expect(page.get_by_role("button", name=OFF)).to_be_enabled()
     # Who gets its address sees the same, and may be shown what it means.
-    other = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+    other = browser.new_page(viewport={"width": 1440, "height": 900})
     other.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
     page.wait_for_url("**ids=**")
     other.goto(page.url)

@@ -15,7 +15,7 @@ PHONE = {"width": 390, "height": 844}
 def opened(browser: Any, server: Server, viewport: dict[str, int], **options: bool) -> Any:
     """The page of a first-time visitor, once the roles of all heads are known."""
     httpx.get(f"{server.url}/v1/lens/roles", params={"model": "tiny"}, timeout=60).raise_for_status()
-    page = browser.new_page(viewport=viewport, new_tab=True, **options)
+    page = browser.new_page(viewport=viewport, **options)
     page.add_init_script('localStorage["headscope-view"] = "";')
     page.goto(server.url)
     expect_drawn(page)

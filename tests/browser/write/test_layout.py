@@ -24,7 +24,7 @@ SHIFTS = """
 
 
 def opened(browser: Any, address: str, width: int, height: int) -> Any:
-    page = browser.new_page(viewport={"width": width, "height": height}, new_tab=True)
+    page = browser.new_page(viewport={"width": width, "height": height})
     page.add_init_script('localStorage["headscope-view"] = ""')  # as a new visitor sees it
     page.goto(address)
     expect_drawn(page)
@@ -75,7 +75,7 @@ def check_width(page: Any, width: int) -> None:
 
 
 def test_nothing_jumps_while_it_opens_and_writes(browser: Any, server: Server, slow: Any) -> None:
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script(SHIFTS)
     page.goto(server.url)
     expect_drawn(page)

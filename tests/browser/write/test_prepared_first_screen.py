@@ -42,7 +42,7 @@ def unloaded() -> Iterator[Server]:
 
 
 def open_at(browser: Any, address: str, width: int) -> Any:
-    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]}, new_tab=True)
+    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]})
     page.add_init_script("localStorage['headscope-details'] = localStorage['headscope-view'] = ''")
     page.add_init_script(WATCH)
     page.goto(address)
@@ -108,7 +108,7 @@ def test_a_model_without_a_first_screen_moves_nothing_when_it_comes(browser: Any
     )
     server = start(folder, loaded=False)
     try:
-        page = browser.new_page(viewport={"width": 1440, "height": 900}, new_tab=True)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.add_init_script("localStorage['headscope-details'] = localStorage['headscope-view'] = ''")
         page.add_init_script(WATCH)
         page.goto(server.url)
