@@ -35,7 +35,7 @@ SIZES = {
 STREAMS, CONTEXTS = (1, 2, 4, 8, 16, 32, 64), (64, 128, 256, 512, 1000)
 MIDDLE, SHORT = "5 M", 64
 READ_BYTES = 256_000_000
-WIDTH, HEIGHT, LEFT, GAP, INSET = 300, 150, 60, 30, 24  # of a chart and around it, in the units of the picture
+WIDTH, HEIGHT, LEFT, GAP, INSET = 300, 150, 60, 30, 24  # a chart and the space around it, in the units of the picture
 
 
 class Point(NamedTuple):

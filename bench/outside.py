@@ -133,7 +133,7 @@ def measure(n_clients: int, *, by_part: bool) -> Cost:
         demo.close(verbose=False)
     parts = {part: spent_then[part] / n / 1000 for part in PARTS if part in spent_then}
     if by_part:
-        parts["engine"] -= parts["handing over"] + parts["text"]  # which run within its steps
+        parts["engine"] -= parts["handing over"] + parts["text"]  # both run within its steps
         parts["event loop and the rest"] = 1e6 * seconds / n - sum(parts.values())
     return Cost(1e6 * seconds / n, parts, heard["tokens_per_second"], n / heard["events"])
 

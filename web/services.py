@@ -50,7 +50,7 @@ class Services:
     uncollected_answers: UncollectedAnswers
     templates: Templates = field(default_factory=Templates)
     is_training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
-    closers: list[Callable[[], None]] = field(default_factory=list)  # of objects built on these services
+    closers: list[Callable[[], None]] = field(default_factory=list)  # of the objects built on these services
 
     @property
     def limits(self) -> Limits:

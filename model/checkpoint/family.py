@@ -123,7 +123,7 @@ def rotary(content: Json, head_dim: int, fraction: Any = 1.0) -> RotaryConfig:
     found = content.get(field) or {}
     if not isinstance(found, dict):
         raise InvalidValue(field, found, "an object")
-    if any(isinstance(value, dict) for value in found.values()):  # transformers 5 has one by kind of attention
+    if any(isinstance(value, dict) for value in found.values()):  # in transformers 5, one for each kind of attention
         raise unsupported(field, found, "one rotation for all layers")
     found = {"rope_theta": 10_000.0, "partial_rotary_factor": fraction, **content, **found}
     kind = found.get("rope_type", found.get("type", "default"))

@@ -84,7 +84,7 @@ def read_weights(
     """The state dict of a GPT with these parameter ``shapes``, on the CPU unless ``keep`` moves it.
 
     Each parameter is passed to ``keep`` once it has been read, so that no more than a few are in memory twice.
-    ``folder`` is the checkpoint's, by default the one of each file. Raises ``CheckpointError``.
+    ``folder`` is the checkpoint's folder; by default, that of each file. Raises ``CheckpointError``.
     """
     state: dict[str, Tensor] = {}
     parts: dict[str, dict[int, Tensor]] = {}  # the parts of incomplete parameters, by first row

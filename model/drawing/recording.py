@@ -66,7 +66,7 @@ class WeightBuffer:
 
     @property
     def nbytes(self) -> int:
-        """The most bytes that it will hold."""
+        """The maximum number of bytes that it will hold."""
         return MAX_KEPT_PICTURES * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
@@ -198,7 +198,7 @@ class Recording:
 
     @property
     def nbytes(self) -> int:
-        """The most bytes this recording will hold once it is finished."""
+        """The maximum number of bytes that this recording will hold once it is finished."""
         return 2 * self.summary.nbytes + self.buffer.nbytes
 
     @property

@@ -13,7 +13,7 @@ from .drawing import Drawing, shortened
 from .html import pack_numbers
 from .read import Token
 
-MAX_LOGITS = 100_000  # kept in full up to here; of more, only those of the likeliest tokens
+MAX_LOGITS = 100_000  # kept in full up to this number; beyond it, only those of the likeliest tokens
 MAX_VOCABULARY = 5_000
 N_LIKELIEST = 100
 

@@ -41,7 +41,7 @@ TEXT_LABELS: tuple[Look, ...] = ("previous_token", "induction", "first_token")  
 # The head that a text opens with depends on CLEAR_ROLE alone.
 CLEAR_ROLE = 0.3
 CLEAR_TIMES_UNIFORM = 3
-MIN_QUERIES = 3  # for a role in one text: fewer may attend there by chance
+MIN_QUERIES = 3  # for a role in one text: with fewer, the match may be due to chance
 
 # A head is labelled as copying from this score on. Heads with random weights stay below 0.75, even in small models.
 CLEAR_COPYING = 0.9

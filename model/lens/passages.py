@@ -16,7 +16,7 @@ from ..tokenizer import Tokenizer, token_text
 from .answer import Answer
 from .progress import Progress, ignore
 
-WINDOW = 256  # most tokens read at once, which bounds the memory for any context and text
+WINDOW = 256  # maximum number of tokens read at once, which bounds the memory for any context and text
 OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has earlier tokens to look at
 MIN_DISTANCE = 32  # of this many consecutive queries, only the strongest becomes a passage
 N_PASSAGES = 12  # per head

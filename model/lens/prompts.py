@@ -102,7 +102,7 @@ def each_row(
         step = part(progress, index / len(rows), (index + 1) / len(rows))
         try:
             found = ask(row, step)
-        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
+        except InputError as error:  # such as two prompts with the same answer, which only the model can tell
             found = {"error": str(error)}
         yield {"row": index, **found}
         step(1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from .base import Tokenizer
 
-MAX_HELD = 256  # most characters held back until their word ends
+MAX_HELD = 256  # maximum number of characters held back until their word ends
 
 
 class TextStream:

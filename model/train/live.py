@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Reporter = Callable[[dict[str, Any]], None]
 
-MAX_SENTENCE = 48  # most tokens of the sentence on which heads are shown
+MAX_SENTENCE = 48  # maximum number of tokens in the sentence on which heads are shown
 SAMPLE_TOKENS = 160
 WINDOWS = 64  # evenly spaced windows of the held-out text, whose loss is measured during training
 STEP_SECONDS = 0.25  # between two progress reports
@@ -48,7 +48,7 @@ LOSS_SECONDS, LOSS_PART = 0.7, 0.05  # minimum between two losses; maximum share
 SAMPLE_SECONDS, SAMPLE_PART = 3.0, 0.05
 SNAPSHOT_PART = 0.08
 SHOWN_CHARACTERS = 400  # characters from the end of a generated text
-MAX_THREADS = 4  # more do not help with models this small
+MAX_THREADS = 4  # more threads do not speed up models this small
 
 
 class LiveTrainer(Trainer):
@@ -189,7 +189,7 @@ class LiveTrainer(Trainer):
             self.schedule.snapshots.skip(self.done + pause / self.settings.seconds)
 
     def attention(self) -> bytes:
-        """Every head's attention weights on the sentence: lower triangles, row by row, coded like thumbnails."""
+        """Every head's attention weights on the sentence: lower triangles, row by row, encoded like thumbnails."""
         self.averaged.eval()
         text_pass = TextPass(self.averaged, self.sentence_ids)
         weights = torch.cat([text_pass.attention(layer) for layer in range(self.config.n_layer)])
@@ -308,7 +308,7 @@ def main() -> int:
     except (ValueError, CheckpointError, OSError, SafetensorError, MemoryError, RuntimeError) as error:
         is_memory = isinstance(error, MemoryError) or "allocate" in str(error)
         message = f"It needs more than the {megabytes} MB of memory that it may use." if is_memory else str(error)
-        if isinstance(error, OSError | SafetensorError):  # the text of the first may name a path of the server
+        if isinstance(error, OSError | SafetensorError):  # an ``OSError`` may name a path on the server
             message = f"The model could not be stored ({getattr(error, 'strerror', None) or error})."
         channel.report({"kind": "error", "message": message})
         return 1

@@ -41,7 +41,9 @@ class AttentionView(Drawing):
         heads = self.attention[..., self.n_keys :, : self.n_keys]
         n_queries = heads.shape[2]
         left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
-        metrics = metrics * ((len(self.tokens) - left_out).clamp_min(1) / n_queries)  # the rows of keys are empty
+        metrics = metrics * (
+            (len(self.tokens) - left_out).clamp_min(1) / n_queries
+        )  # since the rows of the keys are empty
         mean = heads.mean(1, keepdim=True)  # a rollout's rows are not weights over the keys: it gets the mean's number
         pictures = torch.cat([torch.cat([heads, mean, mean], 1).flatten(0, 1), mean.mean(0)])
         metrics[:, METRICS.index("uniform")] = (pictures - 1 / self.n_keys).abs().sum(-1).mean(-1) / 2

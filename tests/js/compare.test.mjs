@@ -201,7 +201,7 @@ test("the next tokens of both sides, with the difference of their log-probabilit
   assert.deepEqual([byText.q.a, byText.q.difference], [null, null]); // a token that A does not have
 });
 
-test("a side is called by what it differs in", () => {
+test("a side is named after what differs in it", () => {
   const side = (line, more = {}) => ({
     tokens: tokens(line),
     pointer: {
@@ -243,7 +243,7 @@ test("a head that is removed or scaled says so, and a mean of heads does not", (
   assert.equal(scaledWords({ head_mask: null }, [0, 0]), "");
 });
 
-test("how much the tokens change that both texts have", () => {
+test("how much the tokens that both texts have change", () => {
   const alignment = inOrder("11100", 3);
   const withLogprobs = (...logprobs) => logprobs.map((logprob) => ({ logprob }));
   const [left, right] = [withLogprobs(null, -1, -2, -3, -4), withLogprobs(null, -1.5, -1, -1, -1)];
@@ -278,7 +278,7 @@ const texts = (n_tokens, more = {}) => {
   return { key: `${n_tokens}`, a: side("one"), b: side("other"), isGiven: false, isGrowing: false, ...more };
 };
 
-test("one question at a time, and again for what has grown", async () => {
+test("one request at a time, and another one for texts that have grown", async () => {
   const asked = server();
   const shown = [];
   const requests = new AlignmentRequests((alignment) => shown.push(alignment.pieces.length), assert.fail);

@@ -95,7 +95,7 @@ test("a pause ends when something is wanted at once", async () => {
   await settled();
 });
 
-test("what could not be loaded ahead is asked for again when it is wanted", async () => {
+test("what could not be loaded ahead is requested again when it is wanted", async () => {
   const { loader, asked, shown, reported } = makeLoader();
   loader.want("run", 1, 0, 2);
   await settled();

@@ -29,7 +29,7 @@ test("large whole numbers have separators", () => {
   assert.equal(number(-1234), "−1,234");
 });
 
-test("a link for a class brings back what it fixes, behind the #", () => {
+test("a link for a class restores what it fixes, after the #", () => {
   const fixed = { rung: 7, sentence: "To be & not?", options: { dropout: 0.3 }, shared: { vectors: "random" } };
   const link = new URL(makeClassLink({ ...fixed, model: "tiny" }, "https://example.org/space/?ids=abc#learn/3"));
   assert.equal(link.pathname + link.search, "/space/?model=tiny");

@@ -48,7 +48,7 @@ test("token ids of every size come back", () => {
   }
 });
 
-test("a link has the text, the settings under their words, and no default", () => {
+test("a link has the text, the settings by name, and no defaults", () => {
   assert.deepEqual(words(STATE), {
     model: "tiny & small",
     sha256: "0123456789abcdef",
@@ -60,13 +60,13 @@ test("a link has the text, the settings under their words, and no default", () =
   });
 });
 
-test("a link is to the page without what its address said before", () => {
+test("a link drops the parameters that the page's address had", () => {
   const address = new URL(makeLink(STATE, CONTROLS, PAGE));
   assert.equal(address.origin + address.pathname, "https://example.org/space/");
   assert.equal(address.hash, "");
 });
 
-test("what a link says of the view is read back", () => {
+test("the view in a link is read back", () => {
   const options = {
     mode: "lines",
     heads: "step",
@@ -106,7 +106,7 @@ test("a link without a view leaves everything as it is", () => {
   });
 });
 
-test("links that were shared keep their words", () => {
+test("parameters in shared links keep their names", () => {
   const search = "?open=2.4&locked=4.0_7&step=5&hide_first=1&scale=row&sorted=high&metric=first&heads=step&mode=text";
   assert.deepEqual(readLink(search, SHAPE), {
     options: { heads: "step", mode: "text", scale: "row", hideFirst: true, metric: "first", sorted: "high" },
@@ -118,7 +118,7 @@ test("links that were shared keep their words", () => {
   });
 });
 
-test("what cannot be read is named and left out", () => {
+test("unreadable parameters are named and left out", () => {
   const bad = {
     open: ["", "0", "0.6", "2.0", "2.3", "x", "-1.0", "0.0.0"],
     locked: ["", "10", "3.4", "1_", "a", "0".repeat(9), Array(33).fill("1").join("_")],
@@ -140,7 +140,7 @@ test("what cannot be read is named and left out", () => {
   }
 });
 
-test("of many locked cells a link has the newest", () => {
+test("a link keeps the newest of many locked cells", () => {
   const locked = Array.from({ length: 40 }, (_, query) => ({ query }));
   assert.equal(
     words({ ...STATE, locked }).locked,
@@ -151,7 +151,7 @@ test("of many locked cells a link has the newest", () => {
   );
 });
 
-test("a second text is named by what it differs in from the first", () => {
+test("a second text is described by its differences from the first", () => {
   const second = { ...STATE, settings: {} };
   const first = words(STATE);
   const added = (changes) => {

@@ -16,7 +16,7 @@ beforeEach(() => {
   globalThis.cancelAnimationFrame = (id) => (frames[id - 1] = undefined);
 });
 
-/** Let time pass and the waiting frame come. */
+/** Advance the clock, and run the pending frame. */
 function frame(milliseconds) {
   now += milliseconds;
   const [callback] = frames.filter(Boolean);
@@ -74,7 +74,7 @@ test("it waits while it is paused, whatever arrives, and continues at its pace",
   assert.equal(made.shown, 5);
 });
 
-test("what is skipped is not paused", () => {
+test("skipped text is not paused", () => {
   const { made } = playback();
   made.extend(10, false);
   made.pause(true);
@@ -119,7 +119,7 @@ test("skipping shows all, and all that is still to come", () => {
   assert.equal(made.shown, 50);
   made.extend(70, false);
   assert.deepEqual([made.shown, calls.at(-1)], [70, 70]);
-  made.reset(0); // another text has its pace again
+  made.reset(0); // another text starts at its own pace
   made.extend(10, false);
   assert.equal(made.shown, 0);
 });
@@ -169,7 +169,7 @@ test("a token waits for the pictures of its step, but not long", () => {
   assert.equal(made.shown, 5);
 });
 
-test("what takes long to draw is drawn less often", () => {
+test("slow drawings are made less often", () => {
   const made = new Playback(() => (now += 40));
   made.reset(2);
   made.setSpeed(20);

@@ -4,7 +4,7 @@ import { SCALES, Scale, position, ticksOf } from "../../web/js/lib/drawing/scale
 
 const scale = (name, changes = {}) => new Scale({ scale: name, threshold: 0, hideFirst: false, ...changes });
 
-test("every scale leads from no colour to the full one, and never back", () => {
+test("every scale rises from no colour to full colour, and never falls", () => {
   for (const name of Object.keys(SCALES)) {
     const steps = Array.from({ length: 101 }, (_, i) => scale(name).step(i / 100, 0, 1));
     assert.equal(steps[0], 0);
@@ -16,7 +16,7 @@ test("every scale leads from no colour to the full one, and never back", () => {
   }
 });
 
-test("the curves are those that their names say", () => {
+test("the curves are what their names say", () => {
   assert.equal(scale("linear").step(0.5, 0, 1), 128);
   assert.equal(scale("sqrt").step(0.25, 0, 1), 128);
   assert.equal(scale("log").step(0.01, 0, 1), 128); // halfway through four decades

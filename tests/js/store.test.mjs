@@ -80,7 +80,7 @@ test("a run that is no longer kept is recomputed from what is known of it", asyn
   assert.equal(store.count, 6);
 });
 
-test("another run replaces everything, and one that was left does not come back", async () => {
+test("another run replaces everything, and an abandoned one does not come back", async () => {
   const store = await follow(pointer("first", "done", 6));
   store.lock({ query: 3 });
   store.goto(4);
@@ -110,7 +110,7 @@ test("notices of the page itself join those of the server", async () => {
   assert.deepEqual(store.pointer.notices, ["one", "two"]);
 });
 
-test("a hovered cell goes before a locked one, and that before the step", async () => {
+test("a hovered cell takes precedence over a locked one, and a locked one over the step", async () => {
   const store = await follow(pointer("first", "done", 6));
   store.goto(3);
   assert.equal(store.focus.query, 2); // the row that token 3 was drawn from
@@ -124,12 +124,12 @@ test("a hovered cell goes before a locked one, and that before the step", async 
   assert.equal(store.focus.query, 2);
 });
 
-test("a locked row is where all panels are, until another step is chosen", async () => {
+test("all panels show a locked row until another step is chosen", async () => {
   const store = await follow(pointer("first", "done", 6));
   const cursor = () => [store.chosen, store.currentRow, store.predictor, store.focus.query, store.step];
   store.goto(3);
   store.lock({ query: 4, key: 1 });
-  assert.deepEqual(cursor(), [5, 4, 4, 4, null]); // nothing of the locked row is behind the step
+  assert.deepEqual(cursor(), [5, 4, 4, 4, null]); // only the locked row counts, not the step
   store.goto(3);
   assert.deepEqual(cursor(), [3, 2, 2, 2, 3]);
   assert.deepEqual([store.locked, store.queries], [[{ query: 4, key: 1 }], [2, 4]]); // it is still marked

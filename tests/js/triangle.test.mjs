@@ -13,7 +13,7 @@ test("rows and cells are each other's inverse", () => {
   for (const n of [0, 1, 2, 63, 64, 1023, 1024, 5000]) assert.equal(rowsOf(cells(n)), n);
 });
 
-test("weights that come in pieces are those that come at once", () => {
+test("weights that arrive in pieces equal those that arrive at once", () => {
   const [whole, pieces] = [new HeadWeights(), new HeadWeights()];
   whole.append(rows(0, 90));
   for (const [first, end] of [

@@ -66,7 +66,7 @@ def test_bpe_on_random_texts(text: str, bpe: BPETokenizer) -> None:
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(ids=st.lists(st.integers(0, 419), max_size=40))
 def test_decoding_any_ids(ids: list[int], bpe: BPETokenizer) -> None:
-    """Bytes that are no UTF-8 become as many U+FFFD in both."""
+    """Bytes that are not UTF-8 become as many U+FFFD in both."""
     assert bpe.decode(ids) == library_of(bpe).decode(ids, skip_special_tokens=False)
 
 

@@ -112,7 +112,7 @@ def test_biases_where_the_config_says_none_are_refused(tmp_path: Path) -> None:
 
 
 def test_default_end_token_outside_the_vocabulary(tmp_path: Path) -> None:
-    """``GPT2Config(vocab_size=65)`` says 50256 for bos and eos: an id that can never come up is none."""
+    """``GPT2Config(vocab_size=65)`` says 50256 for bos and eos: an id that can never occur counts as none."""
     gpt = reference(**transformers_keys("plain"))
     write(gpt, tmp_path)
     edit_json(tmp_path / "config.json", bos_token_id=50256, eos_token_id=50256)

@@ -73,7 +73,7 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], wait: Progress) -> 
             # The error is reported when somebody asks for the roles.
             with suppress(InputError, FloatingPointError, MemoryError, RuntimeError, Busy):
                 measure_roles(ask, loaded, wait)
-            ask.forget(loaded)  # it may never be asked about
+            ask.forget(loaded)  # free its memory, since no question may follow
             trim_heap()
 
 

@@ -147,7 +147,7 @@ class PendingAnswer:
 
     def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
         self.ask, self.key, self.job, self.route = ask, key, job, route
-        self.outcome = "cancelled"  # unless it gets another outcome
+        self.outcome = "cancelled"  # until another outcome is known
         self.rows: Sequence[Answer] = ()  # those computed so far, of a question about many prompts
 
     async def __aenter__(self) -> Self:

@@ -20,7 +20,7 @@ MAX_ROWS = 1_000
 # The body, its strings, and the token ids made from them.
 BODY_LIMIT = BodyLimit(max_bytes=2_000_000, budget_factor=8)
 
-# How the columns of a row are read, besides its prompt.
+# How the columns of a row other than its prompt are read.
 FIELDS: dict[str, Field] = {
     "corrupted": TextField("corrupted", "A prompt that leads to another answer.", default=None),
     "answer": TokenField("answer", "The token that the prompt leads to.", default=None),
@@ -34,8 +34,8 @@ class PromptsField(Field):
 
     kind: Any = list[Any]
     is_posted: ClassVar[bool] = True
-    columns: Sequence[str] = ()  # that the question reads
-    required: Sequence[str] = ()  # that it needs besides the prompt
+    columns: Sequence[str] = ()  # the columns that the question reads
+    required: Sequence[str] = ()  # those that it needs in addition to the prompt
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> list[dict[str, Any]]:
         return [self.parse_row(index, row, subject) for index, row in enumerate(given[self.name])]

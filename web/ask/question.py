@@ -183,7 +183,7 @@ class Question:
     check: Callable[[Inquiry, Limits], object] = lambda _inquiry, _limits: None
     endpoint_name: str = ""  # if it differs from ``name``
     max_seconds: Callable[[Limits], int] = lambda limits: limits.max_seconds
-    body_limit: BodyLimit | None = None  # if it is not the usual one
+    body_limit: BodyLimit | None = None  # if different from the usual one
 
     @property
     def path(self) -> str:

@@ -17,7 +17,7 @@ from ..serving.budget import Budget, NoRoom
 from ..settings import Limits
 
 LARGE_BODY_BYTES = 32_768
-BYTES_PER_SECOND = 1_000_000  # of one client's large bodies
+BYTES_PER_SECOND = 1_000_000  # the rate at which one client's large bodies are passed on
 MAX_DELAY = 5.0  # seconds
 
 

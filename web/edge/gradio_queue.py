@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 JOIN = re.compile(rf"{GRADIO}(queue/join|call/(?P<keywords>v2/)?(?P<name>[^/]+))/?")
 FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
-DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as Gradio writes it on queue/data
+DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as in Gradio's messages on queue/data
 MAX_ARGUMENTS = 64
 MAX_VALUES = 10_000
 WATCH_SECONDS = 1.0
@@ -182,7 +182,7 @@ class QueueSessions:
     def __init__(self, demo: gr.Blocks, limits: Limits, answers: UncollectedAnswers) -> None:
         self.queue: Queue = demo._queue
         self.endpoints, self.answers = Endpoints(demo), answers
-        self.most = limits.max_batch + limits.max_waiting  # the most texts that an engine takes
+        self.most = limits.max_batch + limits.max_waiting  # the maximum number of texts in an engine
         self.by_name: dict[str, Session] = {}
         self.joining: Counter[str | None] = Counter()  # requests to join that Gradio has not answered yet, by client
         self.watching: asyncio.Task[None] | None = None

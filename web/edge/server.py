@@ -42,7 +42,7 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
             "http": connections.protocol,
             "ws": "none",  # nothing here uses WebSockets
             "backlog": ACCEPTED_AT_ONCE,
-            "proxy_headers": False,  # client.py reads them
+            "proxy_headers": False,  # web/client.py reads these headers
             "log_level": settings.log_level,
             "log_config": None,  # ``set_up_logs`` formats uvicorn's messages too
             "access_log": False,  # RequestLogMiddleware writes one
@@ -79,7 +79,9 @@ class RepeatFilter(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.logged: dict[object, tuple[float, int]] = {}  # when, and how often it was suppressed since
+        self.logged: dict[
+            object, tuple[float, int]
+        ] = {}  # the time of each, and how often it has been suppressed since
 
     def filter(self, record: logging.LogRecord) -> bool:
         message, now = message_key(record), time.monotonic()

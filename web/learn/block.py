@@ -49,7 +49,7 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
         "normed": stages.normed.tolist(),
         "norm_error": largest_difference(stages.normed, unlearned),
         "weights": stages.weights.tolist(),
-        "queries": stages.query[0].tolist(),  # of head 0, one number each, so the scale is 1
+        "queries": stages.query[0].tolist(),  # head 0 with one number each, so the scale is 1
         "keys": stages.key[0].tolist(),
         "weight_terms": softmax(mask_future(stages.scores[0] * block.attn.scale)),
         "attended": stages.attended.tolist(),

@@ -22,7 +22,7 @@ class DrawRequest(WholeModelRequest):
 
 @torch.inference_mode()
 def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
-    """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest came."""
+    """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest was drawn."""
     found = tokenize_sentence(served, request)
     _, _, query = check_place(found, request)
     logits = found.text_pass.logits(query, query + 1)[0]

@@ -26,7 +26,7 @@ class InductionRequest(LessonRequest):
 
 
 def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, object]:
-    """The rise of the induction head in training, and what it and its loss are without another head."""
+    """How the induction head forms in training, and its score and the loss without another head."""
     name, note = choose_model(snapshots, request.model)
     steps = snapshots.steps(name)
     models = [snapshots.get(name, step) for step in steps] or [find_model(snapshots.served, name)]

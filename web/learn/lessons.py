@@ -13,7 +13,7 @@ class Lesson(NamedTuple):
 
     request: type[StrictRequest]
     compute: Callable[..., dict[str, object]]  # raises ``InputError``
-    needs: Literal["models", "steps", "nothing"] = "models"  # what ``compute`` takes before the request
+    needs: Literal["models", "steps", "nothing"] = "models"  # the first argument of ``compute``
 
     def answer(self, snapshots: Snapshots, request: Any) -> dict[str, object]:
         """The numbers of the lesson. Raises ``InputError``."""

@@ -121,7 +121,7 @@ def words(snapshots: Snapshots, request: Any) -> Inputs:
 
 
 def folder_of(snapshots: Snapshots, name: str, step: int | None = None) -> Inputs:
-    """Where the weights are. The path on this machine is nobody's business: only the folder's name is told."""
+    """Where the weights are. The path on this machine stays private: only the folder's name is given."""
     file = "model.safetensors" if step is None else f"{SNAPSHOTS}/{step:06d}.safetensors"
     return {"folder": f"checkpoints/{Path(snapshots.served.sources[name]).name}", "file": file}
 

@@ -84,7 +84,7 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
 def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
     """How far the dot products of the three numbers are from those of the whole embeddings, in a sentence."""
     x, products = trained
-    share = x.square().sum() / len(x)  # of the squared lengths, which are 1 before the reduction
+    share = x.square().sum() / len(x)  # the share of the squared lengths that is kept: each was 1
     found = x @ x.T
     off = (found - products).abs().fill_diagonal_(0)
     i, j = divmod(int(off.argmax()), len(words))

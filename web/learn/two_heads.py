@@ -24,7 +24,8 @@ Place = tuple[int, int]  # layer, head
 def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, object] | None:
     """Their attention weights on the first tokens of the sentence, each with the terms that produced it.
 
-    The heads are those of ``request.pair`` where the model has them, or the two that differ most. None without a model.
+    The heads are those of ``request.pair`` if the model has them, otherwise the two that differ most. None without a
+    model.
     """
     loaded = word_model(served, request.model)
     if loaded is None:

@@ -99,7 +99,7 @@ class FirstScreenMiddleware:
 
     def __init__(self, app: ASGIApp, services: Services, demo: gr.Blocks, with_training: bool) -> None:
         self.app, self.services, self.demo, self.with_training = app, services, demo, with_training
-        self.made: dict[str | None, str] = {}  # by the model whose first screen is in it
+        self.made: dict[str | None, str] = {}  # the HTML, by the model whose first screen it contains
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
@@ -152,7 +152,7 @@ class FirstScreenMiddleware:
             "gradioWrites": self.services.served.settings.zero_gpu,
             "screen": screen and screen | {"models": model_list(self.services)},
         }
-        theme = f"theme.css?v={self.demo.config['theme_hash']}"  # as Gradio asks for it later
+        theme = f"theme.css?v={self.demo.config['theme_hash']}"  # the URL that Gradio's page requests later
         # A script of data ends at "</script", whatever the data are.
         data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (

@@ -28,7 +28,7 @@ from .store import Runs
 
 OPENS_ON = "stories-bpe"  # the model that the page opens on if it is served; otherwise it opens on the first one
 OPENING_TOKENS = 120  # in an opening text, which is written once for each model when the server starts
-MIN_OPENING_TOKENS = 60  # the fewest that an opening may have, unless its checkpoint declares one
+MIN_OPENING_TOKENS = 60  # the minimum for an opening, unless its checkpoint declares one
 MAX_OPENING_BYTES = 10_000  # of a declared opening
 MAX_LABEL = 24  # characters
 OPENING_SEED = 1

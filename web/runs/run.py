@@ -62,7 +62,7 @@ class Run:
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes that the run takes while it is being written."""
+        """The maximum number of bytes that the run takes while it is being written."""
         logits = (self.recent_logits.maxlen or 0) * self.loaded.config.vocab_size
         return (
             self.nbytes

@@ -33,7 +33,7 @@ class Budget:
 
     @property
     def most(self) -> int:
-        """The most bytes that one client may hold."""
+        """The maximum number of bytes that one client may hold."""
         return self.n_bytes // SHARE
 
     def take(self, n_bytes: int, client: Hashable) -> None:

@@ -48,7 +48,7 @@ class Engines:
         self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts requested by a Gradio event
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
-        self.running: set[Generation] = set()  # those that have a reader
+        self.running: set[Generation] = set()  # those that are being read
         self.lock = threading.Lock()
         self.closed = False
 

@@ -45,7 +45,7 @@ class RemoteText(TextSequence):
         self.task: asyncio.Task[None] | None = None
         self.wakeup = asyncio.Event()
         self.arrived: list[str] = []
-        self.outcome: FinishReason | Exception | None = None  # how the engine ended it
+        self.outcome: FinishReason | Exception | None = None  # how the engine ended the text
         self.stopping = False
 
     def cancel(self) -> None:

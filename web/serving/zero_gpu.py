@@ -33,7 +33,7 @@ ON_GPU: dict[str, LoadedModel] = {}  # filled only in the forked process
 
 
 def seconds_for(_name: str, request: GenerationRequest, *_: Any) -> int:
-    """The most seconds for which the GPU may be needed; they are charged to the visitor's quota in advance."""
+    """For how many seconds the GPU may be needed at most; they are charged to the visitor's quota in advance."""
     return min(MAX_SECONDS, SECONDS + request.max_new_tokens // TOKENS_PER_SECOND)
 
 

@@ -81,7 +81,7 @@ class TrainingProcess:
                 limit=MAX_LINE,
                 start_new_session=True,  # Ctrl-C goes to the server only
             )
-        if self.killed:  # while it was being started
+        if self.killed:  # killed while it was being started
             self.kill()
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self.process.pid, NICENESS)

@@ -43,7 +43,7 @@ UPLOAD = "/train/text"  # the only route that accepts larger bodies than the oth
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
-UPLOAD_GRACE_SECONDS = 10  # before a text must arrive at the least rate
+UPLOAD_GRACE_SECONDS = 10  # after which a text must arrive at the minimum rate
 MIN_UPLOAD_RATE = 50_000  # bytes per second
 
 

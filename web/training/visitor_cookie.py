@@ -16,7 +16,8 @@ from ..serving.served_models import VISITOR
 
 COOKIE = "headscope_visitor"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
-PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")  # what the page calls; programs call the last one without a cookie
+# Routes that the page calls; programs call those under the last one without a cookie.
+PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")
 
 
 class VisitorMiddleware:

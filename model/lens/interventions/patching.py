@@ -229,7 +229,7 @@ def patch_run(
         raise InvalidValue("direction", direction, "'denoise' or 'noise'")
     if answer == wrong:
         raise InputError("wrong", "answer and wrong must be two different tokens.")
-    with torch.inference_mode(False):  # attribution patching takes a gradient through it
+    with torch.inference_mode(False):  # attribution patching takes gradients
         reading = clean.gpt.lm_head.weight[answer] - clean.gpt.lm_head.weight[wrong]
 
     def measure(final: Tensor) -> Tensor:

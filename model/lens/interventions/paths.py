@@ -176,7 +176,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
 
     for text in texts:
         text.check_head(layer, head)
-    mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # they are equally long
+    mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # all have the same length
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
     for n, text in enumerate(texts):

@@ -60,7 +60,7 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
     page.get_by_role("button", name="Restore all").click()
     expect(page.get_by_text("No head attends differently.")).to_be_visible()
-    # Alone, too, a text says of a removed head that it is.
+    # A text shown alone says, too, that a head is removed.
     tiles.get_by_role("button", name=re.compile("^Mute L1 H3,")).click()
     expect(page.get_by_role("region", name="Without L1 H3", exact=True)).to_be_visible()
     page.get_by_role("button", name="Keep right").click()

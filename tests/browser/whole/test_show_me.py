@@ -99,7 +99,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     assert re.search("wrote kite; without these heads, (?!kite)", said)
     first, second = page.locator(".hs-two .hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
-    assert len(second) < len(before) + 150  # it stops soon after the texts have parted
+    assert len(second) < len(before) + 150  # it stops soon after the texts have diverged
     page.keyboard.press("ArrowLeft")
     expect_step(page, "off")
     page.keyboard.press("Space")

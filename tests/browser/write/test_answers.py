@@ -1,4 +1,4 @@
-"""The two questions of the first screen, answered in plain words in their place, and the way to the full instrument."""
+"""The two questions of the first screen, answered in plain words in their place, and the way to the full comparison."""
 
 import re
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def test_without_such_heads_the_text_is_written_twice_in_its_place(browser: Any,
     assert shares(said) == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
     first, second = shown.locator(".hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
-    assert len(second) < len(before) + 150  # it stops soon after the texts have parted
+    assert len(second) < len(before) + 150  # it stops soon after the texts have diverged
     parted = shown.locator(".hs-parts").all_text_contents()
     assert parted[0] == " kite" != parted[1]
     for part in shown.locator(".hs-parts").all():

@@ -17,7 +17,7 @@ const head = (label, scores) => ({
   baseline: { ...UNIFORM, copying: 0.5, entropy: 6 },
 });
 
-test("a head is named after where it clearly looks, else after copying, and else by no role", () => {
+test("a head is named after where it clearly looks, else after copying, else not at all", () => {
   const heads = [
     head("induction", { induction: 0.8, copying: 0.95 }),
     head("copying", { previous_token: 0.1, copying: 0.95 }),
@@ -73,7 +73,7 @@ test("the colours of composition are named after the numbers that they show", ()
   );
 });
 
-test("passages are compared with what the head looks at all over the text", () => {
+test("passages are compared with what the head looks at over the whole text", () => {
   const row = { name: "begins with a capital letter", count: 11, n: 12, everywhere: 0.59 };
   assert.equal(
     sharedPlain("L1 H2", [row]),
@@ -100,7 +100,7 @@ test("a cause is named for several heads only where each of them helps, and all 
   }
 });
 
-test("heads that help by being removed are not counted among those that change little", () => {
+test("heads whose removal helps are not counted among those that change little", () => {
   const answer = {
     delta: [
       [0.3, -0.151],

@@ -4,7 +4,7 @@ import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs"
 
 const DEFAULTS = { method: "zero", about: "text", ids: "" };
 
-test("what was chosen comes back, and defaults take no room", () => {
+test("choices are read back, and defaults are left out", () => {
   for (const [changes, text] of [
     [{}, ""],
     [{ about: "token" }, "about.token"],
@@ -16,7 +16,7 @@ test("what was chosen comes back, and defaults take no room", () => {
   }
 });
 
-test("what a question does not know is left out", () => {
+test("choices that a question does not know are left out", () => {
   for (const text of ["x", "x.y", "toString.y", "method.", "method.a.b", "method.a b", "~~", ".mean"]) {
     assert.deepEqual(readChoices(text, DEFAULTS), DEFAULTS, text);
   }

@@ -21,7 +21,7 @@ const ones = () => [
   [1, 1, 1, 1],
 ];
 
-test("a head is scaled, and a mask that keeps every head is none", () => {
+test("a head is scaled, and a mask that keeps every head is null", () => {
   const muted = withScale(null, SHAPE, [[1, 2]], 0);
   assert.deepEqual(muted, [
     [1, 1, 1, 1],
@@ -40,7 +40,7 @@ test("a head is scaled, and a mask that keeps every head is none", () => {
   assert.equal(withScale(both, SHAPE, places, 1), null);
 });
 
-test("links hold masks in letters that a choice may have, and whole layers shortly", () => {
+test("links encode masks in letters that a choice may have, and whole layers briefly", () => {
   const layer = withScale(only(SHAPE, [[2, 3]]), SHAPE, [[2, 0]], 1.25);
   assert.equal(encodeMask(layer), "0_1_2-0x125_2-1_2-2");
   for (const mask of [null, layer, withScale(null, SHAPE, [[1, 1]], 0.05)]) {
@@ -53,7 +53,7 @@ test("links hold masks in letters that a choice may have, and whole layers short
   assert.ok(isSameMask(ones(), null));
 });
 
-test("what names no heads of this model is no mask", () => {
+test("a code that names no heads of this model is not a mask", () => {
   for (const text of ["", "3", "0-4", "0-1x300", "0-1x", "a", "0_", "0-1-2", "-1"]) {
     assert.equal(decodeMask(text, SHAPE), undefined, text);
   }

@@ -27,7 +27,7 @@ test("an edit turns one text into the other, and survives a link", () => {
   assert.equal(readEdit(writeEdit(null)), null);
 });
 
-test("what is no edit changes nothing", () => {
+test("an invalid edit changes nothing", () => {
   for (const code of ["", "none", "1-2", "x-1-YQ", "1-1-*"]) assert.equal(readEdit(code), null);
   assert.equal(applyEdit("short", { at: 4, removed: 3, text: "x" }), "short");
   assert.equal(decodeText("_w"), null); // no UTF-8

@@ -102,7 +102,7 @@ test("where a token settles, by the name of the layer", () => {
   assert.deepEqual([0, 1, 6].map(shortName), ["embed", "L0", "L5"]);
 });
 
-test("what speaks for a token, in two sentences", () => {
+test("what favours a token, in two sentences", () => {
   const [token, against] = [{ text: "\n" }, { text: " " }];
   const asked = { token, against, logit: 1.75, probability: 0.9, embedding: 1, heads, mlps: [3, -1], biases: -2.5 };
   assert.deepEqual(whyPlain(asked), [

@@ -17,7 +17,7 @@ test("a query that comes into view becomes the last row, with what is before it"
   assert.equal(rowFor(60, 4, 2), 0);
 });
 
-test("the view goes back to the key as far as the query stays in it", () => {
+test("the view moves back to the key as far as the query stays in view", () => {
   assert.equal(rowFor(20, 25, 18), 18);
   assert.equal(rowFor(20, 22, 2), 13);
   assert.equal(rowFor(20, 22, null), 20);

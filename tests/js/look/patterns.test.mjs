@@ -66,7 +66,7 @@ test("what a head does is its strongest clear pattern, or none", () => {
   assert.notEqual(clearestPattern([pattern("induction", 0.9, 0.1, 4)]), null);
 });
 
-test("the metrics of all heads say the same as the exact weights of one", () => {
+test("the metrics of all heads agree with the exact weights of one", () => {
   const n = 16;
   const rows = mixed(n).map((row, query) =>
     query < 3 ? row : row.map((weight, key) => 0.1 * weight + (key === query - 3 ? 0.9 : 0)),

@@ -90,7 +90,7 @@ test("logits: all of them, or the likeliest with the right sum of the rest", asy
   );
 });
 
-test("the answer that was open answers its own question only", async () => {
+test("the saved answer answers only its own question", async () => {
   const asked = /** @type {any} */ ({ route: "knockout", body: { tokens: [1, 2], method: "zero" } });
   const { answerTo } = await openSaved(SAVED, { asked, answer: { loss: 1 } });
   assert.deepEqual(answerTo?.(structuredClone(asked)), { loss: 1 });

@@ -1,4 +1,4 @@
-// The word in which two texts part.
+// The word at which two texts diverge.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,13 +14,13 @@ test("a word is all of its tokens, without punctuation around it", () => {
   assert.equal(wordAt(tokensOf("I", " ", "d", "o", " ", "b", "e", ",", "\n"), 6), "be");
 });
 
-test("what is no word is called by its name", () => {
+test("a token that is not a word is called by its name", () => {
   assert.equal(wordAt(tokensOf("a", " ", "\n", "b"), 2), "b");
   assert.equal(wordAt(tokensOf("so", " ..."), 1), "...");
   assert.equal(wordAt(tokensOf("so"), 1), "nothing");
 });
 
-test("after the same word, the next one is told", () => {
+test("after the same word, the next one is named", () => {
   const [one, other] = [tokensOf(" you", "?", "\n", "Mer"), tokensOf(" you", ",", " sir")];
   assert.equal(wordAt(one, 1), wordAt(other, 1));
   assert.deepEqual([wordFrom(one, 1), wordFrom(other, 1)], ["Mer", "sir"]);

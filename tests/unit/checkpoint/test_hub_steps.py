@@ -45,7 +45,7 @@ def open_step(steps: HubSteps, revision: Revision) -> model.LoadedModel:
     ("pattern", "expected"),
     [
         ("step*", [0, 2, 16, 1000]),
-        ("*", [0, 2, 16, 1000]),  # main is no step
+        ("*", [0, 2, 16, 1000]),  # main is not a step
         ("step?", [0, 2]),
         ("step1000+step2", [2, 1000]),
         ("step1*+step0+step1*", [0, 16, 1000]),

@@ -1,4 +1,4 @@
-"""Attention weights from anywhere: what is drawn of them, and what is refused."""
+"""Attention weights from any source: what is drawn of them, and what is refused."""
 
 import math
 from typing import Any

@@ -19,7 +19,7 @@ def shipped(name: str) -> LoadedModel:
 
 
 def test_induction_is_found_from_repeated_random_tokens() -> None:
-    """In the corrupted prompt, the token that comes again and another one change places the first time."""
+    """In the corrupted prompt, the token that comes again and another one swap places at its first occurrence."""
     loaded, generator = shipped("two-layer-steps"), torch.Generator().manual_seed(0)
     runs = []
     for _ in range(8):

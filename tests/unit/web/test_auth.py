@@ -68,7 +68,7 @@ def test_each_wrong_key_waits_twice_as_long() -> None:
             clock.seconds += 3_601
             await send("wrong")
             assert clock.waits[-1] == 1
-            assert (await send()).status_code == 401 and len(clock.waits) == 9  # no key is no guess
+            assert (await send()).status_code == 401 and len(clock.waits) == 9  # a missing key is not a guess
 
     asyncio.run(run())
 

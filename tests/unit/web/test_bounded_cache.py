@@ -54,7 +54,7 @@ def test_a_value_is_computed_once_while_other_keys_go_on() -> None:
         first = pool.submit(cache.get_or_compute, "slow", slow)
         assert started.wait(SECONDS)
         others = [pool.submit(cache.get_or_compute, "slow", slow) for _ in range(2)]
-        assert cache.get_or_compute("quick", lambda: 2) == 2  # in this thread, which would wait for ever
+        assert cache.get_or_compute("quick", lambda: 2) == 2  # in this thread, which must not have to wait
         assert cache.get("slow") is None and not first.done()
         cache.put("another", 3)
         cache.remove(lambda key, _: key == "another")

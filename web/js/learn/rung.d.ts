@@ -81,7 +81,7 @@ export interface Rung {
   question: Question;
   /** Tasks after the picture. */
   exercises: Exercise[];
-  /** A task about the numbers that the server answered; null if they are too few for it. */
+  /** A task about the numbers in the server's answer; null if there are too few. */
   own(data: any): Exercise | null;
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;

@@ -82,7 +82,7 @@ export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
 /** A metric's value with its unit. @param {number} value @param {{ unit: string }} metric */
 export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : brief(value));
 
-const inGroups = new Intl.NumberFormat("en"); // faster than toLocaleString, for what changes with each token
+const inGroups = new Intl.NumberFormat("en"); // faster than toLocaleString, for numbers that change with each token
 
 /** "1 head", "1,114,394 tokens". @param {number} n @param {string} noun @param {string} [plural] */
 export const counted = (n, noun, plural = `${noun}s`) => `${inGroups.format(n)} ${n === 1 ? noun : plural}`;

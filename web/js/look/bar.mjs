@@ -148,7 +148,7 @@ export class Bar {
     this.#grow();
   }
 
-  /** Say why the prompt is refused, until the prompt or the model changes. @param {string} why "" if it is accepted */
+  /** Say why the prompt is refused, until the prompt or the model changes. @param {string} why "" if it is fine */
   refuse(why) {
     this.refusal.replaceChildren(...(why ? [make("p", {}, why)] : []));
     setFlag(this.prompt, "aria-invalid", why !== "");

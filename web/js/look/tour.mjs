@@ -74,7 +74,7 @@ export class Tour {
       controls,
     );
     this.veil = make("div", { class: "hs-tour-veil", hidden: true, onclick: () => this.tap() });
-    this.veil.addEventListener("mousedown", (event) => event.preventDefault()); // the focus stays where it is
+    this.veil.addEventListener("mousedown", (event) => event.preventDefault()); // keep the focus where it is
     this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
     this.invitation.append("Show me");
     this.invitation.title = "What a head does, in five steps";
@@ -187,7 +187,7 @@ export class Tour {
   #follow() {
     if (!this.isOpen) return;
     const { run } = this.store.pointer;
-    if (this.#run === PREPARED) this.#run = run; // the server has named it
+    if (this.#run === PREPARED) this.#run = run; // the id that the server has assigned
     if (this.#at < 0) this.#prepare();
     else if (run !== this.#run) this.end();
   }

@@ -90,7 +90,7 @@ export class Workspace {
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
     onThemeChange(() => store.redraw());
-    if (!view.isLookOnly) loadRoles(store); // after the panels, which must have the shape of the model first
+    if (!view.isLookOnly) loadRoles(store); // after the panels have taken on the shape of the model
     this.showMessages();
   }
 

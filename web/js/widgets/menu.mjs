@@ -40,7 +40,7 @@ export function menu(words, label, items) {
       const { clientWidth, clientHeight } = document.documentElement;
       const [over, under] = [clientWidth - EDGE - right, EDGE - left];
       const above = bottom > clientHeight - EDGE ? button.getBoundingClientRect().top - EDGE / 2 - bottom : 0;
-      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep it all in view
+      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep all of the list in view
       entries[0].focus();
     } else if (element.contains(document.activeElement)) button.focus();
   };

@@ -15,7 +15,7 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 export const averageOfThePast = {
   key: "averages",
   name: "The average of the past",
-  learned: "A weighted average of the past is a product with a triangular matrix, and a masked softmax can make them.",
+  learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   options: (isBook) => ({ lecture: isBook }),
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",

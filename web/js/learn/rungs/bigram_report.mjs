@@ -166,7 +166,7 @@ export class Report {
   #showWriting({ model, text }) {
     const { kept } = this.lesson;
     this.status.textContent = `${model} is writing the text: ${counted(countCharacters(text), "character")}…`;
-    this.text.value = kept.text = kept.written = text; // `written` tells it from the visitor's own text
+    this.text.value = kept.text = kept.written = text; // `written` distinguishes it from the visitor's own text
     this.text.scrollTop = this.text.scrollHeight;
   }
 
@@ -286,7 +286,7 @@ export class Report {
 
 /**
  * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
- * @param {Arithmetic} arithmetic that shows how a number comes about
+ * @param {Arithmetic} arithmetic shows how a number is computed
  */
 function ratedSentence(tokens, arithmetic) {
   const nats = tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));

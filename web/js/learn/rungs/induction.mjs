@@ -30,19 +30,23 @@ export const induction = {
   key: "induction",
   name: "Induction",
   learned:
-    "Two heads in different layers together continue what has come before: one notes the token before each token, " +
-    "the other finds the place where the last token stood earlier, and looks at what followed.",
+    "Two heads in different layers together continue what has come before: one notes the token before each token; " +
+    "the other finds where the last token occurred earlier, and looks at what followed.",
   options: () => ({ step: null, muted: null }),
   followsModel: true,
   question: {
     ask:
       "A text says “… shiny sun … shiny”. A head wants to find out what comes next. Where should “shiny”, the last " +
       "token, look?",
-    options: ["At the “shiny” before", "At “sun”, which followed the “shiny” before", "At the first token of the text"],
+    options: [
+      "At the earlier “shiny”",
+      "At “sun”, which followed the earlier “shiny”",
+      "At the first token of the text",
+    ],
     right: 1,
     why:
       "What it finds there is the answer: “sun”. The earlier “shiny” would only tell it what it already is. But how " +
-      "can “sun” be found by “shiny”? Its key has to hold what stood before it.",
+      "can “sun” be found by “shiny”? Its key has to hold the token before it.",
   },
   exercises: [
     {
@@ -57,24 +61,24 @@ export const induction = {
     },
     {
       kind: "choice",
-      ask: "Mute the previous-token head above. Why does the induction head, which is intact, lose the place as well?",
+      ask: "Mute the previous-token head above. Why does the induction head, itself intact, lose its place too?",
       options: [
         "Its values come from that head",
-        "Its keys no longer hold which token stood before each token",
+        "Its keys no longer hold which token came before each token",
         "Its softmax no longer adds up to 1",
       ],
       right: 1,
-      hint: "The score is query · key. What must the key of “sun” hold, so that the query of “shiny” finds it?",
+      hint: "The score is query · key. What must the key of “sun” hold for the query of “shiny” to find it?",
       why:
-        "The previous-token head writes into the residual stream of each token what stood before it. The keys of the " +
-        "later layer read that: this is called K-composition. Without it nothing tells the tokens apart.",
+        "The previous-token head writes into each token’s residual stream which token came before it. The keys of " +
+        "the later layer read that: this is called K-composition. Without it nothing tells the tokens apart.",
     },
     {
       kind: "choice",
       ask: "Can a model with a single layer have an induction head?",
       options: [
         "Yes, one head is enough",
-        "No: its keys are made from embeddings alone, which do not know the token before",
+        "No: its keys are made from embeddings alone, which hold nothing of the token before",
         "Yes, if the head is wide enough",
       ],
       right: 1,
@@ -91,7 +95,7 @@ export const induction = {
         `“${visible(tokens[at])}”. At which token should the induction head look from there?`,
       right: at - n + 1,
       tolerance: 0,
-      hint: `The same token stood at ${at - n} before. Which token followed?`,
+      hint: `The same token is at position ${at - n}, too. Which token followed?`,
       why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.`,
     };
   },
@@ -219,7 +223,7 @@ export const induction = {
           term("induction"),
           ": if A B has come before, and A comes again, predict B. It takes two heads. A ",
           term("previous-token head"),
-          " in an early layer notes at each token which token stood before it. An ",
+          " in an early layer notes at each token which token came before it. An ",
           term("induction head"),
           " in a later layer asks at the second A: which token has A before it? It finds B, and copies it. With this, ",
           "a model can continue names and phrases that it has never seen in training.",
@@ -254,7 +258,7 @@ export const induction = {
           [
             "The loss, ",
             defined("nats", "in nats"),
-            ", falls suddenly when both heads are there: neither helps without the other. Models of all sizes show ",
+            ", falls suddenly when both heads have formed: neither helps without the other. Models of all sizes show ",
             "such a step early in training (Olsson et al. 2022).",
           ],
         ),

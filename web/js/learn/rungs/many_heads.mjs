@@ -85,7 +85,7 @@ export const manyHeads = {
         "They are averaged",
       ],
       right: 1,
-      hint: "Count the columns of “Stacked heads” above. How many numbers has each head?",
+      hint: "Count the columns of “Stacked heads” above. How many numbers does each head have?",
       why:
         "Side by side, no number of one head touches one of another. The output projection then adds them up, each " +
         "with a weight of its own, which is not the sum of the heads.",

@@ -5,7 +5,7 @@ import { MAX_RAMP_STEP, onThemeChange, palette } from "../../lib/drawing/palette
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 
-const [COLUMNS, FEW] = [128, 64]; // the most cells in a line, and on a phone
+const [COLUMNS, FEW] = [128, 64]; // the maximum number of cells in a line, and on a phone
 const PHONE_WIDTH = 640; // pixels
 const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas

@@ -67,7 +67,7 @@ export class Matrix {
     });
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => this.draw());
-    void document.fonts.load(monospace(13)); // a canvas does not wait for it
+    void document.fonts.load(monospace(13)); // a canvas does not wait for its font
     // The board may be narrower than its container.
     new ResizeObserver(() => {
       this.#isResized = true;

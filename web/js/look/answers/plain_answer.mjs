@@ -32,8 +32,8 @@ const MOST = 6; // heads that are named
 export class PlainAnswer extends Emitter {
   /** @type {Question} */
   #asked = "";
-  #about = ""; // the place of the text that it is about
-  #turn = 0; // what was asked for in an earlier turn comes too late
+  #about = ""; // the place in the text that the answer is about
+  #turn = 0; // results of earlier turns are discarded
   /** @type {Element | null} */
   #focused = null;
   /** @type {{ from: PictureId, to: PictureId } | null} the open head before an answer opened another one, and that */
@@ -106,7 +106,7 @@ export class PlainAnswer extends Emitter {
     this.store.together.point([]);
     if (this.#opened && isSame(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
     this.#opened = null;
-    queueMicrotask(() => this.mixer.try(undefined)); // all panels know the text by then, if it is another one
+    queueMicrotask(() => this.mixer.try(undefined)); // by then, all panels know a new text
     this.emit("asked");
     if (hadFocus && this.#focused?.checkVisibility()) {
       /** @type {HTMLElement} */ (this.#focused).focus({ preventScroll: true });
@@ -135,7 +135,7 @@ export class PlainAnswer extends Emitter {
     this.#asked = asked;
     this.#about = this.#place;
     const panel = /** @type {HTMLElement} */ (this.element.parentElement);
-    if (!panel.dataset.answer) panel.style.minHeight = `${panel.offsetHeight}px`; // what is below stays in its place
+    if (!panel.dataset.answer) panel.style.minHeight = `${panel.offsetHeight}px`; // so that nothing below it moves
     panel.dataset.answer = asked;
     this.element.hidden = false;
     this.body.replaceChildren(body);

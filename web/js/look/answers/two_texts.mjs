@@ -13,7 +13,7 @@ import { Store } from "../state/store.mjs";
 const SIDES = /** @type {const} */ ([0, 1]);
 const MOST = { word: 40, letter: 160 }; // tokens of a text that never diverges from the other
 const AFTER = { word: 10, letter: 30 }; // tokens after the texts have diverged
-const LINE = 1; // of a long text, in which the words stand that differ
+const LINE = 1; // shown of a long text: the line with the words that differ
 
 /** @typedef {{ given: string, head_mask: number[][] | null, title: string }} Start of a text */
 

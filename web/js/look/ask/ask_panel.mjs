@@ -52,7 +52,7 @@ export class AskPanel {
     this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
     this.all.append("All questions");
     const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
-    close.hidden = view.isLookOnly; // nothing could open it again
+    close.hidden = view.isLookOnly; // without a model, nothing could open it again
     close.addEventListener("click", () => this.close());
     this.title = make("h2", {}, "Ask");
     this.plain = make("p", { class: "hs-plain", role: "status" });

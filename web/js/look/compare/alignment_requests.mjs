@@ -71,7 +71,7 @@ export class AlignmentRequests {
         }
       } catch (error) {
         if (this.#isOf(texts)) {
-          this.#answered = texts.key; // asked again when they have grown
+          this.#answered = texts.key; // requested again when the texts have grown
           this.report(/** @type {Error} */ (error));
         }
       }

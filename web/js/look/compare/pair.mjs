@@ -56,7 +56,7 @@ export class Pair extends Emitter {
       store.on("focus step", () => this.#follow(side));
       store.on("weights open", () => {
         this.#difference = null;
-        if (this.isComplete) this.#mirrorFrom(this.#pointed); // its strongest key may have changed
+        if (this.isComplete) this.#mirrorFrom(this.#pointed); // the strongest key of its row may have changed
         this.emit("weights", "focus");
       });
     }

@@ -206,7 +206,7 @@ class SideMatrix extends PairMatrix {
   /** @param {Pair} pair @param {SideName} side */
   constructor(pair, side) {
     super(pair, pair.stores[side]);
-    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // its labels may need more room
+    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // the other side's labels may need more room
   }
 }
 

@@ -40,7 +40,7 @@ export class Texts {
       ...actions,
       another: () => actions.another(this.workspace.store.pointer.run),
       readAgain: (reading) => {
-        this.compare.heads.startMuting(false); // it belonged to the previous comparison
+        this.compare.heads.startMuting(false); // muting belonged to the previous comparison
         this.compare.remember("");
         actions.readAgain(reading);
       },

@@ -16,10 +16,10 @@ import { isComplete } from "../roles/text_patterns.mjs";
 
 const ALIKE = 0.1; // of its attention: a copying head that gives a word this much makes it likely
 export const LOOKS = 0.3; // of its attention: any other head that gives a word this much looks at it
-const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for what the heads do
-const NEAR = 24; // tokens back that are in view with the one that looks
-const THIN = 0.1; // below it the strongest weight says that the head looks everywhere
-const COUNTED_AFTER = 200; // milliseconds without another place
+const ROLES_TIMEOUT = 10_000; // milliseconds that the question waits for the heads' roles
+const NEAR = 24; // tokens back that are usually in view with the looking one
+const THIN = 0.1; // if the strongest weight is below this, the head is said to look everywhere
+const COUNTED_AFTER = 200; // milliseconds for which the place must stay the same
 const OFF = "Writes the text twice: with all heads, and without those that are outlined";
 
 export class Finding {

@@ -41,7 +41,7 @@ export function headPanel(store, actions) {
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-role hs-detail" });
   const plain = make("p", { class: "hs-role hs-simple" });
-  const measured = make("p", { class: "hs-role hs-role-line" }); // its line is reserved, because the words arrive later
+  const measured = make("p", { class: "hs-role hs-role-line" }); // reserves a line, because the words arrive later
   const describe = () => {
     const { pointer, open } = store;
     role.textContent = scaledWords(pointer, open) || describePicture(store, open);

@@ -42,7 +42,7 @@ function overlayNote(store, usual) {
 /**
  * @param {Store} store
  * @param {(grid: Grid) => HTMLElement[]} gridActions buttons next to the title while the grid is shown
- * @param {(rows: StepRows) => HTMLElement[]} stepActions and while one step is shown
+ * @param {(rows: StepRows) => HTMLElement[]} stepActions buttons there while one step is shown
  */
 export function headsPanel(store, gridActions, stepActions) {
   const { view } = store;
@@ -100,7 +100,7 @@ function headPreview(store, grid) {
   let hovered = null;
 
   const draw = () => {
-    const place = hovered; // the open one is shown larger anyway
+    const place = hovered; // the open head is shown larger anyway
     element.hidden = !place || isSame(place, store.open);
     if (!place || element.hidden) return;
     const painter = new ThumbnailPainter(

@@ -199,7 +199,7 @@ export class Store extends Emitter {
   confirm(pointer) {
     this.#pointer = completePointer(pointer);
     this.fetcher.name(this.#pointer.run);
-    this.emit("state", "tokens", "focus", "step"); // whatever is drawn per run is redrawn, unchanged
+    this.emit("state", "tokens", "focus", "step"); // everything drawn per run is redrawn, unchanged
   }
 
   /**

@@ -38,7 +38,7 @@ export class TextSource {
     this.fetcher = new RunFetcher("", () => this.#knownText);
   }
 
-  /** Another run: nothing of it has arrived. @param {RunData} [data] unless another source has it already */
+  /** Begin another run, of which nothing has arrived. @param {RunData} [data] unless another source has it already */
   begin(data = new RunData(this.text.pointer())) {
     this.data = data;
     this.fetcher.name(""); // requests that still wait for a prepared run have its text read again

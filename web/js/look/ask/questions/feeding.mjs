@@ -14,9 +14,9 @@ import { percent } from "./residual_table.mjs";
 /** @import { HeadRow } from "../head_list.mjs" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
-const MIN_DEVIATIONS = 3; // above the same heads rotated at random: the least score for an arc
+const MIN_DEVIATIONS = 3; // above the same heads rotated at random: the minimum score for an arc
 const MAX_ARCS = 8;
-const LARGE_SHARE = 0.5; // of the largest effect: the least effect for an arc
+const LARGE_SHARE = 0.5; // of the largest effect: the minimum effect for an arc
 const CLOSE_MARGIN = 0.1; // of a score: a smaller lead is called "hardly more"
 const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
 const CLEAR_RATIO = 3; // times the score of uniform attention: below it a head has no role

@@ -104,7 +104,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 const TOKENS_BEFORE = 12; // tokens shown before the query, and around a key that is further away
 const TOKENS_AFTER = 4;
 const TOKENS_AROUND_KEY = 3;
-const MIN_PASSAGES = 8; // what fewer of them share may be chance
+const MIN_PASSAGES = 8; // with fewer, a shared pattern may be due to chance
 
 /**
  * The patterns of model/lens/passages.py in words: each completes "the token it looks at ...".
