@@ -68,7 +68,7 @@ def check_supported(found: Source) -> None:
             "a vocabulary of single characters" if found.tokenizer.kind == "char" else "a tokenizer other than GPT-2's",
             "GPT-2's byte-level pieces, which have a token for every byte",
         )
-    if found.eos_token_id is None:  # llama.cpp would take token 11 for it
+    if found.eos_token_id is None:  # llama.cpp would use token 11 instead
         raise Mismatch("no end token", "one, since llama.cpp requires an end token")
 
 

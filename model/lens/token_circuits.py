@@ -130,9 +130,9 @@ def token_circuit(
 ) -> TokenCircuit:
     """The OV or QK circuit of a head over the vocabulary (Elhage et al. 2021).
 
-    The stream at a token is its embedding, to which the first MLP's output for it is added for heads after the first
-    layer, as in ``head_roles.copying_scores``. It has no position embedding and nothing from other heads. Attention
-    reads this stream through its own norm, division included.
+    The stream at a token is its embedding; for heads after the first layer, the first MLP's output for it is added, as
+    in ``head_roles.copying_scores``. It has no position embedding and nothing from other heads. Attention reads this
+    stream through its own norm, division included.
 
     - "ov": ``x W_V W_O`` times the output head, through the gain of the final norm. This leaves out
       whatever is the same for every source (value biases and the norm's bias), and the final norm's division, which

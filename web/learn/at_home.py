@@ -49,7 +49,7 @@ def show(name: str, values: Tensor) -> None:
         print(" ".join(f"{value:9.4f}" for value in row))
 
 
-# The words that byte pairs never cross. Other than ASCII, each character is represented by an ASCII one of its kind.
+# The words that byte pairs never cross. Each non-ASCII character is represented by an ASCII character of the same kind.
 WORDS = re.compile(r"'(?:[sdmt]|ll|ve|re)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", re.ASCII)
 
 

@@ -178,7 +178,7 @@ def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: Load
         engine.step()
     assert one.end == "length"
     finish(engine)
-    for i, each in enumerate(many):  # the one that made room has written the same as alone
+    for i, each in enumerate(many):  # the text that made room is the same as if written alone
         assert each.ids == ids_of(alone(tiny, "A", 25, seed=i))
     assert one.ids == ids_of(alone(tiny, "B", 20, seed=7))
 

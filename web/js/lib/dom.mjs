@@ -185,5 +185,5 @@ export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matc
 /** @type {Record<string, [down: number, right: number]>} */
 export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** Whether a modifier is held: such keys are the browser's. @param {KeyboardEvent} event */
+/** Whether a modifier key is held: such combinations belong to the browser. @param {KeyboardEvent} event */
 export const hasModifier = ({ altKey, ctrlKey, metaKey }) => altKey || ctrlKey || metaKey;

@@ -287,7 +287,7 @@ class Page {
 
   /**
    * Request a text; a refusal is shown below the prompt.
-   * @param {object} changes to what the bar says
+   * @param {object} changes to the bar's fields
    * @param {Partial<SentPointer>} [more] added to the text's pointers
    * @param {(run: string) => void} [started] gets the run of the text once it is known
    * @returns whether the server accepted it

@@ -286,7 +286,7 @@ function textAsData() {
       ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
       [
         "trained, on the held-out tenth",
-        `${fixed(LECTURE.held_out_mean, 3)} (measured here, all of it)`,
+        `${fixed(LECTURE.held_out_mean, 3)} (measured here, on the whole tenth)`,
         cell(trained?.held_out),
       ],
     ];

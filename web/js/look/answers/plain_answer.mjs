@@ -25,7 +25,7 @@ import { TwoTexts } from "./two_texts.mjs";
 
 /** @typedef {"" | "without" | "why" | "instead"} Question */
 
-const PART = 1 / 3; // of the largest contribution: heads with less of it are not named
+const PART = 1 / 3; // of the largest contribution: heads with a smaller share are not named
 const MOST = 6; // heads that are named
 
 /** Topics: asked (also when an answer is closed). */

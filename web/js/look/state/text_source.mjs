@@ -15,7 +15,7 @@ import { Updater } from "./updater.mjs";
  * @property {() => PictureId} openPicture
  * @property {() => number} readable how many of the shown tokens have been read
  * @property {(...topics: string[]) => void} emit tells the panels which data has arrived
- * @property {(problem: string) => void} report gets what went wrong, "" for nothing
+ * @property {(problem: string) => void} report called with what went wrong, or ""
  */
 
 export class TextSource {

@@ -13,7 +13,7 @@ export class Updater {
    * @param {() => Promise<void>} callbacks.fetchMissing
    * @param {() => boolean} callbacks.isWriting
    * @param {() => boolean} callbacks.isAhead whether enough was fetched for a while
-   * @param {(problem: string) => void} callbacks.report gets what went wrong, "" for nothing
+   * @param {(problem: string) => void} callbacks.report called with what went wrong, or ""
    */
   constructor({ fetchMissing, isWriting, isAhead, report }) {
     this.fetchMissing = fetchMissing;
