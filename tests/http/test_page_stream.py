@@ -1,5 +1,6 @@
 """A text of the page as a stream of pointers: completeness, cancellation, and turns between clients."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -107,7 +108,7 @@ def test_closing_the_stream_ends_the_text(server: Server, slow: Any, monkeypatch
         while not (pointer := next(pointers))["rows"]:
             pass
         (generation,) = server.services.engines.running
-    assert generation.ended.wait(10)
+    assert asyncio.run_coroutine_threadsafe(generation.ended.wait(), generation.loop).result(10)
     assert ended.wait(10)
     run = server.services.runs.get(pointer["run"])
     assert run is not None and not run.writing

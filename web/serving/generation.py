@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -46,13 +47,13 @@ class Generation:
         self.n_undelivered = len(requests)  # texts whose last event has not been handed to the reader
         self.events: deque[tuple[int, Event]] = deque()
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
-        self.wakeup_pending = False  # also set during the pause after events were handed out, when none is needed
-        self.pause: asyncio.TimerHandle | None = None
-        self.stopped, self.ended = threading.Event(), threading.Event()
+        self.stopped = threading.Event()
+        self.next_at = 0.0  # the earliest time for the next list, unless all texts have ended before
+        self.is_waiting = False  # for an event, so that the next one must wake the event loop
+        self.arrived, self.ended = asyncio.Event(), asyncio.Event()
 
     async def __aenter__(self) -> Self:
         self.loop = asyncio.get_running_loop()
-        self.arrived = asyncio.Event()
         self.times = [time.perf_counter()] * len(self.sequences)  # of each text's newest token
         try:
             self.engine.submit(*self.sequences)
@@ -66,8 +67,6 @@ class Generation:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cancel()
-        if self.pause:
-            self.pause.cancel()
         self.running.discard(self)
         self.metrics.count(self.route, self.outcome)
 
@@ -84,21 +83,10 @@ class Generation:
         if is_last(event):
             self.n_running -= 1
             if not self.n_running:
-                self.ended.set()
-        if not self.wakeup_pending or not self.n_running:  # the end is announced even during the pause
-            self.wakeup_pending = True
-            self.loop.call_soon_threadsafe(self.announce)
-
-    def announce(self) -> None:
-        """Wake the reader, unless it has already taken the events, or is pausing while texts still run."""
-        if self.events and not (self.pause and self.n_running):
-            self.arrived.set()
-
-    def wake_up(self) -> None:
-        """End the pause: hand out the events that arrived during it, and later ones at once."""
-        self.pause, self.wakeup_pending = None, False
-        if self.events:
-            self.arrived.set()
+                self.loop.call_soon_threadsafe(self.ended.set)
+        if self.is_waiting:
+            self.is_waiting = False
+            self.loop.call_soon_threadsafe(self.arrived.set)
 
     def __aiter__(self) -> Self:
         return self
@@ -106,18 +94,20 @@ class Generation:
     async def __anext__(self) -> list[tuple[int, Event]]:
         if not self.n_undelivered:
             raise StopAsyncIteration
-        events: list[tuple[int, Event]] = []
-        while not events:
-            if self.pause or not self.events:
-                await self.arrived.wait()
+        if self.next_at > self.loop.time():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self.next_at):
+                    await self.ended.wait()
+        while not self.events:
             self.arrived.clear()
-            if self.pause:
-                self.pause.cancel()
-                self.pause = None
-            self.wakeup_pending = False  # before events are taken, so that one arriving meanwhile wakes the reader
-            # Events before a failure are handed out first.
-            while self.events and not (events and isinstance(self.events[0][1], Failure)):
-                events.append(self.events.popleft())
+            self.is_waiting = True
+            if not self.events:  # none has arrived before ``is_waiting`` was set
+                await self.arrived.wait()
+        self.is_waiting = False
+        events = [self.events.popleft()]
+        # Events before a failure are handed out first.
+        while self.events and not isinstance(self.events[0][1], Failure):
+            events.append(self.events.popleft())
         for _, event in events:
             self.n_undelivered -= is_last(event)
             if isinstance(event, Failure):
@@ -127,9 +117,7 @@ class Generation:
                 self.outcome = event.reason
         if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"
-        if self.pace and self.n_running:
-            self.wakeup_pending = True
-            self.pause = self.loop.call_later(self.pace, self.wake_up)
+        self.next_at = self.loop.time() + self.pace
         return events
 
     def stop(self) -> None:
