@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Union
 
 from torch import Tensor
 
-from ..config import check_int
+from ..config import MAX_VOCAB_SIZE, check_int
 from ..drawing.read import Token
 from ..drawing.trace import Trace
 from ..errors import InputError
@@ -69,9 +69,10 @@ class Questions(ABC):
 
     def text_pass(self, text: Text) -> TextPass:
         """A pass over a text in float32, which any function of ``lens`` takes."""
-        if isinstance(text, Trace):
-            return TextPass(self.float32.gpt, self.read_prompt([token.id for token in text.tokens]), text.head_mask)
-        return TextPass(self.float32.gpt, self.read_prompt(text))
+        return TextPass(self.float32.gpt, self.read_text(text), text.head_mask if isinstance(text, Trace) else None)
+
+    def read_text(self, text: Text) -> list[int]:
+        return self.read_prompt([token.id for token in text.tokens] if isinstance(text, Trace) else text)
 
     def read_token(self, token: str | int | None, name: str = "token") -> int | None:
         """The id of a token given as text. Raises ``InputError`` about ``name`` unless the text is a single token."""
@@ -87,9 +88,9 @@ class Questions(ABC):
             raise InputError(name, f"{message} The token of a word often includes the space before it.")
         return ids[0]
 
-    def replacement(self, text: TextPass, method: Method, reference: Sequence[Prompt] | None) -> Tensor | None:
+    def replacement(self, text: TextPass, method: Method, reference: Sequence[Text] | None) -> Tensor | None:
         """What ``method`` replaces removed heads with: taken from the texts of ``reference``, or the shipped ones."""
-        given = None if reference is None else [self.read_prompt(each) for each in reference]
+        given = None if reference is None else [self.read_text(each) for each in reference]
         check_texts(method, given, len(text.ids))
         if method == "resample" and given:
             return contexts_of(TextPass(text.gpt, given[0], text.head_mask), len(text.ids))
@@ -99,13 +100,13 @@ class Questions(ABC):
 
     # ---- About a text ------------------------------------------------------------------------------------------------
 
-    def knockout(self, text: Text, *, method: Method = "zero", reference: Sequence[Prompt] | None = None) -> Knockout:
+    def knockout(self, text: Text, *, method: Method = "zero", reference: Sequence[Text] | None = None) -> Knockout:
         """How much worse the text is predicted without each head; ``method`` says what replaces it."""
         read = self.text_pass(text)
         return knockout(read, method=method, reference=self.replacement(read, method, reference))
 
     def removal(
-        self, text: Text, heads: Heads, *, method: Method = "zero", reference: Sequence[Prompt] | None = None
+        self, text: Text, heads: Heads, *, method: Method = "zero", reference: Sequence[Text] | None = None
     ) -> Removal:
         """How much worse the text is predicted without several heads at once."""
         read = self.text_pass(text)
@@ -148,7 +149,7 @@ class Questions(ABC):
 
     def logit_lens(self, text: Text, *, top: int = 5) -> LogitLens:
         """What each layer would have predicted at each position if it had been the last."""
-        check_int("top", top, self.gpt.config.vocab_size)
+        check_int("top", top, MAX_VOCAB_SIZE)
         return logit_lens(self.text_pass(text), k=top).with_texts(self.tokenizer)
 
     def text_roles(self, text: Text) -> TextRoles:
@@ -162,7 +163,7 @@ class Questions(ABC):
         head: int,
         *,
         method: Method = "mean",
-        reference: Sequence[Prompt] | None = None,
+        reference: Sequence[Text] | None = None,
     ) -> Cuts:
         """How a head changes if it does not see the output of one earlier head."""
         read = self.text_pass(text)

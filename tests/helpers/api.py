@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import jsonschema
+import pytest
 from hypothesis import strategies as st
 
 from helpers.server import Server
@@ -162,3 +163,20 @@ def open_post(server: Server, path: str = "completions", whole: Any = None, **bo
 def post(server: Server, **body: Any) -> httpx.Response:
     """The answer to a short completion request with the fields ``body``."""
     return httpx.post(f"{server.url}/v1/completions", json={"model": "tiny", "prompt": "ab"} | body, timeout=60)
+
+
+def assert_same(found: Any, expected: Any, tolerance: float = 1e-6, name: str = "answer") -> None:
+    """Whether an answer has the shape and the numbers of a route's, which may have more to say."""
+    match found:
+        case dict():
+            assert isinstance(expected, dict), name
+            for each, value in found.items():
+                assert_same(value, expected[each], tolerance, f"{name}.{each}")
+        case list():
+            assert isinstance(expected, list) and len(found) == len(expected), name
+            for i, (one, other) in enumerate(zip(found, expected, strict=True)):
+                assert_same(one, other, tolerance, f"{name}[{i}]")
+        case float():
+            assert found == pytest.approx(expected, abs=tolerance), name
+        case _:
+            assert found == expected, name

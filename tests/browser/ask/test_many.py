@@ -4,10 +4,13 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
+from helpers.api import assert_same
+from helpers.files import ROOT
 from helpers.page import text
 from helpers.server import Server
 from model.lens.interventions.knockout import knockout
@@ -55,7 +58,7 @@ def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: 
     expect(text(page)).to_have_text(PROMPTS[1])
 
 
-def test_copied_calls_give_the_same_numbers(page: Any, server: Server) -> None:
+def test_copied_calls_give_the_same_numbers(page: Any, server: Server, checkpoints: Path, tmp_path: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = ask(page)
     panel.get_by_label("Measure").select_option("previous")
@@ -71,10 +74,13 @@ def test_copied_calls_give_the_same_numbers(page: Any, server: Server) -> None:
 
     answer = json.loads(copied("As JSON"))
     assert answer["n"] == len(PROMPTS)
-    script = copied("The Python call") + "print(json.dumps(answer))"
-    python = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    installed = {"headscope": ROOT / "model", "web": ROOT / "web", "checkpoints": checkpoints}
+    for name, folder in installed.items():
+        (tmp_path / name).symlink_to(folder)
+    script = copied("The Python call") + "import json\nprint(json.dumps(answer))"
+    python = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     curl = subprocess.run(["bash", "-c", copied("The curl call")], capture_output=True, text=True, check=True)
-    for output in (python.stdout, curl.stdout):
-        assert json.loads(output)["mean"] == answer["mean"]
+    assert_same(json.loads(python.stdout)["mean"], answer["mean"], 1e-5)
+    assert json.loads(curl.stdout)["mean"] == answer["mean"]
     table = dict(line.rsplit(",", 1) for line in copied("As CSV").splitlines()[1:] if '"' not in line)
     assert float(table["mean.previous_token.1.2"]) == answer["mean"]["previous_token"][1][2]

@@ -1,6 +1,9 @@
 """Properties of every question of Ask."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,9 @@ import httpx
 import pytest
 import torch
 
-from helpers.api import Document, open_post
+import model
+from helpers.api import Document, assert_same, open_post
+from helpers.files import ROOT
 from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
@@ -156,6 +161,70 @@ def test_questions_about_a_training_snapshot(launch: Any, tmp_path: Path) -> Non
         assert ask(server, question, model="trained").json() != early.json() | {"model": "trained"}
         assert ask(server, question, model="trained@13").json()["error"]["param"] == "step"
         assert ask(server, question, model="trained@x").json()["error"]["code"] == "model_not_found"
+
+
+MASK = [[1, 0.5, 1, 1], [0, 1, 1, 1], [1, 1, 1, 0]]
+IDS = {"tokens": [84, 80, 1, 74, 85]}
+COPIED = [(question.name, NEEDED.get(question.name, {})) for question in QUESTIONS if question.name != "knockout"] + [
+    ("knockout", {"per_token": True, "method": "resample", "reference": ["so he was 1"], "head_mask": MASK, **IDS}),
+    ("knockout", {"per_token": True}),
+    ("attribution", {"position": 3, "against": "likeliest", "token": None}),
+    (
+        "patch",
+        {"corrupted_tokens": [84, 80, 1, 74, 1], "heads": [[0, 1], [2, 3]], "head_mask": MASK, **IDS},
+    ),
+    ("patch", NEEDED["patch"] | {"heads": [[1, 0]], "grid": False}),
+    ("patch", NEEDED["patch"] | {"site": "v", "method": "both"}),
+    ("patch", NEEDED["patch"] | {"site": "mlp_post", "method": "attribution", "positions": "all"}),
+    ("paths", NEEDED["paths"] | NEEDED["patch"] | {"direction": "noise"}),
+    ("difference", {"other_tokens": [84, 80, 1, 74, 85, 1], "other_model": "tiny", "head_mask": MASK}),
+    ("token-circuit", NEEDED["token-circuit"] | {"earlier_layer": 0, "earlier_head": 3, "circuit": "qk", "side": "k"}),
+    ("composition", {"centred": "true"}),
+    ("knockout/prompts", {"prompts": PAIRS, "method": "resample", "head_mask": MASK}),
+    ("removal/prompts", {"prompts": ['so it "is"', "'\n"], "heads": [[0, 1]]}),
+    ("patch/prompts", {"prompts": PAIRS, "heads": [[0, 1]]}),
+]
+WRITE_CALLS = """
+import { pythonCall } from "./web/js/look/ask/copy_answer.mjs";
+process.stdout.write(JSON.stringify(JSON.parse(process.argv[1]).map(pythonCall)));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node runs the page's module")
+def test_copied_python_gives_the_same_numbers(
+    server: Server, checkpoints: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "headscope", model)
+    (tmp_path / "checkpoints").symlink_to(checkpoints)
+    monkeypatch.chdir(tmp_path)
+    by_name = {question.name: question for question in QUESTIONS}
+    asked, expected = [], []
+    for name, given in COPIED:
+        body = {"model": "tiny"} | given
+        if is_about_text(by_name[name]) and "tokens" not in body:
+            body["prompt"] = "so it is"
+        is_posted = by_name[name].method == "POST"
+        sent = body if is_posted else {field: str(value) for field, value in body.items()}
+        asked.append({"route": name, "body" if is_posted else "query": sent})
+        answer = httpx.request(
+            by_name[name].method,
+            f"{server.url}/v1/lens/{name}",
+            **{"json" if is_posted else "params": sent},  # type: ignore[arg-type]
+            timeout=60,
+        )
+        assert answer.status_code == 200, answer.text
+        expected.append(answer.json())
+    node = ["node", "--input-type=module", "-e", WRITE_CALLS, json.dumps(asked)]
+    written = subprocess.run(node, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert written.returncode == 0, written.stderr
+    for call, answer, (name, _) in zip(json.loads(written.stdout), expected, COPIED, strict=True):
+        variables: dict[str, Any] = {}
+        exec(call, variables)
+        for part in ("site", "patched"):  # which have methods of their own
+            answer |= answer.pop(part, None) or {}
+        found = json.loads(json.dumps(variables["answer"]))
+        assert found, name
+        assert_same(found, answer, 1e-5, call)
 
 
 def test_models_in_other_precisions_are_answered_in_float32(launch: Any, checkpoints: Path) -> None:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 import torch
 
+from helpers.api import assert_same
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
 from model.lens.answer import Answer
@@ -111,23 +112,6 @@ def numbers_in(value: Any) -> list[float]:
         each = value.values() if isinstance(value, dict) else value
         return [number for part in each for number in numbers_in(part)]
     return [float(value)] if isinstance(value, int | float) else []
-
-
-def assert_same(found: Any, expected: Any, name: str = "answer") -> None:
-    """Whether an answer has the shape and the numbers of a route's, which may have more to say."""
-    match found:
-        case dict():
-            assert isinstance(expected, dict), name
-            for each, value in found.items():
-                assert_same(value, expected[each], f"{name}.{each}")
-        case list():
-            assert isinstance(expected, list) and len(found) == len(expected), name
-            for i, (one, other) in enumerate(zip(found, expected, strict=True)):
-                assert_same(one, other, f"{name}[{i}]")
-        case float():
-            assert found == pytest.approx(expected, abs=1e-6), name
-        case _:
-            assert found == expected, name
 
 
 @ASKED
