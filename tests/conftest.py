@@ -130,13 +130,15 @@ def server(checkpoints: Path) -> Iterator["Server"]:
 @pytest.fixture
 def slow(server: "Server") -> Iterator[Any]:
     """The model behind a gate. After the test, running texts are ended and the gate is shut for the next one."""
+    from helpers.gate import wait_for_end
+
     loaded: Any = server.served.models["slow"]
     engine: Any = server.services.engines.engine_for(loaded)
     loaded.gate = engine.gate
     yield loaded
     for generation in list(server.services.engines.running):
         generation.cancel()
-        assert generation.ended.wait(10)
+        wait_for_end(generation)
     engine.gate.shut()
 
 

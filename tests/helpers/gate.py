@@ -1,5 +1,6 @@
 """An engine that takes a step only when a test allows it, and containers that a test can wait on."""
 
+import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from model import LoadedModel
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
+from web.serving.generation import Generation
 
 PATIENCE = 20  # seconds after which something that should have happened has not
 
@@ -100,3 +102,8 @@ class WatchedSet(set[Any]):
     def discard(self, item: Any) -> None:
         super().discard(item)
         self.news.tell()
+
+
+def wait_for_end(generation: Generation) -> None:
+    """Wait until all texts of a generation have ended."""
+    asyncio.run_coroutine_threadsafe(generation.ended.wait(), generation.loop).result(PATIENCE)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from helpers.api import open_post, post
-from helpers.gate import GatedEngine, News
+from helpers.gate import GatedEngine, News, wait_for_end
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
 from model.serving import torch_reader
@@ -182,7 +182,7 @@ def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     (generation,) = running
     for _ in range(3):
         assert post(server, max_tokens=20).status_code == 200
-    assert generation.ended.wait(PATIENCE)
+    wait_for_end(generation)
     lazy.close()
     server.wait_until_idle()
 

@@ -1,6 +1,5 @@
 """A text of the page as a stream of pointers: completeness, cancellation, and turns between clients."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from helpers.gate import wait_for_end
 from helpers.models import scripted_model
 from helpers.runs import FIELDS, Reader, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
@@ -108,7 +108,7 @@ def test_closing_the_stream_ends_the_text(server: Server, slow: Any, monkeypatch
         while not (pointer := next(pointers))["rows"]:
             pass
         (generation,) = server.services.engines.running
-    assert asyncio.run_coroutine_threadsafe(generation.ended.wait(), generation.loop).result(10)
+    wait_for_end(generation)
     assert ended.wait(10)
     run = server.services.runs.get(pointer["run"])
     assert run is not None and not run.writing

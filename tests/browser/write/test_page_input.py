@@ -7,6 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+from helpers.gate import wait_for_end
 from helpers.models import tiny_bpe, tiny_model
 from helpers.page import (
     change_settings,
@@ -151,4 +152,4 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     (generation,) = server.services.engines.running
     page.goto("about:blank")
     assert generation.stopped.wait(timeout=10)
-    assert generation.ended.wait(timeout=10)
+    wait_for_end(generation)
