@@ -114,16 +114,21 @@ class MultiHeadAttention(nn.Module):
         # (B, T, (n_head + 2 * n_kv_head) * head_dim) -> (B, n_head + 2 * n_kv_head, T, head_dim)
         heads = qkv.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
         query, key, value = heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1)
-        return QueriesKeysValues(*self.place(query, key, start), value)
+        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
 
-    def place(self, query: Tensor, key: Tensor, start: int | Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys ``(B, heads, T, head_dim)``, normalised and rotated if the model does so; see ``split``."""
+    def stages(self, query: Tensor, key: Tensor, start: int | Tensor = 0) -> dict[str, tuple[Tensor, Tensor]]:
+        """Queries and keys ``(B, heads, T, head_dim)`` as projected, and on the way to the scores; see ``split``.
+
+        A model that does not normalise or rotate them keeps them as they are in that stage.
+        """
+        stages = {"projected": (query, key)}
         if self.q_norm is not None and self.k_norm is not None:
             query, key = self.q_norm(query), self.k_norm(key)
+        stages["normalised"] = query, key
         if self.rotary is not None:
             positions = slice(start, start + query.shape[2]) if isinstance(start, int) else start
             query, key = self.rotary.rotate(query, positions), self.rotary.rotate(key, positions)
-        return query, key
+        return stages | {"rotated": (query, key)}
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
         """softmax(query key^T * scale + causal mask), ``(B, n_head, T, S)``: each row sums to 1.
@@ -159,10 +164,14 @@ class MultiHeadAttention(nn.Module):
         if head is None:
             query, key, value = self.split(self.c_attn(x), start)
             return QueriesKeysValues(query, self.by_head(key, 1), self.by_head(value, 1))
+        query, key, value = self.projected(x, head)
+        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
+
+    def projected(self, x: Tensor, head: int) -> QueriesKeysValues:
+        """One head's queries, keys and values of ``x``, ``(B, 1, T, head_dim)``, not normalised and not rotated."""
         of = self.matrices()
         parts = (of.W_Q, of.b_Q), (of.W_K, of.b_K), (of.W_V, of.b_V)
-        query, key, value = ((x @ W[head] + b[head])[:, None] for W, b in parts)
-        return QueriesKeysValues(*self.place(query, key, start), value)
+        return QueriesKeysValues(*((x @ W[head] + b[head])[:, None] for W, b in parts))
 
     def matrices(self, distance: int = 0) -> HeadMatrices:
         """The matrices of each head, as views of the weights where every head has keys and values of its own.

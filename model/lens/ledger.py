@@ -1,6 +1,7 @@
 """The arithmetic ledger: one cell of one head, from the query and key vectors to the logit of the next token."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,6 +14,15 @@ from .text_pass import TextPass
 
 
 @dataclass(frozen=True)
+class Stage(Answer):
+    """A query and a key before a step on the way to their score, ``(head_dim,)`` each, float32 on the CPU."""
+
+    before: str  # "normalised" or "rotated"
+    query: Tensor
+    key: Tensor
+
+
+@dataclass(frozen=True)
 class Ledger(Answer):
     """Every number on the way from one query and one key to one logit, float32 on the CPU.
 
@@ -22,6 +32,8 @@ class Ledger(Answer):
 
     position: tuple[int, int]  # of the query and the key
     token: int  # the next token
+    stages: list[Stage]  # the query and key before each of these steps; none if they are used as projected
+    frequencies: Tensor | None  # the radians by which one position rotates each pair (i, i + n) of their numbers
     query: Tensor
     key: Tensor
     products: Tensor  # query * key
@@ -83,6 +95,13 @@ def ledger(
     weighted = (attn_weights * here.mask[head])[:, None] * values  # (S, head_dim)
     context = weighted.sum(0)
 
+    projected = attn.projected(text.block(layer).attention_input(text.stream[layer][:, : query + 1]), head)
+    pairs = list(attn.stages(projected.query, projected.key).items())
+    stages = [
+        Stage(step, before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
+        for (_, (before, keys_before)), (step, (after, _)) in pairwise(pairs)
+        if after is not before
+    ]
     direction, _ = read_logit(text, query, token)
     reading = here.W_O[head] @ direction  # (head_dim,)
     parts = (weighted * reading).sum(-1)
@@ -92,6 +111,8 @@ def ledger(
     return Ledger(
         (query, key),
         token,
+        stages=stages,
+        frequencies=None if attn.rotary is None else attn.rotary.frequencies(),
         query=q.cpu(),
         key=keys[key].cpu(),
         products=products[key].cpu(),

@@ -211,6 +211,21 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     assert max(arithmetic.errors.values()) <= EXACT
     assert max_difference(arithmetic.weights, weights) <= EXACT
     assert max_difference(arithmetic.value, value[4]) <= EXACT
+    own_layer = theirs.attention(layer)
+    before = theirs.layer(layer).input_layernorm(normed)
+    for which, at, final in (("q", position, arithmetic.query), ("k", 4, arithmetic.key)):
+        vectors = theirs.part(layer, which, before)
+        vector = vectors[at, head * vectors.shape[1] // theirs.n_head]
+        stages = [getattr(stage, {"q": "query", "k": "key"}[which]) for stage in arithmetic.stages]
+        assert max_difference(stages[0], vector) <= EXACT
+        if hasattr(own_layer, "q_norm"):
+            vector = getattr(own_layer, f"{which}_norm")(vector)
+            assert [stage.before for stage in arithmetic.stages] == ["normalised", "rotated"]
+            assert max_difference(stages[1], vector) <= EXACT
+        assert arithmetic.frequencies is not None
+        n = len(arithmetic.frequencies)
+        turned = torch.complex(vector[:n], vector[n : 2 * n]) * torch.exp(1j * at * arithmetic.frequencies)
+        assert max_difference(final, torch.cat([turned.real, turned.imag, vector[2 * n :]])) <= EXACT
     assert max_difference(arithmetic.parts, ours.attribution) <= EXACT
     own = contexts(theirs, text.ids)[str(layer)][position, theirs.span(head)]
     assert max_difference(arithmetic.context, own) <= EXACT

@@ -1,5 +1,7 @@
 """The question of how one attention weight and its part of a logit are computed, number by number."""
 
+from typing import Literal
+
 from pydantic import BaseModel
 from pydantic import Field as Described
 
@@ -21,6 +23,12 @@ class LedgerErrors(BaseModel):
     )
 
 
+class LedgerStage(BaseModel):
+    before: Literal["normalised", "rotated"]
+    query: list[float]
+    key: list[float]
+
+
 class LedgerAnswer(TextAnswer):
     """Vectors have ``head_dim`` numbers; rows have one number for each key up to the query."""
 
@@ -28,6 +36,12 @@ class LedgerAnswer(TextAnswer):
     head: int
     position: tuple[int, int] = Described(description="The positions of the query and the key.")
     token: NamedToken
+    stages: list[LedgerStage] = Described(
+        description="The query and key before they are normalised or rotated; empty if they are used as projected."
+    )
+    frequencies: list[float] | None = Described(
+        description="The angle in radians by which one position rotates numbers i and i + n of the query and the key."
+    )
     query: list[float]
     key: list[float]
     products: list[float]

@@ -218,6 +218,12 @@ export interface LedgerErrors {
   logit: number;
 }
 
+export interface LedgerStage {
+  before: "normalised" | "rotated";
+  query: number[];
+  key: number[];
+}
+
 export interface LedgerAnswer {
   model: string;
   precision: Precision;
@@ -226,6 +232,8 @@ export interface LedgerAnswer {
   head: number;
   position: [number, number];
   token: NamedToken;
+  stages: LedgerStage[];
+  frequencies: number[] | null;
   query: number[];
   key: number[];
   products: number[];

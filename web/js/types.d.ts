@@ -58,6 +58,7 @@ export interface Pointer {
   sha256: string;
   n_layer: number;
   n_head: number;
+  n_kv_head?: number; // heads of keys and values, each shared by a group of heads; unknown for weights from elsewhere
   context_length: number;
   settings: Record<string, unknown>;
   notices: string[];

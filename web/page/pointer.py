@@ -22,6 +22,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "sha256": run.loaded.sha256,
         "n_layer": config.n_layer,
         "n_head": config.n_head,
+        "n_kv_head": config.n_kv_head,
         "context_length": config.context_length,
         "settings": settings,
         "head_mask": None if run.head_mask is None else run.head_mask.tolist(),

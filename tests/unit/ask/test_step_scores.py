@@ -118,7 +118,7 @@ def test_a_step_that_cannot_be_downloaded_is_one_sentence(hub: StandInHub, serve
     ("pattern", "changes", "reason"),
     [
         ("step3*", {}, "gpt@step3*: the repository has no training step 'step3*'"),
-        ("step*", {"cache": None}, "The steps of a training need a folder to be kept in: --cache"),
+        ("step*", {"cache": None}, "Training steps need a folder to be kept in: --cache"),
     ],
 )
 def test_a_training_that_cannot_be_served(

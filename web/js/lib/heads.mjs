@@ -30,6 +30,27 @@ export const allPictures = ({ n_layer, n_head }) => [
   /** @type {PictureId} */ ([n_layer, n_head]),
 ];
 
+/**
+ * The first and the last of the heads that share a head's keys and values; null if it has its own.
+ * @param {readonly number[]} place
+ * @param {{ n_head: number, n_kv_head?: number }} shape
+ */
+export function groupOf([, head], { n_head, n_kv_head = n_head }) {
+  const size = n_head / n_kv_head;
+  const first = head - (head % size);
+  return size > 1 && head < n_head ? [first, first + size - 1] : null;
+}
+
+/**
+ * Says which heads share a head's keys and values; "" if it has its own.
+ * @param {readonly number[]} place
+ * @param {{ n_head: number, n_kv_head?: number }} shape
+ */
+export function groupSentence(place, shape) {
+  const group = groupOf(place, shape);
+  return group ? `Heads ${group[0]} to ${group[1]} of this layer share their keys and values.` : "";
+}
+
 /** Whether two pictures are the same one. @param {PictureId} one @param {PictureId} other */
 export const isSame = (one, other) => one[0] === other[0] && one[1] === other[1];
 

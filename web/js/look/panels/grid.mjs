@@ -6,7 +6,7 @@ import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
-import { allPictures, isHead, isSame } from "../../lib/heads.mjs";
+import { allPictures, groupOf, groupSentence, isHead, isSame } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
@@ -142,8 +142,8 @@ export class Grid {
   /** Make the cards, once per model shape. */
   build() {
     const { pointer } = this.store;
-    const { n_layer, n_head, run } = pointer;
-    const shape = run ? `${n_layer}x${n_head}` : "";
+    const { n_layer, n_head, n_kv_head, run } = pointer;
+    const shape = run ? `${n_layer}x${n_head}:${n_kv_head}` : "";
     if (shape === this.#shape) return;
     this.#shape = shape;
     if (this.#cards.length) this.resized.unobserve(this.#cards[0].canvas);
@@ -172,6 +172,7 @@ export class Grid {
     const foot = make("span", { class: "hs-foot" }, bar, number);
     const button = make("button", { type: "button" }, tag, canvas, foot, caption);
     button.dataset.place = place.join();
+    button.classList.toggle("hs-group-start", place[1] > 0 && groupOf(place, pointer)?.[0] === place[1]);
     return {
       place,
       name,
@@ -217,7 +218,8 @@ export class Grid {
     button.classList.toggle("hs-filtered", card.filtered);
     if (store.isGrowing && button.title) return; // renamed when the text is complete
     button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
-    button.title = `${card.name}\n${name}: ${value}${text && `\n${where}: ${text}`}`;
+    const group = groupSentence(place, store.pointer);
+    button.title = [card.name, `${name}: ${value}`, text && `${where}: ${text}`, group].filter(Boolean).join("\n");
   }
 
   /** Arrange the cards: a table of layers, or one after the other if they are sorted. */

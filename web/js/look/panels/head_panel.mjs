@@ -2,6 +2,7 @@
 
 import { isStill, make, PHONE, setHidden, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
+import { groupSentence } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
 import { MODES } from "../../lib/options.mjs";
@@ -44,8 +45,9 @@ export function headPanel(store, actions) {
   const measured = make("p", { class: "hs-role hs-role-line" }); // reserves a line, because the words arrive later
   const describe = () => {
     const { pointer, open } = store;
-    role.textContent = scaledWords(pointer, open) || describePicture(store, open);
-    plain.textContent = scaledWords(pointer, open) || plainDoes(store, open);
+    const group = groupSentence(open, pointer);
+    role.textContent = `${scaledWords(pointer, open) || describePicture(store, open)} ${group}`;
+    plain.textContent = `${scaledWords(pointer, open) || plainDoes(store, open)} ${group}`;
     region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
     measured.textContent = shortRole(store, store.open);
     measured.title = roleSentence(store, store.open);

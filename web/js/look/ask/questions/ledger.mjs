@@ -9,7 +9,7 @@ import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { headAndPrediction } from "../subject.mjs";
 
-/** @import { LedgerAnswer } from "../../../lens.js" */
+/** @import { LedgerAnswer, LedgerStage } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // of the logit, which is the largest of the numbers
@@ -88,6 +88,7 @@ const keyNames = ({ tokens, weights }) => weights.map((_, place) => `${visible(t
 
 /** All steps. @param {LedgerAnswer} answer */
 const ledgerSteps = (answer) => [
+  ...answer.stages.map((stage, i) => stageStep(answer, stage, answer.stages[i + 1] ?? answer)),
   scoreStep(answer),
   maskStep(answer),
   softmaxStep(answer),
@@ -95,6 +96,47 @@ const ledgerSteps = (answer) => [
   logitStep(answer),
   sumStep(answer),
 ];
+
+/** @typedef {{ query: number[], key: number[] }} Vectors */
+
+/**
+ * How the query and the key are normalised or rotated.
+ * @param {LedgerAnswer} answer
+ * @param {LedgerStage} stage
+ * @param {Vectors} after
+ */
+function stageStep({ position: [from, to], frequencies }, stage, after) {
+  const columns = { query: stage.query, "query after": after.query, key: stage.key, "key after": after.key };
+  const table = more("Both vectors, before and after", numberTable(columns));
+  if (stage.before === "normalised") {
+    const square = stage.query.reduce((total, value) => total + value ** 2, 0);
+    const root = Math.sqrt(square / stage.query.length);
+    const words =
+      `Query and key are divided by the root of the mean of their squares (${fixed(root)} for the query), and each ` +
+      "number is multiplied by a learned factor.";
+    return step("RMSNorm of query and key", paragraph(words), table);
+  }
+  const n = frequencies?.length ?? 0;
+  const [a, b] = [stage.query[0], stage.query[n]];
+  const angle = from * (frequencies?.[0] ?? 0);
+  const words =
+    `Numbers i and i + ${n} are a point in a plane, which position p turns by p × f radians, with a frequency f for ` +
+    `each of the ${n} pairs. A score therefore depends on the distance of query and key, here ${from - to}.`;
+  const worked =
+    `Number 0 of the query, at position ${from} and with f = ${number(frequencies?.[0] ?? 0)}: ` +
+    `${fixed(a)} × cos(${fixed(angle)}) − (${fixed(b)}) × sin(${fixed(angle)}) = `;
+  return step(
+    "Rotation by position",
+    formula([
+      sub("q′", "i"),
+      "=",
+      row(sub("q", "i"), "·", "cos", "(", "p", "f", ")", "−", sub("q", `i+${n}`), "·", "sin", "(", "p", "f", ")"),
+    ]),
+    paragraph(words),
+    paragraph(worked, make("b", {}, fixed(after.query[0]))),
+    table,
+  );
+}
 
 /** @param {LedgerAnswer} answer */
 function scoreStep({ tokens, position: [from, to], query, key, products, score, scale, scaled }) {
@@ -151,10 +193,14 @@ function valueStep(answer) {
 }
 
 /** The components of the head's vectors, one row each. @param {LedgerAnswer} answer */
-function vectorTable({ query, key, products, value, weighted, reading, terms }) {
-  const columns = { query, key, "q × k": products, value, "× weight": weighted, "to logit": reading, adds: terms };
+const vectorTable = ({ query, key, products, value, weighted, reading, terms }) =>
+  numberTable({ query, key, "q × k": products, value, "× weight": weighted, "to logit": reading, adds: terms });
+
+/** Vectors as columns, one row for each of their numbers. @param {Record<string, number[]>} columns */
+function numberTable(columns) {
+  const [first] = Object.values(columns);
   const titles = ["place", ...Object.keys(columns)].map((title) => make("th", { scope: "col" }, title));
-  const rows = query.map((_, i) => {
+  const rows = first.map((_, i) => {
     const cells = Object.values(columns).map((vector) => make("td", {}, fixed(vector[i])));
     return make("tr", {}, make("th", { scope: "row" }, i), ...cells);
   });
