@@ -38,7 +38,7 @@ from model.serving.engine import Engine
 from model.serving.sequence import Event, TextSequence
 
 IN_PROCESS = "in process"
-BESIDE = {1: 0.8, 16: 0.85}  # number of clients -> fraction of the in-process rate that they should reach
+IN_PROCESS_SHARE = {1: 0.8, 16: 0.85}  # number of clients -> fraction of the in-process rate that they should reach
 TURNS = 5  # of our server and the in-process engine in alternation, because the machine's speed varies
 
 
@@ -95,7 +95,7 @@ class Case:
                 found[name] = {n: [] for n in self.n_clients}
                 for n in self.n_clients * (TURNS if name == "ours" else 1):
                     found[name][n].append(ask(port, self.prompts(n), self.n_tokens, self.spread))
-                    if name == "ours" and n in BESIDE:
+                    if name == "ours" and n in IN_PROCESS_SHARE:
                         found[IN_PROCESS][n].append(self.in_process(n))
         return found
 
@@ -136,7 +136,7 @@ class Case:
             rows.append(Row(f"{case}, first token p50", "ms", milliseconds(n, lambda load: load.first(0.5)), "less"))
             rows.append(Row(f"{case}, first token p95", "ms", milliseconds(n, lambda load: load.first(0.95)), "less"))
             rows.append(Row(f"{case}, next token p95", "ms", milliseconds(n, lambda load: load.gap(0.95)), "less"))
-        for n, bar in BESIDE.items():
+        for n, bar in IN_PROCESS_SHARE.items():
             inside = {IN_PROCESS: median(IN_PROCESS, n, rate_of)}
             case = f"{self.name}, {n} client{'s' * (n > 1)} compared with in process"
             rows.append(Row(case, "tokens/s", median("ours", n, rate_of), "more", inside, bar))

@@ -67,7 +67,7 @@ async def visits(server: Server, attack: str) -> Noticed:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_nobody_else_is_kept_waiting_and_nothing_stays(besieged: Besieged, attack: str) -> None:
+def test_other_clients_do_not_wait_and_nothing_is_left_behind(besieged: Besieged, attack: str) -> None:
     server, log = besieged.server, besieged.server.log_bytes
     noticed = in_a_loop(visits(server, attack))
     assert not noticed.lost and noticed.served > 3

@@ -176,7 +176,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
 
 
 @pytest.mark.parametrize("width", [1440, 1024])
-def test_an_answer_is_beside_the_tiles_that_it_colours(written: Any, width: int) -> None:
+def test_an_answer_is_next_to_the_tiles_that_it_colours(written: Any, width: int) -> None:
     written.set_viewport_size({"width": width, "height": 900})
     ask = ask_knockout(written)
     tiles = written.locator(".hs-grid").bounding_box()
@@ -236,7 +236,7 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
     expect(panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
 
 
-def test_progress_stop_and_what_goes_wrong(page: Any) -> None:
+def test_progress_stop_and_errors(page: Any) -> None:
     """On a page of its own, which knows no answer yet."""
     page.route("**/v1/lens/knockout", lambda _route: None)  # never answered
     ask_button(page).click()

@@ -29,7 +29,7 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     server.services.ask.answers.entries.clear()  # later tests use the same server
 
 
-def test_where_a_role_is_clear_it_is_said(certain: dict[str, Any], page: Any) -> None:
+def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
     tile = page.locator(".hs-grid").get_by_role("button", name=re.compile("^L1 H2,"))
     expect(tile).to_have_attribute("aria-label", re.compile("role: induction 0.87$"))
     expect(tile).to_have_attribute("title", re.compile("on random tokens: induction 0.87"))

@@ -91,7 +91,7 @@ def shown(token: str) -> str:
     return token.replace(" ", "·").replace("\n", "↵")
 
 
-def test_a_branch_of_what_was_kept(page: Any, server: Server) -> None:
+def test_a_branch_of_a_kept_text(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     change_settings(page, seed=1)
     first = opened_text(page)
@@ -175,7 +175,7 @@ def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_another_text_beside_the_first(page: Any, server: Server) -> None:
+def test_another_text_next_to_the_first(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     change_settings(page, seed=1)
     write(page, "now ")

@@ -111,7 +111,7 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     expect_drawn(page)
 
 
-def test_where_one_text_has_ended_the_other_goes_on(page: Any, server: Server) -> None:
+def test_one_text_ends_before_the_other(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)
     second = first + " the winter"

@@ -70,7 +70,7 @@ def test_a_value_of_a_head_unfolds(page: Any) -> None:
     assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
 
 
-def test_what_was_clicked_stays_when_the_page_moves_below_the_pointer(page: Any) -> None:
+def test_a_clicked_number_stays_when_the_page_moves_under_the_pointer(page: Any) -> None:
     open_rung(page, 8)
     of = table(page, "Values, head 1")
     of.locator("tbody tr").nth(2).locator("td button").nth(1).click()

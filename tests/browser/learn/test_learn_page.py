@@ -234,7 +234,7 @@ def test_by_keyboard(page: Any) -> None:
         expect(source).to_have_accessible_name(re.compile(r"\S"))
 
 
-def test_what_the_keyboard_comes_to_is_not_covered(browser: Any, server: Server) -> None:
+def test_the_focused_element_is_not_covered(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{server.url}/#learn/7")
     settle(page, 7)

@@ -201,7 +201,7 @@ def test_code_in_tokens_stays_text(page: Any, tmp_path: Path) -> None:
     assert "".join(token["text"] for token in said["tokens"]).startswith(HOSTILE)
 
 
-def test_svg_holds_whatever_a_model_may_be_called_or_write(page: Any) -> None:
+def test_svg_holds_any_model_name_and_text(page: Any) -> None:
     """With a control character, half a surrogate pair and markup, the file is still valid XML."""
     hostile = "</text><script>pwned=1</script>]]>\u0001\ud83d\u00e9&\"'"
     module = page.locator('link[href$="svg_context.mjs"]').get_attribute("href")

@@ -200,7 +200,7 @@ def test_the_row_of_every_head_at_this_step(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Attention weights, L1 H3")).to_be_visible()
 
 
-def test_a_click_on_a_token_goes_to_its_step(page: Any, server: Server) -> None:
+def test_a_click_on_a_token_selects_its_step(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     newest, tokens = newest_token(page), page.locator(".hs-writing .hs-token")
     for step in (20, 9):

@@ -132,7 +132,7 @@ MOVING = """() => [...document.querySelectorAll(".hs-workspace, .hs-workspace *"
 
 
 @pytest.mark.parametrize("motion", ["reduce", *also_slow("no-preference")])
-def test_nothing_moves_where_that_is_not_wanted(browser: Any, server: Server, slow: Any, motion: str) -> None:
+def test_nothing_moves_if_reduced_motion_is_preferred(browser: Any, server: Server, slow: Any, motion: str) -> None:
     page = browser.new_page(reduced_motion=motion)
     page.goto(server.url)
     write(page, "ab")

@@ -198,7 +198,7 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     assert not page.errors
 
 
-def test_the_clipboard_where_it_is_allowed(browser: Any, server: Server) -> None:
+def test_the_clipboard_if_it_is_allowed(browser: Any, server: Server) -> None:
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)
     before = page.url

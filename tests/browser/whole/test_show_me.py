@@ -130,7 +130,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
 
 
 @pytest.mark.slow
-def test_by_taps_on_a_phone_the_words_cover_nothing_they_speak_of(browser: Any, story: Server) -> None:
+def test_on_a_phone_the_words_never_cover_what_they_describe(browser: Any, story: Server) -> None:
     page = opened(browser, story, PHONE, has_touch=True, is_mobile=True)
     page.get_by_role("button", name="Show me").tap()
     spoken_of = {
@@ -181,7 +181,7 @@ def test_reduced_motion_shows_stills(browser: Any, story: Server) -> None:
 
 
 @pytest.mark.slow
-def test_it_runs_by_itself_if_asked(browser: Any, story: Server) -> None:
+def test_it_can_run_by_itself(browser: Any, story: Server) -> None:
     page = opened(browser, story, own_clock=True)
     page.clock.install()
     page.get_by_role("button", name="Show me").click()
@@ -210,7 +210,7 @@ def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, 
     assert "letter" in said[0]
 
 
-def test_in_a_text_of_ones_own_it_begins_where_a_head_matters(browser: Any, story: Server) -> None:
+def test_in_a_visitors_own_text_it_begins_where_a_head_matters(browser: Any, story: Server) -> None:
     page = opened(browser, story)
     page.get_by_role("switch", name="Details").click()
     with opened_settings(page) as settings:

@@ -72,7 +72,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
 
 
 @pytest.mark.slow
-def test_stop_keeps_what_was_learned_and_cancel_nothing(page: Any) -> None:
+def test_stop_keeps_the_trained_model_and_cancel_keeps_nothing(page: Any) -> None:
     training = begin(page, "Large")
     expect(training.get_by_role("status")).to_contain_text("steps a second", timeout=60_000)
     page.get_by_role("button", name="Stop and keep it").click()

@@ -56,7 +56,7 @@ def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, *
     return page
 
 
-def test_half_of_the_screen_is_gone_until_details_are_asked_for(browser: Any, stories: Server) -> None:
+def test_half_of_the_screen_is_hidden_without_details(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     seen = page.evaluate(VISIBLE, SKIPPED)
     assert seen["controls"] <= 24, seen

@@ -25,7 +25,7 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
     return prompt + "".join(pieces)
 
 
-def test_the_text_goes_on_and_its_newer_half_is_looked_at(page: Any, server: Server) -> None:
+def test_the_text_continues_and_its_newer_half_is_shown(page: Any, server: Server) -> None:
     n = 3 * CONTEXT
     with opened_settings(page) as panel:
         panel.get_by_label("Keep writing past the context window").check()

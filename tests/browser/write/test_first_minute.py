@@ -48,7 +48,7 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
 
 
-def test_a_finger_hits_what_it_aims_at(browser: Any, server: Server) -> None:
+def test_controls_are_large_enough_for_fingers(browser: Any, server: Server) -> None:
     page = opened(browser, server, PHONE, has_touch=True, is_mobile=True)
     # A phone cannot hover and has no keys.
     expect(page.get_by_text("tap one to branch")).to_have_count(1)

@@ -37,7 +37,7 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     expect(prompt).to_have_value("my own")
 
 
-def test_what_was_typed_before_the_opening_came_stays(browser: Any, server: Server) -> None:
+def test_text_typed_before_the_opening_arrives_is_kept(browser: Any, server: Server) -> None:
     page = browser.new_page()
     held: list[Any] = []
     typed: list[str] = []

@@ -120,7 +120,7 @@ def test_by_keyboard(page: Any, server: Server) -> None:
     check_number(page, server.services.served.models["tiny"])
 
 
-def test_the_table_says_the_same(page: Any, server: Server) -> None:
+def test_the_table_has_the_same_numbers(page: Any, server: Server) -> None:
     page.get_by_role("button", name="Show as a table").click()
     layer, head = open_head(page)
     table = page.get_by_role("table", name=f"Attention weights, L{layer} H{head}")
@@ -135,7 +135,7 @@ def test_the_table_says_the_same(page: Any, server: Server) -> None:
     assert all(is_shown_as(float(attention[20, key]), weight) for key, weight in enumerate(shown))
 
 
-def test_a_lost_run_is_looked_at_all_the_same(page: Any, server: Server) -> None:
+def test_an_evicted_run_can_still_be_viewed(page: Any, server: Server) -> None:
     server.services.runs.cache.entries.clear()
     for name in ("L0 H3", "L1 H0"):
         page.get_by_role("button", name=f"{name},").click()

@@ -132,7 +132,7 @@ def test_a_full_context_is_named(page: Any) -> None:
     expect(page.locator(".hs-readout")).to_have_text(re.compile("has not been read"))
 
 
-def test_a_number_out_of_range_becomes_the_nearest_in_it(page: Any) -> None:
+def test_a_number_out_of_range_is_clamped(page: Any) -> None:
     with opened_settings(page) as panel:
         field = number_field(panel, "temperature")
         for typed, taken in (("1e9", "2"), ("-1", "0"), ("0.333", "0.35")):

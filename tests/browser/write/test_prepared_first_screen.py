@@ -62,7 +62,7 @@ def write_little(route: Any) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_moves_when_the_model_comes_or_writes(browser: Any, unloaded: Server) -> None:
+def test_nothing_moves_when_the_model_is_loaded_or_writes(browser: Any, unloaded: Server) -> None:
     """At every width: the page is opened before the model is loaded, and Write is pressed after that. The widest and
     the narrowest page show the text to its end.
     """
@@ -90,7 +90,7 @@ def test_nothing_moves_when_the_model_comes_or_writes(browser: Any, unloaded: Se
         page.close()
 
 
-def test_it_stands_at_once(browser: Any, unloaded: Server) -> None:
+def test_the_first_screen_appears_at_once(browser: Any, unloaded: Server) -> None:
     page = open_at(browser, unloaded.url, 1440)
     times = []
     for _ in range(4):
@@ -101,7 +101,7 @@ def test_it_stands_at_once(browser: Any, unloaded: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_a_first_screen_moves_nothing_when_it_comes(browser: Any, tmp_path: Path) -> None:
+def test_a_model_without_a_first_screen_moves_nothing_when_it_appears(browser: Any, tmp_path: Path) -> None:
     ours = ("opening.json", "first_screen.json")
     folder = shutil.copytree(
         ROOT / "checkpoints" / "stories-bpe", tmp_path / "mine", ignore=shutil.ignore_patterns(*ours)

@@ -42,7 +42,7 @@ def test_an_endpoint_takes_the_fields_of_the_body_with_their_help(question: Ques
     assert inspect.iscoroutinefunction(make_endpoint(cast(Any, None), question))
 
 
-def test_endpoints_are_called_with_arguments_in_the_same_order_as_ever() -> None:
+def test_endpoints_keep_the_order_of_their_arguments() -> None:
     orders = {question.endpoint: " ".join(name for name, *_ in parameters(question)) for question in QUESTIONS}
     for endpoint, first in {
         "roles": "model",

@@ -234,7 +234,7 @@ def test_a_trace_brings_its_text_and_head_mask(loaded: LoadedModel) -> None:
     assert torch.equal(loaded.knockout(loaded.tokenizer.encode(TEXT)).delta, loaded.knockout(TEXT).delta)
 
 
-def test_computed_in_float32_whatever_the_model_is_in() -> None:
+def test_computed_in_float32_for_any_precision_of_the_model() -> None:
     exact, rounded = tiny_model(), tiny_model()
     rounded.gpt.bfloat16()
     exact.gpt.load_state_dict(rounded.gpt.state_dict())

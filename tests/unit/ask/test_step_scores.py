@@ -100,7 +100,7 @@ def test_heads_are_scored_in_the_background_and_once(hub: StandInHub, server: Se
     assert again.snapshots.training(NAME) == services.snapshots.training(NAME)
 
 
-def test_a_step_that_cannot_be_downloaded_is_one_sentence(hub: StandInHub, server: Server) -> None:
+def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, server: Server) -> None:
     services = server.start()
     server.wait(services)
     hub.is_online = False

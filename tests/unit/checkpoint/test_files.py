@@ -71,7 +71,7 @@ def test_the_pair_of_vocabulary_files_is_not_read_from_elsewhere(tmp_path: Path)
         refused(tmp_path / name, name, OUT)
 
 
-def test_a_step_is_read_inside_the_folder_alone(folder: Path) -> None:
+def test_a_step_is_read_only_from_inside_the_folder(folder: Path) -> None:
     (folder / "steps").mkdir()
     (folder / "steps" / "000010.safetensors").symlink_to("../model.safetensors")  # a link that stays inside
     loaded = model.load(f"{folder}@000010")

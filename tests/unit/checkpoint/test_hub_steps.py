@@ -82,7 +82,9 @@ def test_names_of_other_trainings(hub: StandInHub, steps: HubSteps, names: list[
         ("*2", "'step2' and 'stage2-step2' are both step 2: choose one of them"),
     ],
 )
-def test_what_is_not_there_is_one_sentence(hub: StandInHub, steps: HubSteps, pattern: str, message: str) -> None:
+def test_a_missing_or_ambiguous_step_gives_one_sentence(
+    hub: StandInHub, steps: HubSteps, pattern: str, message: str
+) -> None:
     if pattern == "*2":
         (hub.remote / "stage2-step2").mkdir()
     with pytest.raises(model.CheckpointError) as error:

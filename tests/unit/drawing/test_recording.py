@@ -47,7 +47,7 @@ def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **opti
     ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), *also_slow((300, 40, (41, 128, 129, 257)))]
 )
 @pytest.mark.parametrize(("n_layer", "n_head"), [(3, 4), (1, 1)])
-def test_every_picture_is_exact_however_its_rows_came(
+def test_every_picture_is_exact_for_any_arrival_of_its_rows(
     n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
     attention = causal(n_layer, n_head, T)
@@ -67,7 +67,7 @@ def test_every_picture_is_exact_however_its_rows_came(
 @pytest.mark.parametrize(
     ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), *also_slow((300, 40, (41, 128, 129, 257)))]
 )
-def test_thumbnails_hold_the_largest_of_each_tile_and_the_first_token_alone(
+def test_thumbnails_hold_the_largest_of_each_tile_with_a_separate_first_token(
     T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
     attention = causal(2, 3, T)
@@ -106,7 +106,7 @@ def test_metrics_are_means_over_the_queries() -> None:
 
 
 @pytest.mark.parametrize("is_finished", [False, True])
-def test_it_tells_what_it_was_at_fewer_rows(is_finished: bool) -> None:
+def test_a_recording_returns_its_state_at_fewer_rows(is_finished: bool) -> None:
     T = 150
     attention = causal(2, 3, T)
     recording = recorded(attention, 5)

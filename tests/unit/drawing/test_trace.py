@@ -32,7 +32,7 @@ def test_trace_equals_the_forward_pass(tiny: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize(("layers", "heads"), [([2], None), (None, [3, 0]), ([2, 0], [1]), ([0, 1, 2], [3, 2, 1, 0])])
-def test_layers_and_heads_in_the_order_asked_for(
+def test_layers_and_heads_in_the_requested_order(
     layers: list[int] | None, heads: list[int] | None, tiny: LoadedModel
 ) -> None:
     ids = prompt_ids(6)

@@ -98,7 +98,7 @@ def test_cross_attention_is_a_text_of_keys_and_then_queries() -> None:
     ],
     ids=["tensor", "list", "batch of one", "array", "arrays", "graph"],
 )
-def test_forms_in_which_attention_comes(given: Any) -> None:
+def test_accepted_forms_of_attention(given: Any) -> None:
     attention = weights()
     assert torch.equal(model.view(given(attention), words(9)).attention, attention)
 

@@ -93,7 +93,7 @@ def test_products_equal_float64(case: Case) -> None:
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 14, 16])
-def test_a_row_is_the_same_to_the_last_bit_whatever_is_beside_it(case: Case, n_rows: int) -> None:
+def test_a_row_is_bit_identical_in_any_batch(case: Case, n_rows: int) -> None:
     x = rows(16)
     together = case.run(x)
     assert (case.run(x[:n_rows]) == together[:n_rows]).all()

@@ -56,7 +56,7 @@ def test_the_scale_keeps_the_variance_at_1(head_dim: int) -> None:
     assert unscaled.largest_weight > 10 * scaled.largest_weight
 
 
-def test_only_minus_infinity_survives_a_future_that_takes_everything() -> None:
+def test_only_minus_infinity_survives_a_future_with_all_the_weight() -> None:
     scores = torch.tensor([[0.0, 200.0], [0.0, 0.0]])
     assert ladder.causal_by_renormalising(scores)[0].isnan().any()
     assert ladder.causal_by_minus_infinity(scores).tolist() == [[1.0, 0.0], [0.5, 0.5]]

@@ -109,7 +109,7 @@ def test_scaled_softmax_of_larger_scores() -> None:
     torch.testing.assert_close(larger.stable, torch.tensor([[0.0, 1.0]]))
 
 
-def test_a_training_tells_where_it_is() -> None:
+def test_a_training_reports_its_progress() -> None:
     training = BigramTraining("to be or not to be. " * 20, steps=450, learning_rate=0.1)
     begin = training.begin()
     assert begin["loss"] > begin["uniform"] > begin["floor"]

@@ -59,7 +59,7 @@ def test_merge_steps_show_the_way_to_the_tokens() -> None:
     assert tokenizer.encode("that the") == [256, 258, tokenizer.ids[b" "], 257]
 
 
-def test_a_merge_goes_from_the_left_and_does_not_overlap() -> None:
+def test_a_merge_proceeds_from_the_left_without_overlaps() -> None:
     tokenizer = ladder.BytePairEncoding([(b"a", b"a")])
     assert [tokenizer.tokens[token_id] for token_id in tokenizer.encode("aaaaa")] == [b"aa", b"aa", b"a"]
 

@@ -84,7 +84,7 @@ def test_heads_that_copy_a_name_are_found() -> None:
 
 
 @pytest.mark.parametrize("useless", [set(), {3}, {0, 1, 2, 3}, {1, 2, 5, 6}, set(range(9))])
-def test_pruning_removes_exactly_what_is_not_needed(useless: set[int]) -> None:
+def test_pruning_removes_exactly_the_unneeded_items(useless: set[int]) -> None:
     fractions: list[float] = []
     removed = prune(range(9), lambda some, _: some <= useless, fractions.append)
     assert removed == useless
@@ -109,7 +109,7 @@ def random_run(seed: int = 0, answer: int = 1, wrong: int = 2) -> PatchRun:
     return patch_run(*texts, answer=answer, wrong=wrong, direction="noise")
 
 
-def test_progress_never_goes_back_and_may_cancel() -> None:
+def test_progress_never_decreases_and_may_cancel() -> None:
     fractions: list[float] = []
     find_circuit([random_run(), random_run(5)], progress=fractions.append)
     assert fractions == sorted(fractions) and 0 <= fractions[0] and fractions[-1] == pytest.approx(1)

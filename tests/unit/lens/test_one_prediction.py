@@ -102,7 +102,7 @@ def test_spearman_with_ties_against_a_loop() -> None:
     assert spearman(rising, torch.ones(5)) is None and spearman(rising[:2], rising[:2]) is None
 
 
-def test_correlations_take_the_size_of_signed_measures_beside_unsigned_ones() -> None:
+def test_correlations_with_unsigned_measures_use_magnitudes() -> None:
     found = head_measures(TextPass(tiny_gpt(), IDS), layer=1, head=0, position=9, token=3)
     pairs = found.correlations()
     assert len(pairs) == 6
@@ -128,7 +128,7 @@ def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fractions == sorted(fractions) and fractions[-1] == pytest.approx(1) and len(fractions) == 16
 
 
-def test_edges_are_cut_one_by_one_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_are_cut_one_by_one_for_any_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TextPass(tiny_gpt(n_layer=3), IDS)
     whole = head_measures(text, layer=0, head=1, position=9, token=3).loss_change
     monkeypatch.setattr("model.lens.one_head.EDGES_AT_A_TIME", 3)

@@ -126,7 +126,7 @@ def test_circuits_equal_whole_matrices(
     assert fractions == sorted(fractions) and fractions[-1] == 1
 
 
-def test_all_pairs_may_be_asked_for(gpt: GPT) -> None:
+def test_all_pairs_may_be_requested(gpt: GPT) -> None:
     found = token_circuit(gpt, circuit="ov", layer=0, head=1)
     pairs = found.largest(V * V + 1)
     assert len({*zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)}) == V * V

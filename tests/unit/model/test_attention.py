@@ -123,7 +123,7 @@ def test_head_mask_scales_context_vectors(need_weights: bool) -> None:
     assert max_difference(first, both) > 0.01
 
 
-def test_head_mask_leaves_the_weights_alone() -> None:
+def test_a_head_mask_does_not_change_the_weights() -> None:
     layer = attention()
     _, plain = layer(tokens(5), need_weights=True)
     _, masked = layer(tokens(5), head_mask=torch.tensor([0.0, 0.5]), need_weights=True)

@@ -54,7 +54,7 @@ def test_both_sides_of_each_edge(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_whole_number_is_one_in_python(name: str) -> None:
+def test_a_whole_number_is_an_int_in_python(name: str) -> None:
     row = OPTIONS[name]
     if row.kind is float:
         make(name, 1)

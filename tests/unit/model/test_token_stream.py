@@ -59,7 +59,7 @@ def test_prose_in_pieces_of_any_size(size: int) -> None:
     assert streamed([PROSE[a:b] for a, b in pairwise(cuts)]) == BPE.encode(PROSE)
 
 
-def test_a_word_is_there_when_the_next_begins() -> None:
+def test_a_word_appears_when_the_next_one_begins() -> None:
     stream = TokenStream(BPE)
 
     shown = [BPE.decode(stream.push(piece)) for piece in ["It", "'", "s", " a fi", "ne", " day,"]]

@@ -32,7 +32,7 @@ def new_engine(request: pytest.FixtureRequest) -> MakeEngine:
 
 @pytest.mark.parametrize("neighbours_too", [0, 1, 16])
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_the_same_seed_writes_the_same_text_whatever_else_runs(
+def test_the_same_seed_writes_the_same_text_in_any_batch(
     neighbours_too: int, settings: dict[str, Any], tiny: LoadedModel, new_engine: MakeEngine
 ) -> None:
     engine = new_engine(tiny, max_batch=17)
@@ -156,7 +156,7 @@ def test_stop_strings_and_characters_split_across_tokens(new_engine: MakeEngine)
     assert whole.ids == [0, *script][: len(script)]
 
 
-def test_a_full_context_shifts_where_that_is_asked_for(tiny: LoadedModel, new_engine: MakeEngine) -> None:
+def test_a_full_context_shifts_if_requested(tiny: LoadedModel, new_engine: MakeEngine) -> None:
     engine = new_engine(tiny)
     asked = Asked(tiny, prompt_ids(60), 100, seed=5, context_shift=True, record=True)
     engine.submit(asked.sequence)

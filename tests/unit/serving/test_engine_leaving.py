@@ -141,7 +141,7 @@ def test_short_prompts_do_not_wait_for_the_long_ones_of_another_client(
     assert len(one.steps) == 1
 
 
-def test_a_prompt_given_up_leaves_nothing_in_its_place(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abandoned_prompt_leaves_nothing_in_its_slot(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may contain NaN that no request has met yet."""
     monkeypatch.setattr(engine_module, "PREFILL_ALONE", 8)
     engine = Engine(tiny, max_batch=1)
@@ -202,7 +202,7 @@ def test_one_that_made_room_reports_nothing_twice(tiny: LoadedModel, monkeypatch
             assert [step.attention.shape[-1] for step in each.steps] == list(range(10, 22))
 
 
-def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(
+def test_a_failing_step_fails_its_requests_and_the_engine_continues(
     tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(tiny, max_batch=2)
@@ -218,7 +218,7 @@ def test_a_failing_step_fails_its_requests_and_the_engine_goes_on(
     assert asked[2].ids == ids_of(alone(tiny, "A", 5, seed=2))
 
 
-def test_a_fault_outside_the_forward_pass_ends_all_and_the_engine_goes_on(
+def test_a_fault_outside_the_forward_pass_ends_all_requests_and_the_engine_continues(
     tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(tiny, max_batch=1)
@@ -243,7 +243,7 @@ def test_a_fault_outside_the_forward_pass_ends_all_and_the_engine_goes_on(
     assert asked.ids == ids_of(alone(tiny, "A", 5, seed=3))
 
 
-def test_nan_fails_its_own_request_and_leaves_nothing_in_its_place() -> None:
+def test_nan_fails_only_its_request_and_leaves_nothing_in_its_slot() -> None:
     loaded = tiny_model(context_length=32)
     loaded.gpt.wte.weight[9] = torch.nan
     engine = Engine(loaded, max_batch=2)
@@ -273,7 +273,7 @@ def test_a_consumer_that_raises_loses_its_own_request_alone(tiny: LoadedModel) -
     assert len(good.steps) == 5
 
 
-def test_a_closed_engine_takes_nothing_and_ends_what_runs(tiny: LoadedModel) -> None:
+def test_a_closed_engine_refuses_requests_and_ends_running_ones(tiny: LoadedModel) -> None:
     engine = Engine(tiny)
     quick, slow = Asked(tiny, "A", 3), Asked(tiny, "B", 60)
     engine.submit(quick.sequence, slow.sequence)

@@ -71,7 +71,7 @@ def test_the_command_on_the_card_is_the_run(folder: Path, report: Any, tmp_path:
     }
 
 
-def test_a_card_is_made_anew_from_its_report(folder: Path, report: Any) -> None:
+def test_a_card_is_regenerated_from_its_report(folder: Path, report: Any) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     main([str(folder)])
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before

@@ -129,7 +129,7 @@ def test_the_sentence_is_a_whole_line_or_whole_words(text: str, sentence: str) -
     assert sentence_of(text) == sentence
 
 
-def test_a_model_writes_as_much_as_it_is_asked_for() -> None:
+def test_a_model_writes_as_much_as_requested() -> None:
     loaded = tiny_model(tokenizer=CharTokenizer.train(ALPHABET), context_length=32)
     told: list[tuple[int, str]] = []
     text = write_text(loaded, 3_000, seed=1, report=lambda *now: told.append(now))

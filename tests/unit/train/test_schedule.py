@@ -13,7 +13,7 @@ from model.train.trainer import Trainer
 
 
 @pytest.mark.parametrize("slowness", [0.01, 0.03, 0.4])
-def test_marks_are_passed_once_and_the_end_is_one(slowness: float) -> None:
+def test_marks_are_passed_once_and_the_end_counts_as_one(slowness: float) -> None:
     schedule = ByClock(TrainSettings(seconds=1, snapshots=5))
     assert schedule.snapshot_due(0, 0.0)
     times = [min(1.0, slowness * step) for step in range(1, 200)]

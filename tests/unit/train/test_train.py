@@ -152,7 +152,7 @@ def test_snapshots_are_kept_and_open_as_models(tmp_path: Path, text: Path) -> No
         model.load(f"{out}@000003")
 
 
-def test_a_state_that_lacks_a_newer_setting_goes_on_with_its_default(tmp_path: Path, text: Path) -> None:
+def test_a_state_that_lacks_a_newer_setting_continues_with_its_default(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "out"
     settings = TrainSettings(data=str(text), n_layer=1, n_head=2, n_embd=16, context_length=16, batch_size=4, steps=6)
     trainer = run_to(3, settings, out, resume=False)
@@ -178,7 +178,7 @@ def test_a_finished_run_says_so(tmp_path: Path, text: Path, capsys: pytest.Captu
     assert "Loss over 1 step of training" in (out / "loss.svg").read_text()
 
 
-def test_nothing_is_written_over_and_resume_goes_on_with_the_same_run_only(
+def test_nothing_is_overwritten_and_resume_continues_only_the_same_run(
     tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"

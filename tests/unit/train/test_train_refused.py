@@ -63,7 +63,7 @@ def test_looking_whether_a_place_can_be_written_leaves_nothing(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_one_line_and_what_was_saved_stays(
+def test_a_full_disk_prints_one_line_and_keeps_saved_files(
     tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The weights fit, the state for --resume no longer does once the optimizers have theirs: the first one stays."""
@@ -83,7 +83,7 @@ def test_a_full_disk_is_one_line_and_what_was_saved_stays(
     assert main(["--out", str(out), "--resume"]) == 0
 
 
-def test_an_error_of_the_system_is_one_line(
+def test_a_system_error_gives_one_line(
     tmp_path: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:

@@ -23,13 +23,13 @@ def test_the_least_recently_used_is_evicted_and_never_the_newest() -> None:
     assert cache.values() == [100 * "e"]
 
 
-def test_a_number_of_entries_is_a_bound_too() -> None:
+def test_the_number_of_entries_can_be_bounded_too() -> None:
     cache = BoundedCache[int, int](max_entries=2)
     assert [cache.get_or_compute(i, lambda i=i: i * i) for i in range(4)] == [0, 1, 4, 9]
     assert dict(cache.entries) == {2: 4, 3: 9} and len(cache) == 2
 
 
-def test_a_protected_value_stays_until_it_may_be_evicted() -> None:
+def test_a_protected_value_is_kept_until_it_may_be_evicted() -> None:
     in_use = {"a"}
     cache = BoundedCache[str, str](max_entries=1, can_evict=lambda value: value not in in_use)
     for key in "abc":
@@ -40,7 +40,7 @@ def test_a_protected_value_stays_until_it_may_be_evicted() -> None:
     assert cache.values() == ["c"]
 
 
-def test_a_value_is_computed_once_while_other_keys_go_on() -> None:
+def test_a_value_is_computed_once_without_blocking_other_keys() -> None:
     cache = BoundedCache[str, int](max_entries=8)
     started, go_on, computed = threading.Event(), threading.Event(), []
 

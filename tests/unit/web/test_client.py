@@ -46,7 +46,7 @@ def test_a_connection_without_an_address() -> None:
 
 
 @pytest.mark.parametrize("n_proxies", [0, 1])
-def test_what_the_server_sends_itself_counts_as_the_one_it_is_sent_for(n_proxies: int) -> None:
+def test_the_servers_own_requests_count_for_the_client_they_serve(n_proxies: int) -> None:
     own = [(name.encode(), value.encode()) for name, value in headers_for("192.0.2.7").items()]
     given = [(FORWARDED.encode(), value) for value in (b"192.0.2.7", b"x 192.0.2.7", b" 192.0.2.7", b"", b"\xff \xff")]
     for header, expected in [(own[0], "192.0.2.7"), *((each, PEER[0]) for each in given)]:

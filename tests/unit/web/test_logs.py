@@ -37,7 +37,7 @@ def test_every_record_has_a_time() -> None:
     assert TextFormatter().format(record("broken")).startswith("1970-01-01T00:00:00Z WARNING here: broken")
 
 
-def test_json_is_one_object_a_line() -> None:
+def test_json_is_one_object_per_line() -> None:
     text = JsonFormatter().format(record('a "quote"\nand more'))
     assert "\n" not in text
     found = json.loads(text)

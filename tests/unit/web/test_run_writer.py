@@ -33,7 +33,7 @@ def test_it_takes_a_text_as_it_is_written(loaded: LoadedModel) -> None:
     assert max_difference(found, lower_triangle(loaded.trace(run.ids).attention[1, 2])) <= 1e-5
 
 
-def test_what_comes_after_the_end_is_not_taken(loaded: LoadedModel) -> None:
+def test_text_after_the_end_is_ignored(loaded: LoadedModel) -> None:
     writer = writer_of(loaded, 5)
     prompt, first, *later = recorded_events(loaded, "ab", 6)
     writer.take(of_one_text([prompt, first]), stopped=False)
@@ -54,7 +54,7 @@ def test_the_last_step_of_a_stopped_text_only_reads(loaded: LoadedModel) -> None
     assert len(writer.run.ids) == n_before == writer.run.recording.n_rows
 
 
-def test_a_shift_goes_on_in_another_run(loaded: LoadedModel) -> None:
+def test_a_shift_continues_in_another_run(loaded: LoadedModel) -> None:
     context, n_new = loaded.config.context_length, 100
     writer = writer_of(loaded, n_new)
     first = writer.run

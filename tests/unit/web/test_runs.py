@@ -82,7 +82,7 @@ def test_written_runs_can_be_evicted() -> None:
     assert list(runs.cache.entries) == [second.id] and not second.writing
 
 
-def test_a_run_that_is_evicted_takes_its_text_pass_along() -> None:
+def test_evicting_a_run_also_evicts_its_text_pass() -> None:
     runs, loaded = Runs(max_bytes=1), tiny_model()
     first = written(runs, loaded, 5)
     runs.exact.text_pass(first, 3)
@@ -91,7 +91,7 @@ def test_a_run_that_is_evicted_takes_its_text_pass_along() -> None:
     assert runs.get(first.id) is None and not runs.exact.text_passes.entries
 
 
-def test_a_pass_over_a_text_keeps_nobody_else_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_over_a_text_blocks_no_other_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     slow, quick, runs = tiny_model(), tiny_model(), Runs()
     slow.name = "slow"
     started, go_on = threading.Semaphore(0), threading.Event()
