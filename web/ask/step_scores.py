@@ -11,7 +11,8 @@ from model.lens.head_roles import role_scores
 from model.lens.progress import Cancelled, Progress
 
 from ..process_memory import trim_heap
-from ..serving.snapshots import HeadScores, Snapshots
+from ..serving.snapshots import Snapshots
+from ..serving.step_scores import HeadScores
 from .head_roles import VERSION, is_grid, while_idle
 from .inquiry import Ask
 from .turns import lower_priority
@@ -26,10 +27,10 @@ def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bo
         if (loaded := served.shared.get(name)) is not None:
             stored = ask.disk.get(file_name(snapshots, name)) or {}
             rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
-            snapshots.scores[name] = {step: row for step, row in rows.items() if fits(row, loaded)}
+            snapshots.scores.known[name] = {step: row for step, row in rows.items() if fits(row, loaded)}
             for step in reversed(spread(list(revisions))):
-                snapshots.ask_for_scores(name, step)
-    if snapshots.scores:
+                snapshots.scores.ask(name, step)
+    if snapshots.scores.known:
         arguments = [ask, snapshots, while_idle(ask, is_busy)]
         threading.Thread(target=score_in_turn, args=arguments, name="step scores", daemon=True).start()
 
@@ -45,7 +46,7 @@ def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
     lower_priority()
     with suppress(Cancelled):
         while True:
-            name, step = snapshots.next_to_score()
+            name, step = snapshots.scores.next()
             wait(0)
             row: HeadScores | None = None
             # The error is reported when somebody opens the step.
@@ -55,9 +56,9 @@ def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
                 scores = role_scores(loaded, progress=wait).rounded()
                 row = {"induction": scores["induction"], "previous_token": scores["previous_token"]}
                 del loaded
-            snapshots.set_scores(name, step, row)
+            snapshots.scores.record(name, step, row)
             if row is not None:
-                revisions, rows = snapshots.served.revisions[name], snapshots.scores[name]
+                revisions, rows = snapshots.served.revisions[name], snapshots.scores.known[name]
                 ask.disk.put(file_name(snapshots, name), {revisions[step].commit: rows[step] for step in rows})
             trim_heap()
 

@@ -162,7 +162,7 @@ def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapsh
     if loaded := served.with_hash(sha256, name):
         return loaded
     try:
-        snapshot = snapshots.named(name)
+        snapshot = snapshots.find(name)
     except InputError as error:
         raise BadLink(str(error)) from None
     if snapshot and snapshot.sha256.startswith(sha256):

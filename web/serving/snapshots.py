@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import orjson
 
@@ -19,14 +19,11 @@ from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES
 from .inputs import find_model, parse_index
 from .served_models import ServedModels, for_visitors
+from .step_scores import NameAndStep, StepScores
 
 MAX_REPORT_BYTES = 4_000_000
-MAX_STEP_DIGITS = 18
-STEP = re.compile(r"\d{1,9}", re.ASCII)
+STEP = re.compile(r"\d{1,18}", re.ASCII)
 STEP_FILE = re.compile(r"(\d{6,})\.safetensors", re.ASCII)
-
-NameAndStep = tuple[str, int]  # of a served model, and a step of its training
-HeadScores = dict[str, list[list[float]]]  # [layer][head] by role
 
 
 def read_report(source: Path | str) -> dict[str, Any]:
@@ -37,6 +34,12 @@ def read_report(source: Path | str) -> dict[str, Any]:
     except (CheckpointError, TypeError):  # the file is missing, or holds values that JSON cannot
         return {}
     return report if isinstance(report, dict) else {}
+
+
+def split(name: object) -> NameAndStep | None:
+    """The parts of NAME@STEP, or None if ``name`` is something else."""
+    base, _, step = name.rpartition("@") if isinstance(name, str) else ("", "", "")
+    return (base, int(step)) if base and STEP.fullmatch(step) else None
 
 
 def weight_bytes(loaded: LoadedModel) -> int:
@@ -57,10 +60,7 @@ class Snapshots:
         )
         self.by_hash: dict[str, NameAndStep] = {}  # all snapshots ever loaded, by the hash of their weights
         self.loading = threading.Lock()  # one at a time, because of the memory that loading takes
-        # Of trainings on the Hub: the scores of all heads by step, and the steps to be scored, the next one last.
-        self.scores: dict[str, dict[int, HeadScores]] = {}
-        self.unscored: dict[NameAndStep, None] = {}
-        self.changed = threading.Condition()  # guards both
+        self.scores = StepScores()
 
     def steps(self, name: str) -> list[int]:
         """The training steps that have snapshots, in order."""
@@ -69,8 +69,8 @@ class Snapshots:
         folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
         if not folder.is_dir():
             return []
-        found = (STEP_FILE.fullmatch(path.name) for path in folder.iterdir())
-        return sorted(int(match[1]) for match in found if match)
+        matches = (STEP_FILE.fullmatch(path.name) for path in folder.iterdir())
+        return sorted(int(match[1]) for match in matches if match)
 
     def training(self, name: str) -> dict[str, Any]:
         """Losses, and every head's scores at each step, from training.json. Empty if there is none.
@@ -78,10 +78,7 @@ class Snapshots:
         A training on the Hub has no losses, and the scores computed so far.
         """
         if name in self.served.revisions:
-            with self.changed:
-                rows = [{"step": step, **row} for step, row in sorted(self.scores.get(name, {}).items())]
-                scoring = name not in self.scores or any(of == name for of, _ in self.unscored)
-            return {"history": [], "heads": rows, "kept": max(self.served.revisions[name]), "scoring": scoring}
+            return {"history": [], "kept": max(self.served.revisions[name]), **self.scores.report(name)}
         report = read_report(self.served.sources.get(name, ""))
         if not {"history", "heads"} <= report.keys():
             return {}
@@ -122,30 +119,8 @@ class Snapshots:
             raise InputError("step", message) from None
         loaded.name = f"{name}@{step}"
         self.by_hash[loaded.sha256] = name, step
-        self.ask_for_scores(name, step)
+        self.scores.ask(name, step)
         return loaded
-
-    def ask_for_scores(self, name: str, step: int) -> None:
-        """Let the heads of this step be scored next, if it is one of a training on the Hub and has no scores."""
-        with self.changed:
-            if step not in self.scores.get(name, {step: None}):
-                self.unscored.pop((name, step), None)
-                self.unscored[name, step] = None
-                self.changed.notify_all()
-
-    def next_to_score(self) -> NameAndStep:
-        """The step that was asked for last, once there is one."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.unscored)
-            return next(reversed(self.unscored))
-
-    def set_scores(self, name: str, step: int, scores: HeadScores | None) -> None:
-        """Record the scores of a step; None if they could not be computed."""
-        with self.changed:
-            self.unscored.pop((name, step), None)
-            if scores is not None:
-                self.scores[name][step] = scores
-            self.changed.notify_all()
 
     def release(self, snapshot: LoadedModel) -> None:
         for call in self.on_drop:
@@ -156,23 +131,20 @@ class Snapshots:
 
         The first model if no name is given. Raises ``InputError``.
         """
-        if self.is_snapshot(name):
-            model_name, _, step = name.rpartition("@")
-            return self.get(model_name, int(step))
+        place = split(name)
+        if place and self.is_snapshot(name):
+            return self.get(*place)
         return find_model(self.served, name)
 
-    def is_snapshot(self, name: object) -> TypeGuard[str]:
+    def is_snapshot(self, name: object) -> bool:
         """Whether ``name`` is NAME@STEP with the name of a served model, even if there is no snapshot of that step."""
-        if not isinstance(name, str):
-            return False
-        model_name, at, step = name.rpartition("@")
-        is_step = step.isascii() and step.isdigit() and len(step) <= MAX_STEP_DIGITS
-        return bool(at) and is_step and name not in self.served.models and model_name in self.served.models
+        place = split(name)
+        return place is not None and place[0] in self.served.models and name not in self.served.models
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
         """The snapshot whose weights have this hash, if it was ever loaded here and the current visitor may see it."""
-        found = self.by_hash.get(sha256)
-        return self.get(*found) if found and self.served.private.may_see(found[0]) else None
+        place = self.by_hash.get(sha256)
+        return self.get(*place) if place and self.served.private.may_see(place[0]) else None
 
     def forget(self, name: str) -> None:
         """Remove the snapshots of a model that is no longer served."""
@@ -185,9 +157,9 @@ class Snapshots:
         """The model or the snapshot whose weights have this hash. Raises ``NotServed``."""
         return self.served.with_hash(sha256) or self.with_hash(sha256) or self.served.with_weights(sha256)
 
-    def named(self, name: str) -> LoadedModel | None:
+    def find(self, name: str) -> LoadedModel | None:
         """The snapshot called NAME@STEP, or None if there is no such snapshot."""
-        base, _, step = name.rpartition("@")
-        if base not in self.served.sources or not STEP.fullmatch(step) or int(step) not in self.steps(base):
+        place = split(name)
+        if place is None or place[0] not in self.served.sources or place[1] not in self.steps(place[0]):
             return None
-        return self.get(base, int(step))
+        return self.get(*place)

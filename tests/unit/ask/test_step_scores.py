@@ -46,9 +46,9 @@ class Server:
         return services
 
     def wait(self, services: Services) -> None:
-        snapshots = services.snapshots
-        with snapshots.changed:
-            assert snapshots.changed.wait_for(lambda: not snapshots.unscored, timeout=60)
+        scores = services.snapshots.scores
+        with scores.changed:
+            assert scores.changed.wait_for(lambda: not scores.unscored, timeout=60)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, se
     with pytest.raises(InputError) as error:
         services.snapshots.get(NAME, 2)
     assert str(error.value) == f"The snapshot of step 2 cannot be loaded: {reason}"
-    services.snapshots.ask_for_scores(NAME, 2)
+    services.snapshots.scores.ask(NAME, 2)
     server.wait(services)  # skipped
     services.snapshots.get(NAME, 0)
     assert steps_with_scores(services) == [0, 1000]
