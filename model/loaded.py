@@ -200,7 +200,13 @@ class LoadedModel(Questions):
         attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
         config = self.config
         traced_by = TracedBy(
-            self.name, self.sha256, self.tokenizer, config.n_layer, config.n_head, config.context_length
+            self.name,
+            self.sha256,
+            self.tokenizer,
+            config.n_layer,
+            config.n_head,
+            config.n_kv_head,
+            config.context_length,
         )
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
 

@@ -26,6 +26,7 @@ class TracedBy(NamedTuple):
     tokenizer: Tokenizer
     n_layer: int
     n_head: int
+    n_kv_head: int
     context_length: int
 
 
@@ -90,6 +91,7 @@ class Trace(Drawing):
             "n_prompt": max(1, min(self.n_prompt, len(self.tokens) - 1)),
             "model": self.traced_by.name,
             "sha256": self.traced_by.sha256,
+            "n_kv_head": self.traced_by.n_kv_head,
             "context_length": self.traced_by.context_length,
             "settings": dict(self.settings),
             "head_mask": None if self.head_mask is None else self.head_mask.tolist(),
