@@ -11,12 +11,15 @@ from torch import Tensor
 from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer
 from .head_roles import LOOKS
+from .interventions.paths import ROUTES
 from .progress import Progress, ignore, part
 from .statistics import standard_error
 
 Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensors of them
 Row = TypeVar("Row")
-AboutPrompts = Literal["knockout", "removal", "attribution", "head", "patch", "patch_site", "text_roles", "difference"]
+AboutPrompts = Literal[
+    "knockout", "removal", "attribution", "head", "patch", "patch_site", "patch_paths", "text_roles", "difference"
+]
 COLUMNS = ("prompt", "corrupted", "answer", "wrong")  # of a row
 
 
@@ -61,6 +64,12 @@ def effects(answer: Mapping[str, Any]) -> Numbers:
     return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
 
 
+def path_effects(answer: Mapping[str, Any]) -> Numbers:
+    """The effects of patched paths, named such as ``direct_q``."""
+    by_way = {f"{route}_{way}": each for route in ROUTES for way, each in answer[route].items()}
+    return {name: answer[name] for name in ("clean", "corrupted")} | by_way
+
+
 PAIR = {name: name for name in ("corrupted", "answer", "wrong")}
 # Prompts differ in length, so what is averaged has no positions: activations are patched at all of them at once.
 OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
@@ -72,6 +81,7 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
     "head": Averaged(head_sums, {"answer": "token"}),
     "patch": Averaged(effects, PAIR, ["corrupted"], {"grid": False}),
     "patch_site": Averaged(effects, PAIR, ["corrupted"], {"each_position": False}),
+    "patch_paths": Averaged(path_effects, PAIR, ["corrupted"]),
     "text_roles": Averaged(lambda answer: dict(answer["scores"])),
     "difference": Averaged(only("heads"), {"corrupted": "other"}),
 }

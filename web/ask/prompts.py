@@ -12,6 +12,7 @@ from model.errors import InvalidValue
 from model.lens.progress import Progress
 from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, check_columns, each_row, in_row
 
+from ..serving.inputs import parse_ids
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .question import PROMPT, BodyLimit, Field, ModelAnswer, Question, Subject, TextField, TokenField
@@ -30,7 +31,7 @@ FIELDS: dict[str, Field] = {
 
 @dataclass(frozen=True)
 class PromptsField(Field):
-    """Rows of prompts. Each is read as a dictionary with the ids of its prompt, and of its other columns."""
+    """Rows of prompts, as text or token ids. Each is read as a dictionary with the ids of its columns."""
 
     kind: Any = list[Any]
     is_posted: ClassVar[bool] = True
@@ -44,11 +45,20 @@ class PromptsField(Field):
         read = {"prompt": row} if isinstance(row, str) else row
         try:
             check_row(read, self.required)
-            return {"prompt": PROMPT.parse(read, subject)} | {
-                name: FIELDS[name].parse(read, subject) for name in self.columns
+            return {
+                name: read_column(field, read, subject)
+                for name, field in {"prompt": PROMPT, **FIELDS}.items()
+                if name == "prompt" or name in self.columns
             }
         except InputError as error:
             raise in_row(index, error) from None
+
+
+def read_column(field: Field, row: Mapping[str, Any], subject: Subject) -> Any:
+    value = row.get(field.name)
+    if isinstance(field, TextField) and isinstance(value, list):
+        return parse_ids(subject.limits, subject.loaded, None, value, (field.name, field.name))
+    return field.parse(row, subject)
 
 
 def check_row(row: Any, required: Sequence[str]) -> None:
@@ -57,9 +67,12 @@ def check_row(row: Any, required: Sequence[str]) -> None:
         raise InvalidValue("row", row, "a text, or an object with a prompt")
     check_columns(row, required)
     for name, value in row.items():
-        may_be_id = name in ("answer", "wrong")
-        if not (value is None or isinstance(value, str) or (may_be_id and type(value) is int)):
-            raise InvalidValue(name, value, "text or a token id" if may_be_id else "text")
+        is_token = name in ("answer", "wrong")
+        is_ids = (
+            type(value) is int if is_token else isinstance(value, list) and all(type(each) is int for each in value)
+        )
+        if not (value is None or isinstance(value, str) or is_ids):
+            raise InvalidValue(name, value, "text or a token id" if is_token else "text or token ids")
 
 
 class PromptsAnswer(ModelAnswer):
@@ -128,6 +141,7 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
     needed = " ".join(f"`{name}`" for name in averaged.reads)
     rows_help = (
         f"Up to {MAX_ROWS:,} rows: texts, or objects with `prompt` and, optionally, `corrupted`, `answer` and `wrong`. "
+        + "Each column may be text or token ids. "
         + (f"Only `prompt` and {needed} are read." if needed else "Only `prompt` is read.")
         + (" For `resample` without a reference, that is each row's corrupted prompt." if averaged.resamples else "")
     )

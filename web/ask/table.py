@@ -9,7 +9,7 @@ from .attribution import ATTRIBUTION, ATTRIBUTION_PROMPTS
 from .circuits.circuit import CIRCUIT
 from .circuits.composition import COMPOSITION
 from .circuits.neuron import NEURON
-from .circuits.paths import PATHS, ROLE_PATHS
+from .circuits.paths import PATHS, PATHS_PROMPTS, ROLE_PATHS
 from .circuits.tokens import TOKEN_CIRCUIT
 from .difference import DIFFERENCE, DIFFERENCE_PROMPTS
 from .head_roles import ROLES, TEXT_ROLES, TEXT_ROLES_PROMPTS
@@ -44,6 +44,7 @@ QUESTIONS: list[Question] = [
     ATTRIBUTION_PROMPTS,
     ONE_HEAD_PROMPTS,
     PATCH_PROMPTS,
+    PATHS_PROMPTS,
     TEXT_ROLES_PROMPTS,
     DIFFERENCE_PROMPTS,
 ]

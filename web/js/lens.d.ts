@@ -692,6 +692,15 @@ export interface PatchPromptsBody {
   method?: "exact" | "attribution" | "both" | null;
 }
 
+export interface PathsPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  layer: number;
+  head: number;
+  head_mask?: number[][] | null;
+  direction?: "denoise" | "noise" | null;
+}
+
 export interface TextRolesPromptsBody {
   model?: string | null;
   prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
@@ -729,6 +738,7 @@ export interface Questions {
   "attribution/prompts": { method: "POST"; body: AttributionPromptsBody; answer: PromptsAnswer };
   "head/prompts": { method: "POST"; body: HeadPromptsBody; answer: PromptsAnswer };
   "patch/prompts": { method: "POST"; body: PatchPromptsBody; answer: PromptsAnswer };
+  "paths/prompts": { method: "POST"; body: PathsPromptsBody; answer: PromptsAnswer };
   "text-roles/prompts": { method: "POST"; body: TextRolesPromptsBody; answer: PromptsAnswer };
   "difference/prompts": { method: "POST"; body: DifferencePromptsBody; answer: PromptsAnswer };
 }

@@ -52,7 +52,7 @@ NEEDED |= {
         each: value for each, value in NEEDED.get(name, {}).items() if each in ("heads", "layer", "head")
     }
     | {"prompts": PAIRS}
-    for name in ("knockout", "removal", "attribution", "head", "patch", "text-roles", "difference")
+    for name in ("knockout", "removal", "attribution", "head", "patch", "paths", "text-roles", "difference")
 }
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 every_text_question = pytest.mark.parametrize("question", TEXTS, ids=lambda question: question.name)
@@ -183,6 +183,7 @@ COPIED = [(question.name, NEEDED.get(question.name, {})) for question in QUESTIO
     ("knockout/prompts", {"prompts": PAIRS, "method": "resample", "head_mask": MASK}),
     ("removal/prompts", {"prompts": ['so it "is"', "'\n"], "heads": [[0, 1]]}),
     ("patch/prompts", {"prompts": PAIRS, "heads": [[0, 1]]}),
+    ("circuit", {"prompts": [PAIRS[0] | {"prompt": IDS["tokens"], "corrupted": [84, 80, 1, 74, 1]}]}),
 ]
 WRITE_CALLS = """
 import { pythonCall } from "./web/js/look/ask/copy_answer.mjs";

@@ -36,6 +36,8 @@ def alone(server: Server, name: str, row: dict[str, Any], **body: Any) -> dict[s
             one |= {"token": ids(server, row["answer"])}
         case "difference":
             one |= {"other": row["corrupted"]}
+        case "paths":
+            one |= row
         case "patch":
             one |= row | {"site": body.get("site", "z"), "positions": "all"}
     found: dict[str, Any] = post(server, name, **one).json()
@@ -47,6 +49,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("knockout", {"method": "mean"}, {"delta": ["delta"]}),
     ("removal", {"heads": [[0, 1], [2, 0]]}, {"delta": ["delta"]}),
     ("attribution", {}, {"heads": ["heads"], "mlps": ["mlps"], "logit": ["logit"]}),
+    ("paths", {"layer": 2, "head": 1}, {"direct_k": ["patched", "direct", "k"], "clean": ["patched", "clean"]}),
     ("head", {"layer": 2, "head": 1}, {"norm": ["sums", "norm"], "without_head": ["without_head", "loss_change"]}),
     ("patch", {}, {"effects": ["site", "exact"], "clean": ["clean"]}),
     ("patch", {"site": "attn.hook_v", "method": "both"}, {"attribution": ["site", "attribution"]}),
@@ -70,6 +73,13 @@ def test_rows_equal_single_prompts(
         assert np.allclose([row[number] for row in found["rows"]], samples, atol=1e-5)
         assert np.allclose(found["mean"][number], samples.mean(0), atol=1e-5)
         assert np.allclose(found["standard_error"][number], samples.std(0, ddof=1) / 3**0.5, atol=1e-5)
+
+
+def test_rows_may_be_token_ids(server: Server) -> None:
+    encode = server.served.models["tiny"].tokenizer.encode
+    as_ids = [row | {name: encode(row[name]) for name in ("prompt", "corrupted")} for row in ROWS]
+    found = post(server, "patch/prompts", prompts=as_ids).json()
+    assert found == post(server, "patch/prompts", prompts=ROWS).json()
 
 
 def test_rows_are_streamed(server: Server) -> None:
@@ -96,6 +106,8 @@ def test_one_row_has_no_error(server: Server) -> None:
         ("knockout", {"prompt": "so", "colour": "red"}, "prompts[1].colour", "There is no column"),
         ("knockout", {"corrupted": "so"}, "prompts[1].prompt", "needed"),
         ("attribution", {"prompt": "so", "answer": "ab"}, "prompts[1].answer", "a single token"),
+        ("knockout", {"prompt": [84, 96]}, "prompts[1].prompt", "96"),
+        ("knockout", {"prompt": [84, "a"]}, "prompts[1].prompt", "text or token ids"),
         ("attribution", {"prompt": "so", "wrong": True}, "prompts[1].wrong", "text or a token id"),
         ("patch", {"prompt": "so it"}, "prompts[1].corrupted", "corrupted is needed"),
         ("patch", {"prompt": "so it", "corrupted": "so"}, "prompts[1].corrupted", "same number of tokens"),

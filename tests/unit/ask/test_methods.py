@@ -157,6 +157,7 @@ def test_every_question_about_one_text_is_a_method() -> None:
         ("patch", {}, "patch_site", {"site": "z"}),
         ("patch", {"site": "v", "method": "both"}, "patch_site", {"site": "v", "estimate": True}),
         ("patch", {"heads": [[0, 1], [1, 0]]}, "patch", {"heads": [(0, 1), (1, 0)]}),
+        ("paths", HEAD | {"direction": "noise"}, "patch_paths", HEAD | {"direction": "noise"}),
         ("text-roles", {}, "text_roles", {}),
         ("difference", {}, "difference", {}),
     ],
@@ -166,7 +167,7 @@ def test_many_prompts_give_the_numbers_of_the_routes(
 ) -> None:
     found = loaded.over_prompts(method, ROWS, **options).to_dict()
     expected = answered(loaded, f"{route}/prompts", body | {"prompts": ROWS})
-    assert found["n"] == expected["n"] == (2 if route == "patch" else 3)
+    assert found["n"] == expected["n"] == (2 if route in ("patch", "paths") else 3)
     assert found["rows"][0].keys() == found["mean"].keys() | {"row"}
     for name in found["mean"]:
         for part in ("mean", "standard_error"):
@@ -191,7 +192,7 @@ def test_rows_are_resampled_from_their_corrupted_prompts(loaded: LoadedModel) ->
 
 def test_every_question_about_many_prompts_is_one_of_a_loaded_model(loaded: LoadedModel) -> None:
     names = {question.name.split("/")[0].replace("-", "_") for question in QUESTIONS if "/" in question.name}
-    assert names == OVER_PROMPTS.keys() - {"patch_site"}
+    assert names | {"patch_paths"} == OVER_PROMPTS.keys() - {"patch_site"} | {"paths"}
 
 
 def test_many_prompts_may_be_texts_ids_or_traces(loaded: LoadedModel) -> None:

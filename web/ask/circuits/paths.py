@@ -17,6 +17,7 @@ from model.lens.text_pass import TextPass
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..patching import ANSWER, DIRECTION, WRONG, prompts_of
+from ..prompts import of_many
 from ..question import (
     HEAD,
     HEAD_MASK,
@@ -116,6 +117,21 @@ PATHS = Question(
     PathsAnswer,
     answer_paths,
     check_paths,
+)
+
+
+def answer_patched_paths(inquiry: Inquiry, progress: Progress) -> Answer:
+    return answer_patched(inquiry, {name: inquiry.values[name] for name in ("layer", "head")}, progress)
+
+
+PATHS_PROMPTS = of_many(
+    replace(
+        PATHS,
+        summary="How much each path from an earlier head into a head carries the difference between two prompts.",
+        compute=answer_patched_paths,
+    ),
+    "patch_paths",
+    fixed={"method": PATHS_METHOD.default, "reference": None},
 )
 
 

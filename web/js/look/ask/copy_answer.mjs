@@ -65,7 +65,7 @@ function methodOf(route, { per_token: _, corrupted_tokens, other_tokens, earlier
   if (other_tokens) fields.other = other_tokens;
   if (earlier_head !== undefined) fields.earlier = [earlier_layer, earlier_head];
   if (name === "patch" && route !== name && !fields.heads) fields.site ??= "z";
-  if (name === "paths" && fields.corrupted) return ["patch_paths", fields];
+  if (name === "paths" && (fields.corrupted || route !== name)) return ["patch_paths", fields];
   return name === "patch" && fields.site ? ["patch_site", siteOptions(fields)] : [name, fields];
 }
 
