@@ -30,7 +30,7 @@ def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
     config = inquiry.loaded.config
     n_numbers = config.n_layer * config.n_head * (len(inquiry.ids) - 1)
     if inquiry.values["per_token"] and n_numbers > limits.max_json_weights:
-        sent = f"these are {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
+        sent = f"there would be {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
         raise InvalidValue("per_token", True, f"false for this text: {sent}")
 
 

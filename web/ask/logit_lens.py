@@ -36,7 +36,7 @@ def check_logit_lens(inquiry: Inquiry, limits: Limits) -> None:
     top = n_top(inquiry)
     n_tokens = (inquiry.loaded.config.n_layer + 1) * len(inquiry.ids) * top
     if n_tokens > limits.max_json_weights:
-        sent = f"these are {n_tokens:,} tokens, and at most {limits.max_json_weights:,} are sent"
+        sent = f"there would be {n_tokens:,} tokens, and at most {limits.max_json_weights:,} are sent"
         raise InvalidValue("top", top, f"smaller for this text: {sent}")
 
 

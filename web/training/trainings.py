@@ -178,7 +178,7 @@ class Trainings:
         return self.by_visitor.get(visitor)
 
     def start(self, visitor: str, request: TrainingRequest, client: str | None) -> Training:
-        """Put a training of ``client`` into the queue. It replaces an ended one of this visitor.
+        """Put a training of ``client`` into the queue. It replaces the visitor's previous one if that has ended.
 
         If the queue is full, the newest of the client with the most trainings leaves it. Raises ``Closed``,
         ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``.

@@ -88,7 +88,7 @@ export const textToTokens = {
           kind: "number",
           ask:
             `Your sentence has ${number(bytes)} bytes and becomes ${counted(n, "byte pair")} here. How many pairs of ` +
-            "tokens were merged in it, counting each place?",
+            "tokens were merged in it, counting each occurrence?",
           right: bytes - n,
           tolerance: 0,
           hint: "Every merge of two neighbours leaves one token less.",

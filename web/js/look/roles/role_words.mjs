@@ -89,7 +89,7 @@ export function shortRole(store, place) {
 }
 
 /**
- * A role on a tile, as a `tag` where a `word` has no room, with its number, and where that was measured.
+ * A role on a tile: a `word`, or a `tag` if there is no room for it; its score as text, and where that was measured.
  * @typedef {{ tag: string, word: string, text: string, where: string }} Label
  */
 
