@@ -127,6 +127,7 @@ def test_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedModel) 
     assert row[0] == pytest.approx(loaded.trace(ids).attention[0, 0, -1].numpy(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_head_masks_and_context_shifts(space: Space, loaded: model.LoadedModel) -> None:
     mask = [[1.0, 1, 1, 1], [0, 1, 1, 2], [1, 1, 1, 1]]
     steps = loaded.generate(PROMPT, 12, temperature=0.8, seed=1, head_mask=mask)
@@ -135,11 +136,13 @@ def test_head_masks_and_context_shifts(space: Space, loaded: model.LoadedModel) 
     assert pointers[-1]["written"] == CONTEXT + 20 and len({pointer["run"] for pointer in pointers}) > 1
 
 
+@pytest.mark.slow
 def test_a_refusal_reaches_the_page(space: Space) -> None:
     (pointer,) = space.write(asked="y", temperature=-1)
     assert pointer["asked"] == "y" and "temperature must be" in pointer["refused"]
 
 
+@pytest.mark.slow
 def test_exhausted_quota_is_reported(space: Space) -> None:
     block = Path(f"{space.log}.quota")
     block.touch()
@@ -149,6 +152,7 @@ def test_exhausted_quota_is_reported(space: Space) -> None:
     assert list(space.write())[-1]["state"] == "done"
 
 
+@pytest.mark.slow
 def test_api_computes_without_the_gpu(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     body = {"prompt": "ab", "max_tokens": 8, "seed": 3}
@@ -159,6 +163,7 @@ def test_api_computes_without_the_gpu(space: Space, loaded: model.LoadedModel) -
     assert len(space.gpu_calls) == before
 
 
+@pytest.mark.slow
 def test_gradio_endpoints_may_use_the_gpu(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     text = Client(space.url, verbose=False).predict("ab", max_new_tokens=8, seed=3, api_name="/generate")
@@ -176,6 +181,7 @@ def test_long_prompt_is_read_in_several_steps(loaded: model.LoadedModel, monkeyp
     del zero_gpu.ON_GPU["long"]
 
 
+@pytest.mark.slow
 def test_training_is_off(space: Space) -> None:
     assert httpx.get(f"{space.url}/look/landing").json()["training"] is False
     names = httpx.get(f"{space.url}/gradio_api/info").json()["named_endpoints"]

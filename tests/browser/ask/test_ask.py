@@ -9,6 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import choose_model, open_head, text, two_frames, write
 from helpers.server import Server
 from model.lens.interventions.knockout import Knockout, knockout, removal
@@ -119,6 +120,7 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     assert not in_grid(written)
 
 
+@pytest.mark.slow
 def test_a_press_and_the_focus_outlast_a_redraw(written: Any) -> None:
     ask = ask_knockout(written)
     ask.get_by_role("button", name="selected token").click()
@@ -175,7 +177,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
         expect(written.locator(f".hs-grid [data-place='{layer},{head}']")).to_have_class(re.compile("hs-muted"))
 
 
-@pytest.mark.parametrize("width", [1440, 1024])
+@pytest.mark.parametrize("width", [1024, *also_slow(1440)])
 def test_an_answer_is_next_to_the_tiles_that_it_colours(written: Any, width: int) -> None:
     written.set_viewport_size({"width": width, "height": 900})
     ask = ask_knockout(written)
@@ -223,6 +225,7 @@ def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     assert in_grid(written) == shown
 
 
+@pytest.mark.slow
 def test_another_text_is_asked_about_again(written: Any, server: Server) -> None:
     ask_knockout(written)
     before = in_grid(written)

@@ -32,6 +32,7 @@ def share(value: float) -> str:
     return f"{100 * value:.0f}%".replace("-", "−").replace("−0%", "0%")
 
 
+@pytest.mark.slow
 def test_a_circuit_of_own_pairs(page: Any, tiny: LoadedModel) -> None:
     panel = ask(page, "Find the circuit")
     panel.get_by_label("Set of prompts").select_option("own")

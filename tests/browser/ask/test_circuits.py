@@ -157,7 +157,8 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     expect(written.locator(".hs-grid .hs-arcs")).to_have_count(0)
 
 
-def test_where_a_head_fires(written: Any, tiny: LoadedModel) -> None:
+@pytest.mark.slow
+def test_the_passages_where_a_head_fires_are_listed(written: Any, tiny: LoadedModel) -> None:
     long = 'Tom ran to the dog. "Hi!" he said.\nThe dog did not run.\n' * 8
     panel = ask(written, "Where does this head fire")
     expect(panel.locator(".hs-passages li").first).to_be_visible()  # of the text on the page

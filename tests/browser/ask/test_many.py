@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.api import assert_same
@@ -58,6 +59,7 @@ def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: 
     expect(text(page)).to_have_text(PROMPTS[1])
 
 
+@pytest.mark.slow
 def test_copied_calls_give_the_same_numbers(page: Any, server: Server, checkpoints: Path, tmp_path: Path) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = ask(page)

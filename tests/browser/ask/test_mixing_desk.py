@@ -111,7 +111,8 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     expect(desk).to_be_hidden()
 
 
-def test_both_texts_are_written_side_by_side(page: Any, desk: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_the_text_is_written_with_and_without_the_mixed_heads(page: Any, desk: Any, server: Server) -> None:
     loaded = server.served.models["tiny"]
     desk.locator("[data-preset=layer]").click()
     kept = int(re.findall(r"\d+", desk.locator("[data-preset=layer]").text_content())[0])

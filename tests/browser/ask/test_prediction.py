@@ -92,7 +92,8 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
     assert open_head(written) == divmod(largest, 4)
 
 
-def test_one_head_and_the_arithmetic_of_a_cell(written: Any, passed: TextPass) -> None:
+@pytest.mark.slow
+def test_tokens_that_a_head_uses_are_measured_and_open_their_arithmetic(written: Any, passed: TextPass) -> None:
     text(written).locator("[data-i='50']").click()
     box = ask(written, "Which tokens does this head use?")
     layer, head = open_head(written)

@@ -114,6 +114,7 @@ def test_a_branch_of_a_kept_text(page: Any, server: Server) -> None:
     expect(text(page)).to_have_text(expected_text(loaded, "now "))
 
 
+@pytest.mark.slow
 def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
     change_settings(page, seed=1)
     branch_at(page, page, 30)
@@ -138,6 +139,7 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     expect(page.get_by_text("writing:")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     first = opened_text(page)
@@ -155,7 +157,8 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     expect(text(page)).to_have_text(first)
 
 
-def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_two_texts_are_stacked_on_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
     expect_drawn(page)
@@ -167,7 +170,8 @@ def test_stacked_on_a_phone(browser: Any, server: Server) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_no_branch_beyond_the_context(page: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_there_is_no_branch_where_the_context_is_full(page: Any, server: Server) -> None:
     write(page, "a" * CONTEXT)
     expect(page.get_by_text("tokens is full")).to_be_visible()
     expect(page.locator(".hs-is-written")).to_have_count(1)

@@ -70,7 +70,8 @@ def test_a_muted_head(page: Any, server: Server) -> None:
     expect(page.locator(".hs-open.hs-removed")).to_contain_text("Removed: this head still attends")
 
 
-def test_the_selected_token_stays_selected(page: Any) -> None:
+@pytest.mark.slow
+def test_the_selected_token_stays_selected_in_both_texts(page: Any) -> None:
     page.locator(".hs-writing .hs-text [data-i='30']").click()
     compare(page, "with heads muted")
     for letter in "AB":
@@ -167,7 +168,10 @@ def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     expect(page.get_by_role("group", name="Text A")).to_have_text(written)
 
 
-def test_another_training_step(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_text_is_compared_with_that_of_another_training_step(
+    browser: Any, launch: Callable[..., Server], tmp_path: Path
+) -> None:
     save_tiny(tmp_path / "tiny", n_layer=3, n_head=4)
     for step in (10, 20, 40):
         early = load(save_tiny(tmp_path / f"at-{step}", seed=step, n_layer=3, n_head=4))

@@ -111,6 +111,7 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     expect_drawn(page)
 
 
+@pytest.mark.slow
 def test_one_text_ends_before_the_other(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)
@@ -151,6 +152,7 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     assert min(page.evaluate(CONTRAST, ".hs-pair-heads .hs-controls [aria-pressed='true']")) >= 4.5
 
 
+@pytest.mark.slow
 def test_the_roles_are_known_after_a_comparison_was_closed(page: Any, server: Server) -> None:
     write_one(page, TEXT)
     page.get_by_role("button", name="L1 H2,").click()

@@ -37,6 +37,7 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     assert [int(text.split()[0]) for text in ids(page, 0)] == expected
 
 
+@pytest.mark.slow
 def test_rung_1_merges_step_by_step(page: Any) -> None:
     open_rung(page, 1)
     words = page.locator(".hl-lesson .hl-spelled")
@@ -85,6 +86,7 @@ def test_rung_2_windows_and_embeddings(page: Any) -> None:
     assert table(page, "Window 1").locator("td span").all_text_contents() == ["starts", "with", "with", "one"]
 
 
+@pytest.mark.slow
 def test_rung_3_a_bigram_model_learns(page: Any, texts: Texts) -> None:
     text = texts.shakespeare[:20_000]
     tokenizer = ladder.CharacterTokenizer(text)
@@ -108,6 +110,7 @@ def test_rung_3_a_bigram_model_learns(page: Any, texts: Texts) -> None:
     expect(page.locator(".hl-chips li")).to_have_count(33)
 
 
+@pytest.mark.slow
 def test_rung_3_the_model_writes_the_text(page: Any) -> None:
     open_rung(page, 3)
     move(page, "steps", 0, "200")
@@ -173,6 +176,7 @@ def test_rung_6_trainable_weights(page: Any) -> None:
     assert max(stamps(page)) <= 1e-6
 
 
+@pytest.mark.slow
 def test_rung_6_why_the_scale(page: Any) -> None:
     open_rung(page, 6)
     sharp = page.get_by_role("table", name="softmax of these scores × 8")
@@ -260,6 +264,7 @@ def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(" ".join(published.SENTENCE))
 
 
+@pytest.mark.slow
 def test_rung_10_follows_the_model_that_is_chosen(page: Any) -> None:
     open_rung(page, 10)
     expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()

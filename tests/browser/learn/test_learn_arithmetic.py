@@ -21,7 +21,7 @@ def choose_model(page: Any, name: str) -> None:
     page.get_by_role("option", name=name).click()
 
 
-@pytest.mark.parametrize("rung", [3, 5, 6, 8, 10, *also_slow(1, 2, 4, 7, 9)])  # all but 5 of the first use the model
+@pytest.mark.parametrize("rung", [10, *also_slow(*range(1, 10))])
 def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -47,6 +47,7 @@ def test_the_bias_of_the_output_projection_is_one_of_the_terms(page: Any) -> Non
     expect(page.locator(".hl-unfold .hl-term small").last).to_have_text("bias")
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_arithmetic_covers_nothing_before_a_click(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(f"{server.url}/#learn/5")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.learn_page import open_rung, settle, table
@@ -38,6 +39,7 @@ def test_a_part_leads_to_its_tables_and_a_table_points_out_its_part(page: Any) -
     expect(page.get_by_role("heading", name="The whole model")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_part_in_view_is_pointed_out_and_the_layers_are_counted(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     open_rung(page, 10)

@@ -71,7 +71,8 @@ def test_steps_are_put_in_order(page: Any) -> None:
     expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
 
 
-def test_an_exercise_on_one_s_own_sentence(page: Any) -> None:
+@pytest.mark.slow
+def test_every_rung_has_an_exercise_on_the_visitor_s_own_sentence(page: Any) -> None:
     own = page.get_by_role("region", name="An exercise on your sentence")
     for rung in range(1, LAST_PAGE):
         open_rung(page, rung)
@@ -96,7 +97,8 @@ def test_an_exercise_on_one_s_own_sentence(page: Any) -> None:
     expect(own.get_by_role("status")).to_have_text(re.compile("^Yes"))
 
 
-def test_a_link_for_a_class(browser: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_a_link_for_a_class_opens_the_rung_with_sentence_and_settings(browser: Any, server: Server) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/#learn/7")
     settle(page, 7)

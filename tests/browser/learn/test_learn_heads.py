@@ -6,6 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.learn_page import number, numbers, open_rung, settle, stamps, table, unfolded
 from helpers.server import Server
 
@@ -17,7 +18,7 @@ def weights_of(server: Server, layer: int, head: int) -> torch.Tensor:
     return loaded.trace(ids).attention[layer, head]
 
 
-@pytest.mark.parametrize("rung", [6, 8])
+@pytest.mark.parametrize("rung", [6, *also_slow(8)])
 def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, server: Server, rung: int) -> None:
     open_rung(page, rung)
     places = [page.get_by_label(f"{side} head").input_value() for side in ("left", "right")]
@@ -43,6 +44,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     assert all(abs(sum(row) - 1) < 1e-3 for row in numbers(page, "Random head 1"))
 
 
+@pytest.mark.slow
 def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     open_rung(page, 8)
     place = page.get_by_label("left head").input_value()
@@ -70,6 +72,7 @@ def test_a_value_of_a_head_unfolds(page: Any) -> None:
     assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
 
 
+@pytest.mark.slow
 def test_a_clicked_number_stays_when_the_page_moves_under_the_pointer(page: Any) -> None:
     open_rung(page, 8)
     of = table(page, "Values, head 1")
@@ -84,6 +87,7 @@ def test_a_clicked_number_stays_when_the_page_moves_under_the_pointer(page: Any)
     assert unfolded(page) != before
 
 
+@pytest.mark.slow
 def test_the_shapes_lead_to_their_tables(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     open_rung(page, 8)
@@ -94,6 +98,7 @@ def test_the_shapes_lead_to_their_tables(page: Any) -> None:
         expect(table(page, name)).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_the_bars_open_their_arithmetic(page: Any) -> None:
     open_rung(page, 6)
     panel = page.locator(".hl-picture > .hl-unfold")

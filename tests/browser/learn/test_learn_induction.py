@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.files import ROOT
@@ -12,6 +13,7 @@ from helpers.server import Server
 STEPS_BEFORE = 7  # the place of step 536 on the slider
 
 
+@pytest.mark.slow
 def test_the_induction_head_forms_and_needs_the_head_that_feeds_it(browser: Any, launch: Callable[..., Server]) -> None:
     server = launch(ROOT / "checkpoints" / "two-layer-steps")
     page = browser.new_page()

@@ -25,7 +25,8 @@ def lit(page: Any, name: str, css: str) -> list[tuple[int, int]]:
     return [(r, c) for r, c in table(page, name).evaluate(places)]
 
 
-def test_pointing_at_a_number_lights_what_it_is_made_of(page: Any) -> None:
+@pytest.mark.slow
+def test_pointing_at_a_number_highlights_the_numbers_it_is_computed_from(page: Any) -> None:
     open_rung(page, 5)
     cell(page, "Attention scores", 3, 4).hover()
     assert lit(page, "The words x", "hl-left") == [(3, 0), (3, 1), (3, 2)]
@@ -91,7 +92,8 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     assert_close(numbers(page, "2b. Softmax"), published.CAUSAL_WEIGHTS)
 
 
-def test_a_number_is_dragged(page: Any) -> None:
+@pytest.mark.slow
+def test_dragging_a_number_changes_it(page: Any) -> None:
     open_rung(page, 6)
     cell(page, "W query", 0, 0).scroll_into_view_if_needed()
     box = cell(page, "W query", 0, 0).bounding_box()
@@ -110,6 +112,7 @@ def test_a_number_is_dragged(page: Any) -> None:
     expect(cell(page, "W query", 0, 0)).to_have_text("0.2961")
 
 
+@pytest.mark.slow
 def test_where_the_numbers_of_a_sentence_are_from_is_said(page: Any) -> None:
     open_rung(page, 5)
     expect(page.get_by_text("They are made-up numbers, those that the book uses.")).to_be_visible()
@@ -131,7 +134,8 @@ def test_the_second_worked_example(page: Any) -> None:
     assert_close(numbers(page, "Context vectors")[1], published.SHINY_CONTEXT, atol=5e-4)
 
 
-def test_a_reader_s_version(page: Any) -> None:
+@pytest.mark.slow
+def test_readers_code_with_and_without_mistakes_gives_its_published_numbers(page: Any) -> None:
     open_rung(page, 6)
     page.get_by_role("button", name="a reader’s code, with mistakes").click()
     expect(cell(page, "Context vectors", 0, 0)).to_have_text("0.2867")
@@ -155,6 +159,7 @@ def test_weights_are_transferred(page: Any) -> None:
     expect(page.get_by_text("Solved: both outputs are the same")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_more_published_numbers(page: Any) -> None:
     open_rung(page, 4)
     assert numbers(page, "a · b") == [[2, 7], [4, 5.5], [4.6667, 5.3333]]

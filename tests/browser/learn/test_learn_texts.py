@@ -9,6 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.learn_page import LAST_PAGE, move, numbers, open_rung, say, settle, stamps, table
 from helpers.oracles import published
 from helpers.page import show_page
@@ -30,7 +31,7 @@ def train(page: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("stride", "rows"), [(1, published.VERDICT_STRIDE_1_ROWS), (4, published.VERDICT_STRIDE_4_ROWS)]
+    ("stride", "rows"), [(1, published.VERDICT_STRIDE_1_ROWS), *also_slow((4, published.VERDICT_STRIDE_4_ROWS))]
 )
 def test_windows_take_the_published_places(page: Any, stride: int, rows: list[list[int]]) -> None:
     """The page's tokens are words and the published ones byte pairs, but the positions in the text are the same."""
@@ -74,6 +75,7 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     assert uniform == pytest.approx(4.174, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     open_rung(page, 3)
     text = page.get_by_label("Text to learn from", exact=True)
@@ -138,10 +140,12 @@ def test_both_softmaxes_unfold(page: Any) -> None:
     ("sentence", "read", "more"),
     [
         ("Hi 🦊 there", "Hi  there", ""),
-        (
-            "🦊 🦊",
-            " ".join(published.SENTENCE),
-            " Your sentence contains nothing else, so the picture shows the book’s sentence.",
+        *also_slow(
+            (
+                "🦊 🦊",
+                " ".join(published.SENTENCE),
+                " Your sentence contains nothing else, so the picture shows the book’s sentence.",
+            )
         ),
     ],
 )
@@ -181,7 +185,8 @@ def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     expect(page.get_by_role("button", name="The word list")).to_be_enabled()
 
 
-def test_a_word_of_the_field_is_defined_where_it_is_first_used(page: Any) -> None:
+@pytest.mark.slow
+def test_a_technical_term_is_defined_where_it_is_first_used(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for rung, name in ((2, "seed"), (3, "logits"), (3, "nats"), (5, "dot product")):
         open_rung(page, rung)

@@ -117,6 +117,7 @@ def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> Non
     assert png.getpixel((png.width - 3, 3)) == (255, 255, 255)
 
 
+@pytest.mark.slow
 def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}?__theme=dark")
@@ -160,34 +161,32 @@ def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> N
     assert png.name == "tiny_heads.png" and Image.open(png).width > 600
 
 
-@pytest.mark.parametrize("name", ["L1 H2", "L1 mean", "L2 rollout", "Mean of all heads"])
-def test_numbers_are_the_models_own(page: Any, server: Server, tmp_path: Path, name: str) -> None:
+def test_exported_numbers_are_those_of_the_model(page: Any, server: Server, tmp_path: Path) -> None:
     loaded = server.services.served.models["tiny"]
     show_summaries(page)
-    open_picture(page, name)
     ids = shown_ids(page, loaded)
     trace = loaded.trace(ids)
-    expected = {
-        "L1 H2": trace.attention[1, 2],
-        "L1 mean": trace.attention[1].mean(0),
-        "L2 rollout": picture(trace.attention, 5, 4),
-        "Mean of all heads": trace.attention.mean((0, 1)),
-    }[name]
-    path = save(page, "Save this picture", "JSON", tmp_path)
-    said = json.loads(path.read_text(encoding="utf-8"))
-    torch.testing.assert_close(torch.tensor(said["attention"]), expected, atol=1e-5, rtol=0)
-    assert said["tokens"] == [{"id": token.id, "text": token.text} for token in trace.tokens]
-    layer, head = {"L1 H2": (1, 2), "L1 mean": (1, "mean"), "L2 rollout": (2, "rollout")}.get(name, ("all", "mean"))
-    assert (said["layer"], said["head"], said["model"]) == (layer, head, "tiny")
-    assert (said["sha256"], said["n_prompt"]) == (loaded.sha256, len("ROMEO:"))
+    for name, layer, head, expected in [
+        ("L1 H2", 1, 2, trace.attention[1, 2]),
+        ("L1 mean", 1, "mean", trace.attention[1].mean(0)),
+        ("L2 rollout", 2, "rollout", picture(trace.attention, 5, 4)),
+        ("Mean of all heads", "all", "mean", trace.attention.mean((0, 1))),
+    ]:
+        open_picture(page, name)
+        path = save(page, "Save this picture", "JSON", tmp_path)
+        said = json.loads(path.read_text(encoding="utf-8"))
+        torch.testing.assert_close(torch.tensor(said["attention"]), expected, atol=1e-5, rtol=0)
+        assert said["tokens"] == [{"id": token.id, "text": token.text} for token in trace.tokens]
+        assert (said["layer"], said["head"], said["model"]) == (layer, head, "tiny")
+        assert (said["sha256"], said["n_prompt"]) == (loaded.sha256, len("ROMEO:"))
 
-    path = save(page, "Save this picture", "safetensors", tmp_path)
-    with safe_open(path, "pt") as file:
-        assert torch.equal(file.get_tensor("attention"), torch.tensor(said["attention"], dtype=torch.float32))
-        assert file.get_tensor("token_ids").tolist() == ids
-        notes = file.metadata()
-    assert (notes["layer"], notes["head"], notes["sha256"]) == (str(layer), str(head), loaded.sha256)
-    assert json.loads(notes["tokens"]) == [token.text for token in trace.tokens]
+        path = save(page, "Save this picture", "safetensors", tmp_path)
+        with safe_open(path, "pt") as file:
+            assert torch.equal(file.get_tensor("attention"), torch.tensor(said["attention"], dtype=torch.float32))
+            assert file.get_tensor("token_ids").tolist() == ids
+            notes = file.metadata()
+        assert (notes["layer"], notes["head"], notes["sha256"]) == (str(layer), str(head), loaded.sha256)
+        assert json.loads(notes["tokens"]) == [token.text for token in trace.tokens]
 
 
 def test_code_in_tokens_stays_text(page: Any, tmp_path: Path) -> None:
@@ -265,7 +264,8 @@ def test_the_table_of_heads(page: Any, server: Server) -> None:
     expect(table.get_by_role("columnheader", name="entropy")).to_have_attribute("aria-sort", "descending")
 
 
-def test_nothing_sticks_out_on_a_phone(browser: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_menus_and_panels_fit_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(server.url)
     expect_drawn(page)

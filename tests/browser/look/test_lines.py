@@ -87,7 +87,8 @@ def test_all_lines_above_a_threshold(lines: Any, server: Server) -> None:
     assert drawn(lines).keys() == {(query, key) for query, key in expected if query < 20}
 
 
-def test_columns_say_what_they_are(lines: Any) -> None:
+@pytest.mark.slow
+def test_the_columns_of_lines_are_labelled(lines: Any) -> None:
     heads = lines.locator(".hs-columns span")
     assert heads.all_text_contents() == ["this token (query)", "looks at that token (key)"]
     query, key = [head.bounding_box() for head in heads.all()]
@@ -115,6 +116,7 @@ def test_lines_by_keys(page: Any, server: Server) -> None:
 SHORT = ".headscope .hs-lines { height: 121px; }"  # seven rows and a part of one
 
 
+@pytest.mark.slow
 def test_a_query_is_in_view_with_the_key_it_looks_at_most(page: Any, server: Server) -> None:
     page.add_style_tag(content=SHORT)
     page.get_by_role("button", name="Lines", exact=True).click()
@@ -137,6 +139,7 @@ def test_a_query_is_in_view_with_the_key_it_looks_at_most(page: Any, server: Ser
             expect(marks["key"]).to_have_text(re.compile(rf"^↑ .+ {key} "))
 
 
+@pytest.mark.slow
 def test_marks_lead_to_what_is_out_of_view(page: Any, server: Server) -> None:
     page.evaluate(WATCH)
     page.add_style_tag(content=SHORT)

@@ -272,6 +272,7 @@ def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
         assert found in near or (found == "" and step <= 13), (i, found, step)
 
 
+@pytest.mark.slow
 def test_attention_that_looks_untrained_is_called_so(
     browser: Any, launch: Callable[..., Server], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import expect
 
 import model
+from helpers import also_slow
 from helpers.models import tiny_model
 from helpers.page import open_head, point
 from helpers.server import CHARACTERS, Server
@@ -50,7 +51,7 @@ def open_file(page: Any, trace: Trace | AttentionView, path: Path, *, exact: boo
     expect(page.locator(".hs-number")).not_to_be_empty()
 
 
-@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("exact", [False, *also_slow(True)])
 def test_a_file_shows_the_numbers_of_the_trace(visit: Any, loaded: LoadedModel, tmp_path: Path, exact: bool) -> None:
     trace = loaded.trace(HOSTILE)
     open_file(visit, trace, tmp_path / "text.html", exact=exact)

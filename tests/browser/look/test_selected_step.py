@@ -63,17 +63,14 @@ def go_to(page: Any, step: int) -> None:
     page.get_by_label("Step", exact=True).fill(str(step))
 
 
-def test_bars_of_every_step(page: Any, server: Server) -> None:
+def test_bars_show_the_models_probabilities_at_each_step_and_follow_the_settings(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     newest = newest_token(page)
     check_bars(page, loaded, newest)
     for step in (N_PROMPT, 20, newest - 1):
         go_to(page, step)
         check_bars(page, loaded, step)
-
-
-def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> None:
-    loaded = server.services.served.models["tiny"]
+    # The settings change the bars without a request.
     go_to(page, 12)
     check_bars(page, loaded, 12)
     asked: list[str] = []
@@ -85,14 +82,10 @@ def test_sliders_move_the_bars_without_the_server(page: Any, server: Server) -> 
             number_field(panel, label).fill(str(value))
         settings[label.split(" ")[0].replace("-", "_")] = value
         check_bars(page, loaded, 12, **settings)
-    assert asked == []
-
-
-def test_temperature_0_leaves_one_token(page: Any, server: Server) -> None:
-    bars(page)
     change_settings(page, temperature=0)
     expect(page.locator(".hs-bars tbody tr").first).to_contain_text("1.0000")
-    assert [row[1] for row in bars(page)][1:] == [0] * (len(bars(page)) - 1)
+    assert all(drawn == 0 for _, drawn, _ in bars(page)[1:])
+    assert asked == []
 
 
 def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
@@ -117,10 +110,7 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     page.keyboard.press("End")
     expect(page.locator(".hs-chosen")).to_have_count(0)
     assert page.get_by_role("button", name="L1 H2,").locator("canvas").evaluate(alpha) == 255
-
-
-def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
-    newest = newest_token(page)
+    # It can be dragged, too.
     box = page.get_by_label("Step", exact=True).bounding_box()
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] - 8, middle)
@@ -129,10 +119,11 @@ def test_the_scrubber_is_dragged(page: Any, server: Server) -> None:
     page.mouse.up()
     step = int(page.get_by_label("Step", exact=True).input_value())
     assert abs(step - (N_PROMPT + newest) / 2) <= 2
-    check_bars(page, server.services.served.models["tiny"], step)
+    check_bars(page, loaded, step)
 
 
-def test_play_walks_to_the_end(page: Any) -> None:
+@pytest.mark.slow
+def test_replay_steps_to_the_end_and_can_be_paused(page: Any) -> None:
     newest = newest_token(page)
     go_to(page, newest - 20)  # long enough to see that it plays
     page.get_by_role("button", name="Replay").click()
@@ -263,7 +254,8 @@ def test_a_locked_cell_takes_every_panel_to_its_row(page: Any, server: Server) -
     expect(page.get_by_role("group", name="Text B")).to_have_text(re.compile("^ROM[^E].{20}", re.DOTALL))
 
 
-def test_a_step_comes_into_view_with_what_is_before_it(page: Any) -> None:
+@pytest.mark.slow
+def test_a_selected_step_is_scrolled_into_view_with_the_tokens_before_it(page: Any) -> None:
     newest = newest_token(page)
     text(page).evaluate("(e) => Object.assign(e.style, { flex: '0 0 70px', minHeight: 0, width: '90px' })")
     text(page).evaluate("(e) => (e.scrollTop = e.scrollHeight)")
@@ -278,7 +270,8 @@ def test_a_step_comes_into_view_with_what_is_before_it(page: Any) -> None:
     assert in_view[step] and in_view[step - 8]
 
 
-def test_the_text_is_stepped_through_from_the_bar_and_from_nowhere(page: Any) -> None:
+@pytest.mark.slow
+def test_arrow_keys_select_steps_from_the_write_button_and_without_focus(page: Any) -> None:
     change_settings(page, length=20)
     page.get_by_role("button", name="Write", exact=True).click()
     expect(page.get_by_text("20 tokens written")).to_be_visible()

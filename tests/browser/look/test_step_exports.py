@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 import torch
 from PIL import Image
 from playwright.sync_api import expect
@@ -43,6 +44,7 @@ def test_this_step_as_numbers_and_pictures(page: Any, server: Server, tmp_path: 
     assert Image.open(save(page, "Save this step", "PNG", tmp_path)).width > 600
 
 
+@pytest.mark.slow
 def test_lines_are_saved_as_lines(page: Any, tmp_path: Path) -> None:
     page.get_by_role("button", name="Lines", exact=True).click()
     page.locator(".hs-writing .hs-token").nth(9).click(modifiers=["Shift"])
@@ -55,6 +57,7 @@ def test_lines_are_saved_as_lines(page: Any, tmp_path: Path) -> None:
     assert len(starts) == 1
 
 
+@pytest.mark.slow
 def test_a_locked_number_stays_while_another_is_read(page: Any) -> None:
     board = page.locator(".hs-board")
     board.focus()

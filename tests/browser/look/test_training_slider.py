@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.gate import PATIENCE
@@ -16,7 +17,10 @@ from model.checkpoint.write import write_snapshot
 STEPS = (10, 20, 40)
 
 
-def test_a_step_that_loads_for_long(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_slider_waits_for_a_training_step_that_loads_slowly(
+    browser: Any, launch: Callable[..., Server], tmp_path: Path
+) -> None:
     save_tiny(tmp_path / "tiny", n_layer=3, n_head=4)
     for step in STEPS:
         early = load(save_tiny(tmp_path / f"at-{step}", seed=step, n_layer=3, n_head=4))

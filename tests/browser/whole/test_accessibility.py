@@ -27,6 +27,7 @@ TICKED = """(box) => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
@@ -55,7 +56,8 @@ SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((sp
 })"""
 
 
-def test_signs_are_seen_on_any_colour(page: Any) -> None:
+@pytest.mark.slow
+def test_signs_for_line_breaks_contrast_with_every_colour(page: Any) -> None:
     write(page, "\n" * 30)
     expect(page.get_by_text("tokens written")).to_be_visible()
     page.get_by_label("Colour scale").select_option(label="logarithmic")
@@ -97,6 +99,7 @@ def test_the_text_as_a_table(page: Any, server: Server) -> None:
     expect(rows.first.locator("td").first).to_have_text("“H”")
 
 
+@pytest.mark.slow
 def test_several_tokens_are_locked_by_keys(page: Any) -> None:
     area = text(page)
     area.focus()
@@ -114,6 +117,7 @@ def test_several_tokens_are_locked_by_keys(page: Any) -> None:
     expect(locked).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_row_says_which_token_it_predicts(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     content = text(page).text_content()
@@ -142,6 +146,7 @@ def test_nothing_moves_if_reduced_motion_is_preferred(browser: Any, server: Serv
     assert set(page.evaluate(MOVING)) == (set() if motion == "reduce" else {"hs-text hs-growing"})
 
 
+@pytest.mark.slow
 def test_the_next_tokens_are_one_tab_stop(page: Any) -> None:
     panel = page.get_by_role("region", name="Next token", exact=True)
     bars = panel.get_by_role("button", name=re.compile("^Branch here with"))

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import expect_drawn, text, two_frames, write
@@ -38,7 +39,8 @@ def test_back_closes_what_was_opened_last(page: Any, server: Server) -> None:
     expect(page.locator("body[data-page=learn]")).to_be_visible()
 
 
-def test_closing_by_hand_leaves_nothing_for_back(page: Any) -> None:
+@pytest.mark.slow
+def test_a_question_closed_by_hand_does_not_reopen_on_going_back(page: Any) -> None:
     """A question that was closed does not reopen on going back."""
     write(page, "ab")
     page.wait_for_url("**ids=**")
@@ -55,6 +57,7 @@ def test_closing_by_hand_leaves_nothing_for_back(page: Any) -> None:
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_back_and_a_swipe_close_the_sheet_of_a_phone(browser: Any, server: Server) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844}, has_touch=True)
     page.goto(server.url)

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids
 from helpers.models import tiny_model
 from helpers.page import (
@@ -146,9 +147,11 @@ def test_settings_in_a_link_fill_the_controls(browser: Any, server: Server) -> N
             {"model": "<img src=x onerror=pwned=1>", "sha256": "0" * 16},
             "There is no model '<img src=x onerror=pwned=1>'",
         ),
-        ({"sha256": "0" * 16}, "tiny has different weights here"),
-        ({"ids": encode_ids([96])}, "tiny cannot read the text"),
-        ({"ids": "%%%${pwned=1}"}, "This link is broken"),
+        *also_slow(
+            ({"sha256": "0" * 16}, "tiny has different weights here"),
+            ({"ids": encode_ids([96])}, "tiny cannot read the text"),
+            ({"ids": "%%%${pwned=1}"}, "This link is broken"),
+        ),
     ],
 )
 def test_a_bad_link_shows_the_opening_and_says_why(
@@ -166,7 +169,8 @@ def test_a_bad_link_shows_the_opening_and_says_why(
     assert not page.errors
 
 
-def test_a_damaged_view_keeps_the_text(browser: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_a_link_with_a_damaged_view_still_shows_its_text(browser: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode("to be or not")
     wrong = {"open": "9.9", "locked": "99", "step": "1e9", "mode": "constructor", "threshold": "-1", "sorted": "yes"}
@@ -198,6 +202,7 @@ def test_a_very_long_text(browser: Any, launch: Callable[..., Server], tmp_path:
     assert not page.errors
 
 
+@pytest.mark.slow
 def test_the_clipboard_if_it_is_allowed(browser: Any, server: Server) -> None:
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.url)

@@ -210,6 +210,7 @@ def test_a_model_without_a_declared_opening_is_spoken_of_honestly(browser: Any, 
     assert "letter" in said[0]
 
 
+@pytest.mark.slow
 def test_in_a_visitors_own_text_it_begins_where_a_head_matters(browser: Any, story: Server) -> None:
     page = opened(browser, story)
     page.get_by_role("switch", name="Details").click()

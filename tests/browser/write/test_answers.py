@@ -58,6 +58,7 @@ def kite(server: Server, before: str, heads: list[tuple[int, int]]) -> list[floa
     return [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
 
 
+@pytest.mark.slow
 def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, story: Server) -> None:
     page = opened(browser, story)
     before, sentence, address = text(page).text_content(), page.locator(".hs-finding p").text_content(), page.url

@@ -9,6 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import AT_ONCE, text, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
@@ -127,7 +128,8 @@ def test_everything_follows_the_pointer(browser: Any, stories: Server) -> None:
     expect(said).to_contain_text(" gives ")
 
 
-def test_several_heads_look_together(browser: Any, stories: Server) -> None:
+@pytest.mark.slow
+def test_the_sentence_gives_the_mean_attention_of_several_heads(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     loaded = stories.served.models["stories-bpe"]
     prompt = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())["prompt"]
@@ -154,6 +156,7 @@ def test_several_heads_look_together(browser: Any, stories: Server) -> None:
     expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
 
 
+@pytest.mark.slow
 def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     page.evaluate("""() => {
@@ -186,7 +189,7 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     expect(other.get_by_role("button", name="Show me")).to_be_enabled()
 
 
-@pytest.mark.parametrize("width", [390, 768])
+@pytest.mark.parametrize("width", [390, *also_slow(768)])
 def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: int) -> None:
     page = opened(browser, stories, width, 844 if width == 390 else 1024, has_touch=True, is_mobile=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width

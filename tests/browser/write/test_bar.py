@@ -39,7 +39,8 @@ def test_enter_writes_and_line_breaks_do_not(page: Any, server: Server) -> None:
     expect(prompt).to_have_value("to be\nor not\n\nthat")
 
 
-def test_enter_while_a_text_is_written_begins_no_other(page: Any, server: Server, slow: Any) -> None:
+@pytest.mark.slow
+def test_enter_does_nothing_while_a_text_is_written(page: Any, server: Server, slow: Any) -> None:
     page.get_by_role("button", name="Model", exact=True).focus()
     page.keyboard.press("ArrowDown")
     page.get_by_role("option", name="slow").click()
@@ -92,7 +93,8 @@ def test_models_by_keyboard(page: Any) -> None:
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
 
 
-def test_a_prompt_of_two_lines_shows_no_half_of_the_second(page: Any) -> None:
+@pytest.mark.slow
+def test_an_unfocused_prompt_shows_one_whole_line(page: Any) -> None:
     prompt = page.get_by_label("Prompt", exact=True)
     prompt.fill("one line\nand another")
     prompt.blur()
@@ -185,8 +187,9 @@ def test_the_pages_keep_what_they_show(page: Any) -> None:
     expect(page.get_by_label("Step", exact=True)).to_have_value("15")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
-def test_focus_is_seen(browser: Any, server: Server, theme: str) -> None:
+def test_keyboard_focus_is_visible_on_every_control(browser: Any, server: Server, theme: str) -> None:
     """The pixels around sliders, fields and boxes change when they get keyboard focus."""
     page = browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     page.goto(f"{server.url}?__theme={theme}")

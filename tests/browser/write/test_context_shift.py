@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import change_settings, expect_drawn, is_shown_as, open_head, opened_settings, readout, text, write
@@ -48,7 +49,8 @@ def test_the_text_continues_and_its_newer_half_is_shown(page: Any, server: Serve
     assert is_shown_as(float(loaded.trace(window[:CONTEXT]).attention[layer, head, query, key]), shown)
 
 
-def test_no_token_of_an_earlier_part_is_left(page: Any) -> None:
+@pytest.mark.slow
+def test_a_part_whose_first_tokens_never_arrived_keeps_no_earlier_ones(page: Any) -> None:
     """When a new part is announced that has more tokens than the page shows of the previous one."""
 
     def skip(route: Any) -> None:

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import httpx
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import expect_drawn, text
@@ -87,6 +88,7 @@ def test_expert_controls_are_folded_away(browser: Any, server: Server) -> None:
     expect(page.get_by_role("button", name="View", exact=True)).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_first_tab_stops_skip_to_the_parts(page: Any) -> None:
     for stops, name, target in (
         (1, "Skip to heads", ".hs-grid button"),

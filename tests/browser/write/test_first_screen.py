@@ -37,6 +37,7 @@ def test_the_prompt_follows_the_opening_until_one_is_typed(
     expect(prompt).to_have_value("my own")
 
 
+@pytest.mark.slow
 def test_text_typed_before_the_opening_arrives_is_kept(browser: Any, server: Server) -> None:
     page = browser.new_page()
     held: list[Any] = []
@@ -84,8 +85,9 @@ def test_the_top_of_a_panel_is_one_row(browser: Any, server: Server, width: int)
     assert status.evaluate("e => e.scrollWidth <= e.clientWidth") and status.bounding_box()["height"] < 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_head", [16, *also_slow(2, 8)])
-def test_labels_of_all_columns_are_whole(
+def test_the_column_labels_of_means_and_rollouts_are_not_cut_off(
     browser: Any, launch: Callable[..., Server], tmp_path: Path, n_head: int
 ) -> None:
     server = launch(save_tiny(tmp_path / "wide", n_head=n_head))

@@ -38,6 +38,7 @@ def test_the_bar_leaves_the_screen_to_the_panels(browser: Any, server: Server) -
         assert page.get_by_role("region", name=panel, exact=True).bounding_box()["y"] <= 110
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), [(1024, 768), *also_slow((1440, 900), (1180, 820))])
 def test_the_heads_are_on_the_first_screen(
     browser: Any, launch: Callable[..., Server], tmp_path: Path, width: int, height: int

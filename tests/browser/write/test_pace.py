@@ -127,6 +127,7 @@ def test_a_text_appears_at_its_pace_in_all_panels_and_can_be_skipped(paced: Any)
         expect(paced.locator(panel)).to_have_attribute(attribute, "52")
 
 
+@pytest.mark.slow
 def test_a_stopped_text_keeps_what_was_shown(paced: Any, server: Server, slow: Any) -> None:
     """Stop is shown until the whole text is shown; pressing it ends the text where it is."""
     choose_model(paced, "slow")
@@ -149,7 +150,8 @@ def test_a_stopped_text_keeps_what_was_shown(paced: Any, server: Server, slow: A
     expect(text(paced)).to_have_text(shown)
 
 
-def test_stop_is_there_until_all_is_shown(paced: Any) -> None:
+@pytest.mark.slow
+def test_stop_is_offered_until_the_whole_text_is_shown(paced: Any) -> None:
     change_settings(paced, length=12)
     stop_clock(paced)
     write_whole(paced, "ab")

@@ -135,6 +135,7 @@ def test_the_table_has_the_same_numbers(page: Any, server: Server) -> None:
     assert all(is_shown_as(float(attention[20, key]), weight) for key, weight in enumerate(shown))
 
 
+@pytest.mark.slow
 def test_an_evicted_run_can_still_be_viewed(page: Any, server: Server) -> None:
     server.services.runs.cache.entries.clear()
     for name in ("L0 H3", "L1 H0"):
@@ -145,7 +146,8 @@ def test_an_evicted_run_can_still_be_viewed(page: Any, server: Server) -> None:
         server.services.runs.cache.entries.clear()
 
 
-def test_another_model(page: Any, server: Server) -> None:
+@pytest.mark.slow
+def test_another_model_shows_its_own_heads(page: Any, server: Server) -> None:
     choose_model(page, "other")
     expect_model(page, "other", "2 layers × 2 heads")
     expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
@@ -153,6 +155,7 @@ def test_another_model(page: Any, server: Server) -> None:
     check_number(page, server.services.served.models["other"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, *also_slow(800, 1440)])
 def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None:
     page = browser.new_page(viewport={"width": width, "height": 844})

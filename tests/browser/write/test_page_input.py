@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.gate import wait_for_end
@@ -45,7 +46,8 @@ def test_code_is_shown_as_text(page: Any) -> None:
         assert page.evaluate("typeof pwned") == "undefined", code
 
 
-def test_text_of_a_model_is_not_run_either(page: Any, server: Server, slow: Any) -> None:
+@pytest.mark.slow
+def test_markup_written_by_a_model_is_shown_as_text(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     change_settings(page, length=60)
     write(page, "<b>")
@@ -68,6 +70,7 @@ SIGNS = """(span) => {
 }"""
 
 
+@pytest.mark.slow
 def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Server], tmp_path: Path) -> None:
     tiny_model(0, tiny_bpe(), context_length=64).save(tmp_path / "pieces")
     server = launch(tmp_path / "pieces")

@@ -90,6 +90,7 @@ def test_nothing_moves_when_the_model_is_loaded_or_writes(browser: Any, unloaded
         page.close()
 
 
+@pytest.mark.slow
 def test_the_first_screen_appears_at_once(browser: Any, unloaded: Server) -> None:
     page = open_at(browser, unloaded.url, 1440)
     times = []
