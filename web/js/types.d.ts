@@ -203,33 +203,16 @@ export interface KnownText {
   head_mask: number[][] | null;
 }
 
-/** Actions that a workspace can request from the page. */
-export interface TextActions {
+/** What writes texts: the page. */
+export interface Writing {
   /** Write a second text from a token on, shown next to this one. */
   branch(data: object): void;
-  /** Stop a text that is no longer shown. */
-  halt(run: string): void;
   /** Write a second text from the same prompt, shown next to this one. */
-  another(run: string): void;
-  /** Compare the text with another one, or with itself read by another model or snapshot or with heads scaled. */
-  readAgain(reading: Reading): void;
-  /** Compare the text with a given one. Resolves to the reason why it cannot be read, or to "". */
-  readText(text: string): Promise<string>;
-  /**
-   * Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. Resolves
-   * to whether the server accepted both.
-   */
-  writeScaled: (mask: number[][] | null, n_given?: number) => Promise<boolean>;
-  /** Write a text without showing it; `follow` gets its pointers. Rejects if the server refuses it. */
+  writeAnother(): void;
+  /** Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. */
+  writeScaled(mask: number[][] | null, n_given?: number): void;
+  /** Write a text without showing it; `follow` gets its pointers. Rejects where the server refuses it. */
   writeAside(fields: object, follow: (pointer: SentPointer) => void): Promise<void>;
-  /** Compare two texts that were written aside; closing the comparison returns to the current one. */
-  compareBoth(stores: import("./look/state/store.mjs").Store[]): void;
-  /** Read the text on the right again, with heads scaled. */
-  scaleHeads(mask: number[][] | null): void;
-  /** The models that are served. */
-  models(): ModelInfo[];
-  /** Choose in the grid which heads to mute. */
-  startMuting(): void;
 }
 
 /** A text in an HTML file (model/drawing/drawing.py). Strings that hold numbers are compressed, in base64. */

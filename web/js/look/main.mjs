@@ -4,10 +4,10 @@ import { make, PHONE } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
 import { isBusy } from "./state/pointer.mjs";
-import { Address, restoreLinkedView, showOpening } from "./address.mjs";
+import { restoreLinkedView, showOpening } from "./address.mjs";
 import { Bar } from "./bar.mjs";
 import { wantsDetails } from "./details.mjs";
-import { Readings, Texts } from "./compare/texts.mjs";
+import { Texts } from "./compare/texts.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { stopWriting, TextWriter } from "./state/text_writer.mjs";
@@ -15,7 +15,7 @@ import { OpenedHistory } from "./opened.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
 
-/** @import { Control, ModelInfo, Reading, SentPointer } from "../types.js" */
+/** @import { Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
 /** @import { FirstScreen } from "./state/prepared.mjs" */
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
@@ -87,12 +87,11 @@ function moveInto(root, element) {
   document.getElementById("hs-early")?.remove();
 }
 
+/** @implements {Writing} */
 class Page {
   /** @type {(gradio: GradioTransport) => void} gives the page Gradio's transport of texts */
   connect = () => {};
 
-  /** @type {ModelInfo[]} */
-  models = [];
   #nOpening = 0; // addresses that the server has not answered yet
 
   /**
@@ -115,30 +114,8 @@ class Page {
     view.set({ details: wantsDetails() });
     this.bar = new Bar(controls, barActions, withTraining, view);
     const { settings } = this.bar;
-    const actions = {
-      branch: (/** @type {object} */ data) => void this.send({ branch: data }),
-      halt: (/** @type {string} */ run) => void stopWriting(run),
-      another: (/** @type {string} */ run) => void this.send({ seed: null }, { beside: run }),
-      readAgain: (/** @type {Reading} */ reading) => void this.readings.readAgain(reading),
-      readText: (/** @type {string} */ text) => this.readings.readText(text),
-      scaleHeads: (/** @type {number[][] | null} */ mask) => void this.readings.scaleHeads(mask),
-      writeScaled: (/** @type {number[][] | null} */ mask, /** @type {number | undefined} */ n) =>
-        this.writeScaled(mask, n),
-      writeAside: (/** @type {object} */ fields, /** @type {(pointer: SentPointer) => void} */ follow) =>
-        this.writer.write(fields, {}, undefined, follow),
-      compareBoth: (/** @type {import("./state/store.mjs").Store[]} */ stores) =>
-        this.texts.compareBoth(stores, this.address.shown),
-      startMuting: () => this.texts.compare.heads.startMuting(true),
-      models: () => this.models,
-      changed: (/** @type {string | undefined} */ address) => {
-        if (address === undefined) this.address.push();
-        else this.address.shown = address;
-        this.opened.record();
-      },
-    };
-    this.texts = new Texts(view, actions, controls, settings);
-    this.address = new Address(this.texts, controls);
-    this.readings = new Readings(this.texts, this.address);
+    this.texts = new Texts(view, this, controls, settings);
+    this.texts.on("changed", () => this.opened.record());
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
@@ -152,8 +129,8 @@ class Page {
       isHeld: () => this.#nOpening > 0,
       pageOf,
     });
-    this.address.entry = () => this.opened.entry;
-    this.store.on("placed chosen", () => this.address.follow());
+    this.texts.address.entry = () => this.opened.entry;
+    this.store.on("placed chosen", () => this.texts.address.follow());
     this.texts.workspace.answer.on("asked", () => this.opened.record());
     view.on(
       (changed) =>
@@ -172,7 +149,7 @@ class Page {
   /** The browser has gone to another entry of its history. */
   #arrive() {
     if (this.texts.left?.address === location.search) this.texts.close();
-    if (this.address.isAnother) this.reopen();
+    if (this.texts.address.isAnother) this.reopen();
     else this.opened.arrive();
   }
 
@@ -232,8 +209,7 @@ class Page {
 
   /** @param {ModelInfo[]} models @param {string} chosen */
   #list(models, chosen) {
-    this.models = models;
-    this.texts.compare.reader.fill(models);
+    this.texts.setModels(models);
     this.bar.fill(models, chosen);
   }
 
@@ -244,15 +220,15 @@ class Page {
       this.tellModel();
       this.bar.suggest(String(settings.prompt ?? ""), true);
       this.bar.settings.show(settings);
-      this.address.shown = search;
-      this.address.isOpening = true;
+      this.texts.address.shown = search;
+      this.texts.address.isOpening = true;
       this.follow(pointer);
       if (second) this.texts.compareWith(second);
       else this.texts.showAlone("a"); // two texts may still be compared
       if (pointer.state === "linked") restoreLinkedView(this.store, search, second ? this.texts.pair : null);
       else if (pointer.state === "opening") showOpening(this.store);
     } finally {
-      this.address.isOpening = false;
+      this.texts.address.isOpening = false;
     }
   }
 
@@ -264,7 +240,7 @@ class Page {
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
     this.#showProgress();
     this.element.dataset.state = state;
-    if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.address.push();
+    if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.texts.address.push();
   }
 
   /** Stop is shown until everything that was written is shown. */
@@ -290,7 +266,6 @@ class Page {
    * @param {object} changes to the bar's fields
    * @param {Partial<SentPointer>} [more] added to the text's pointers
    * @param {(run: string) => void} [started] gets the run of the text once it is known
-   * @returns whether the server accepted it
    */
   async send(changes, more = {}, started = undefined) {
     this.bar.showWriting(true);
@@ -298,11 +273,9 @@ class Page {
     try {
       await this.writer.write({ ...this.bar.submit(), ...changes }, more, started);
       this.store.report("");
-      return true;
     } catch (error) {
       this.bar.showWriting(false);
       this.bar.refuse(/** @type {Error} */ (error).message);
-      return false;
     }
   }
 
@@ -310,22 +283,34 @@ class Page {
    * Write the current text twice at the same time, with the same prompt and seed: as before, and with heads scaled.
    * @param {number[][] | null} head_mask
    * @param {number} [n_given] how many tokens to begin with; those of the prompt if left out
-   * @returns whether the server accepted both
    */
-  async writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
+  writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
-    const left = this.texts.leave(this.address.shown);
+    const left = this.texts.leave();
     const { model, settings, head_mask: own } = this.store.pointer;
     const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
-    let second = Promise.resolve(true);
-    const first = await this.send({ ...fields, head_mask: own }, {}, (run) => {
+    void this.send({ ...fields, head_mask: own }, {}, (run) => {
       left(run);
-      second = this.send({ ...fields, head_mask }, { beside: run });
+      void this.send({ ...fields, head_mask }, { beside: run });
     });
-    return first && second;
+  }
+
+  /** Write a second text from a token on. @param {object} data the token, and what comes before it */
+  branch(data) {
+    void this.send({ branch: data });
+  }
+
+  /** Write a second text from the same prompt. */
+  writeAnother() {
+    void this.send({ seed: null }, { beside: this.store.pointer.run });
+  }
+
+  /** Write a text without showing it. @param {object} fields @param {(pointer: SentPointer) => void} follow */
+  writeAside(fields, follow) {
+    return this.writer.write(fields, {}, undefined, follow);
   }
 
   stop() {
@@ -349,8 +334,8 @@ class Page {
       this.follow(pointer);
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
-      this.address.shown = `?model=${encodeURIComponent(name)}`;
-      history.pushState(this.opened.entry, "", `${this.address.shown}${location.hash}`);
+      this.texts.address.shown = `?model=${encodeURIComponent(name)}`;
+      history.pushState(this.opened.entry, "", `${this.texts.address.shown}${location.hash}`);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }

@@ -16,33 +16,10 @@ import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
-/** @import { Control, TextActions } from "../types.js" */
+/** @import { Control } from "../types.js" */
+/** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Settings } from "./settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
-
-/**
- * What its buttons do.
- * @typedef {Omit<TextActions, "another"> & {
- *   another: () => void;
- *   remember: (finding: string) => void;
- * }} WorkspaceActions
- */
-
-/** @type {WorkspaceActions} */
-const NO_ACTIONS = {
-  branch() {},
-  halt() {},
-  another() {},
-  readAgain() {},
-  readText: () => Promise.resolve(""),
-  writeScaled: () => Promise.resolve(false),
-  writeAside: () => Promise.resolve(),
-  compareBoth() {},
-  scaleHeads() {},
-  models: () => [],
-  startMuting() {},
-  remember() {},
-};
 
 export class Workspace {
   #messages = "";
@@ -52,24 +29,16 @@ export class Workspace {
    * @param {View} view
    * @param {Control[]} controls
    * @param {Pick<Settings, "on" | "values">} settings
-   * @param {WorkspaceActions} [actions] none of them where there is no model
+   * @param {Texts | null} texts null where there is no model
    */
-  constructor(view, controls, settings, actions = NO_ACTIONS) {
+  constructor(view, controls, settings, texts) {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
-    const mixer = new Mixer(store, {
-      writeBoth: actions.writeScaled,
-      compare: (head_mask) => actions.readAgain({ model: store.pointer.model, head_mask }),
-      compareText: (ids, why) => {
-        const { model, head_mask } = store.pointer;
-        actions.readAgain({ model, head_mask, ids, n_prompt: ids.length });
-        actions.remember(why);
-      },
-    });
-    this.answer = new PlainAnswer(store, mixer, actions);
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, actions.branch, mixer, this.answer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, actions, this.answer), nextPanel);
+    const mixer = new Mixer(store, texts);
+    this.answer = new PlainAnswer(store, mixer, texts);
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer, this.answer);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, this.answer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;
     // Without a model there is the answer that was open, or none.

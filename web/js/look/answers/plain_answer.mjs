@@ -19,8 +19,9 @@ import { effectOf, fallWords } from "./effect.mjs";
 import { TwoTexts } from "./two_texts.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
-/** @import { PictureId, TextActions } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {"" | "without" | "why" | "instead"} Question */
@@ -42,14 +43,14 @@ export class PlainAnswer extends Emitter {
   /**
    * @param {Store} store
    * @param {Mixer} mixer
-   * @param {Pick<TextActions, "writeAside" | "halt" | "compareBoth">} actions
+   * @param {Texts | null} texts null where there is no model
    */
-  constructor(store, mixer, actions) {
+  constructor(store, mixer, texts) {
     super();
     this.store = store;
     this.mixer = mixer;
-    this.actions = actions;
-    this.two = new TwoTexts(store.view, actions);
+    this.texts = texts;
+    this.two = new TwoTexts(store.view, texts);
     this.words = make("p", { role: "status" });
     this.body = make("div", {});
     const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
@@ -89,7 +90,7 @@ export class PlainAnswer extends Emitter {
     else if (question === "why") store.view.set({ ask: "attribution", askWith: "" });
     else {
       const removal = await withoutAlike(store);
-      if (removal) void mixer.writeBoth(removal.mask, removal.query + 1);
+      if (removal) mixer.writeBoth(removal.mask, removal.query + 1);
     }
   }
 
@@ -300,7 +301,7 @@ export class PlainAnswer extends Emitter {
   /** Open the full comparison. */
   #compare() {
     this.mixer.try(undefined);
-    this.actions.compareBoth(this.two.stores);
+    this.texts?.compareBoth(this.two.stores);
     this.close();
   }
 

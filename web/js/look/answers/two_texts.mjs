@@ -6,8 +6,9 @@ import { readSpeed } from "../panels/scrubber.mjs";
 import { TextView } from "../panels/text_view.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
+import { stopWriting } from "../state/text_writer.mjs";
 
-/** @import { TextActions } from "../../types.js" */
+/** @import { Texts } from "../compare/texts.mjs" */
 /** @import { View } from "../state/view.mjs" */
 
 const SIDES = /** @type {const} */ ([0, 1]);
@@ -25,10 +26,10 @@ export class TwoTexts {
 
   /**
    * @param {View} view
-   * @param {Pick<TextActions, "writeAside" | "halt">} actions
+   * @param {Texts | null} texts null where there is no model
    */
-  constructor(view, actions) {
-    this.actions = actions;
+  constructor(view, texts) {
+    this.texts = texts;
     this.stores = SIDES.map(() => new Store(view));
     this.views = this.stores.map((store, side) => new TextView(store, { label: side ? "Second text" : "First text" }));
     this.titles = SIDES.map(() => make("h3", {}));
@@ -71,7 +72,7 @@ export class TwoTexts {
       this.titles[side].textContent = title;
       store.begin(like.pointer);
       store.playback.setSpeed(Number(readSpeed()));
-      return this.actions.writeAside({ ...fields, prompt: given, head_mask }, (pointer) => {
+      return this.texts?.writing.writeAside({ ...fields, prompt: given, head_mask }, (pointer) => {
         if (!signal.aborted) store.follow(pointer);
       });
     });
@@ -93,7 +94,7 @@ export class TwoTexts {
 
   /** @param {Store} store */
   #halt(store) {
-    if (isBusy(store.pointer.state)) this.actions.halt(store.pointer.run);
+    if (isBusy(store.pointer.state)) void stopWriting(store.pointer.run);
     store.halt();
   }
 

@@ -9,6 +9,7 @@ import { readChoices, writeChoices } from "./choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
 
 /** @import { PictureId } from "../../types.js" */
+/** @import { Texts } from "../compare/texts.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
@@ -33,20 +34,11 @@ export class Mixer extends Emitter {
   /** @type {Mask | undefined} tried without opening the question */
   #tried;
 
-  /**
-   * @param {Store} store
-   * @param {object} actions
-   * @param {(mask: Mask, n_given?: number) => Promise<boolean>} actions.writeBoth write the text twice, with and
-   *   without a mask, from its prompt or its first tokens
-   * @param {(mask: Mask) => void} actions.compare read the text again with a mask, next to the text as it is
-   * @param {(ids: number[], why: string) => void} actions.compareText read another text next to it, and say why
-   */
-  constructor(store, { writeBoth, compare, compareText }) {
+  /** @param {Store} store @param {Texts | null} texts null where there is no model */
+  constructor(store, texts) {
     super();
     this.store = store;
-    this.writeBoth = writeBoth;
-    this.compare = compare;
-    this.compareText = compareText;
+    this.texts = texts;
     /** @type {LatestLoader<Source, Changed>} */
     this.loader = new LatestLoader({
       load: (source, position) => this.#load(source, position),
@@ -54,6 +46,26 @@ export class Mixer extends Emitter {
       report: (error) => store.report(`Could not read the text with these heads: ${error.message}`),
     });
     store.on("state tokens step view", () => this.#want());
+  }
+
+  /**
+   * Write the text twice, with and without a mask.
+   * @param {Mask} mask
+   * @param {number} [n_given] how many tokens to begin with; those of the prompt if left out
+   */
+  writeBoth(mask, n_given) {
+    this.texts?.writing.writeScaled(mask, n_given);
+  }
+
+  /** Read the text again with a mask, next to the text as it is. @param {Mask} head_mask */
+  compare(head_mask) {
+    this.texts?.readings.begin({ model: this.store.pointer.model, head_mask });
+  }
+
+  /** Read another text next to it. @param {number[]} ids @param {string} why the answer that led to it */
+  compareText(ids, why) {
+    const { model, head_mask } = this.store.pointer;
+    this.texts?.readings.begin({ model, head_mask, ids, n_prompt: ids.length }, why);
   }
 
   get isOn() {

@@ -7,26 +7,23 @@ import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { baseName } from "./names.mjs";
 
-/** @import { TextActions } from "../../types.js" */
+/** @import { Reading } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
+/** @import { Texts } from "./texts.mjs" */
 
-/** @typedef {"readAgain" | "readText" | "startMuting" | "models"} Needed */
-/** @typedef {Pick<TextActions, Needed> & { another: () => void }} CompareActions */
-
-/**
- * @param {Store} store
- * @param {CompareActions} actions
- */
-export function compareMenu(store, actions) {
+/** @param {Store} store @param {Texts} texts */
+export function compareMenu(store, texts) {
   const holder = make("span", { class: "hs-compare-menu" });
-  const own = ownText(store, actions.readText, () => opener()?.focus());
+  const own = ownText(store, texts, () => opener()?.focus());
   /** @returns {HTMLButtonElement | null} */
   const opener = () => holder.querySelector("button[aria-haspopup]");
+  /** @param {Reading} reading */
+  const readAgain = (reading) => texts.readings.begin(reading);
   let listed = "";
 
   const draw = () => {
     const { model, settings, state, run } = store.pointer;
-    const models = actions.models();
+    const { models } = texts;
     const steps = models.find(({ name }) => name === baseName(model))?.steps ?? [];
     const list = JSON.stringify([model, models.map(({ name }) => name), steps, Boolean(settings.prompt)]);
     const isReady = run !== "" && !isBusy(state) && store.length > 0;
@@ -35,13 +32,12 @@ export function compareMenu(store, actions) {
       /** @type {[string, () => void][]} */
       const items = [];
       items.push(["with another text", () => own.open()]);
-      if (settings.prompt) items.push(["with a new seed", actions.another]);
+      if (settings.prompt) items.push(["with a new seed", () => texts.writing.writeAnother()]);
       items.push(["with heads muted", () => mute()]);
       for (const { name } of models) {
-        if (name !== baseName(model))
-          items.push([`with ${name}`, () => actions.readAgain({ model: name, head_mask: null })]);
+        if (name !== baseName(model)) items.push([`with ${name}`, () => readAgain({ model: name, head_mask: null })]);
       }
-      if (steps.length) items.push(["with another training step", () => actions.readAgain(otherStep(model, steps))]);
+      if (steps.length) items.push(["with another training step", () => readAgain(otherStep(model, steps))]);
       const { element, button } = menu("Compare", "Compare this text", items);
       holder.replaceChildren(element, own.element);
       button.title = "Show this text next to another one, or next to another reading of it";
@@ -55,8 +51,8 @@ export function compareMenu(store, actions) {
   const mute = () => {
     const { pointer, open } = store;
     const muted = isHead(open, pointer) ? [open] : [];
-    actions.readAgain({ model: pointer.model, head_mask: withScale(null, pointer, muted, 0) });
-    actions.startMuting();
+    readAgain({ model: pointer.model, head_mask: withScale(null, pointer, muted, 0) });
+    texts.compare.heads.startMuting(true);
   };
 
   store.on("state tokens", draw);
@@ -76,10 +72,10 @@ function otherStep(model, steps) {
 
 /**
  * @param {Store} store
- * @param {TextActions["readText"]} readText
+ * @param {Texts} texts
  * @param {() => void} closed called when the visitor has closed the form
  */
-function ownText(store, readText, closed) {
+function ownText(store, texts, closed) {
   const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
   const problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
   const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
@@ -123,7 +119,7 @@ function ownText(store, readText, closed) {
       return;
     }
     read.disabled = true;
-    const why = await readText(field.value);
+    const why = await texts.readings.readText(field.value);
     read.disabled = false;
     if (run !== of || element.hidden) return;
     refuse(why);

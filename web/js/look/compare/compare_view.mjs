@@ -17,28 +17,20 @@ import { differencePanel, sideHead } from "./pair_head.mjs";
 import { PairHeads, Ranking } from "./pair_heads.mjs";
 import { badge, LETTERS, PairText, SecondReader, textsTable } from "./pair_text.mjs";
 
-/** @import { Reading, TextActions } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { NextRow, Prediction } from "./difference.mjs" */
 /** @import { Pair } from "./pair.mjs" */
+/** @import { Texts } from "./texts.mjs" */
 
 export class CompareView {
-  /**
-   * @param {Pair} pair
-   * @param {object} actions
-   * @param {(side: SideName) => void} actions.showAlone show one text alone
-   * @param {() => void} actions.close return to what was shown before
-   * @param {(reading: Reading) => void} actions.readAgain read A's text again as B
-   * @param {(mask: number[][] | null) => void} actions.scaleHeads read B's text with heads scaled
-   * @param {TextActions["writeScaled"]} actions.writeScaled write both texts from the prompt, B with heads scaled
-   * @param {HTMLElement[]} buttons next to those that end the comparison
-   */
-  constructor(pair, { showAlone, close: leave, readAgain, scaleHeads, writeScaled }, buttons) {
+  /** @param {Texts} texts @param {HTMLElement[]} buttons next to those that end the comparison */
+  constructor(texts, buttons) {
+    const { pair } = texts;
     this.pair = pair;
     this.ranking = new Ranking(pair);
-    this.reader = new SecondReader(pair, readAgain);
-    this.heads = new PairHeads(pair, this.ranking, scaleHeads, writeScaled);
+    this.reader = new SecondReader(texts);
+    this.heads = new PairHeads(texts, this.ranking);
     this.texts = { a: new PairText(pair, "a"), b: new PairText(pair, "b", this.reader.element) };
     const table = textsTable(pair);
     const clock = pairScrubber(pair);
@@ -46,16 +38,19 @@ export class CompareView {
     const bar = make("div", { class: "hs-compare-bar" });
     const end = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
       make("button", { type: "button", class: "hs-small", onclick }, words);
-    const close = end("Close compare", leave);
+    const close = end("Close compare", () => texts.close());
     close.prepend(icon("close"), " ");
     close.title = "Back to the text as it was before";
     this.finding = make("span", {});
-    const back = end("Back to the answer", leave);
+    const back = end("Back to the answer", () => texts.close());
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls hs-detail" }, ...colourControls(pair.view));
-    const [keepLeft, keepRight] = [end("Keep left", () => showAlone("a")), end("Keep right", () => showAlone("b"))];
+    const [keepLeft, keepRight] = [
+      end("Keep left", () => texts.showAlone("a")),
+      end("Keep right", () => texts.showAlone("b")),
+    ];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
     for (const part of [table.toggle, keepLeft, keepRight]) part.classList.add("hs-detail");
     bar.append(heading, settings, tools, keepLeft, keepRight, close);

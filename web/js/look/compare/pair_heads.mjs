@@ -15,9 +15,10 @@ import { isBusy } from "../state/pointer.mjs";
 import { baseName, maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 
-/** @import { PictureId, TextActions } from "../../types.js" */
+/** @import { PictureId } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
+/** @import { Texts } from "./texts.mjs" */
 
 /** @typedef {{ place: PictureId, difference: number }} RankedHead */
 
@@ -115,16 +116,12 @@ export class PairHeads {
   #shape = "";
   #isMuting = false;
 
-  /**
-   * @param {Pair} pair
-   * @param {Ranking} ranking
-   * @param {(mask: number[][] | null) => void} scaleHeads read B with these heads scaled
-   * @param {TextActions["writeScaled"]} writeScaled write both texts from the prompt, B with heads scaled
-   */
-  constructor(pair, ranking, scaleHeads, writeScaled) {
+  /** @param {Texts} texts @param {Ranking} ranking */
+  constructor(texts, ranking) {
+    const { pair } = texts;
+    this.texts = texts;
     this.pair = pair;
     this.ranking = ranking;
-    this.scaleHeads = scaleHeads;
     this.chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Largest difference first" });
     this.redrawChips = steadily(this.chips, () => this.drawChips());
     this.tiles = make("div", { class: "hs-tiles", role: "group" });
@@ -135,12 +132,12 @@ export class PairHeads {
     this.mute.addEventListener("click", () => this.startMuting(!this.#isMuting));
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
     this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
-    this.restore.addEventListener("click", () => this.scaleHeads(null));
+    this.restore.addEventListener("click", () => this.texts.readings.scaleHeads(null));
     this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
     this.write.title = "From the prompt and with the same seed: A as before, B with these heads scaled";
     this.write.addEventListener("click", () => {
       this.startMuting(false);
-      writeScaled(pair.stores.b.pointer.head_mask);
+      texts.writing.writeScaled(pair.stores.b.pointer.head_mask);
     });
     this.hint = make("p", { class: "hs-hint", role: "status" });
     const table = make("table");
@@ -288,7 +285,7 @@ export class PairHeads {
   toggle(place) {
     const { pointer } = this.pair.stores.b;
     const scale = scaleOf(pointer.head_mask, place) === 1 ? Number(this.scale.value) : 1;
-    this.scaleHeads(withScale(pointer.head_mask, pointer, [place], scale));
+    this.texts.readings.scaleHeads(withScale(pointer.head_mask, pointer, [place], scale));
   }
 
   /** @param {KeyboardEvent} event */

@@ -12,9 +12,10 @@ import { areReadDifferently, changeSentence, nats, tokenChanges } from "./differ
 import { baseName, modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 
-/** @import { ModelInfo, Pointer, Reading } from "../../types.js" */
+/** @import { Pointer } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
+/** @import { Texts } from "./texts.mjs" */
 
 const STRONG_CHANGE = 2; // nats: changes this large get the strongest line
 
@@ -132,16 +133,11 @@ function progress({ state, settings }, length) {
 const stepOf = (model) => (/@\d+$/.test(model) ? Number(model.split("@").at(-1)) : null);
 
 export class SecondReader {
-  /** @type {ModelInfo[]} */
-  #models = [];
-
-  /**
-   * @param {Pair} pair
-   * @param {(reading: Reading) => void} read
-   */
-  constructor(pair, read) {
+  /** @param {Texts} texts */
+  constructor(texts) {
+    const { pair } = texts;
+    this.texts = texts;
     this.pair = pair;
-    this.read = read;
     this.model = dropdown("Model that reads text B", {}, (name) => this.ask(name));
     this.range = make("input", { type: "range", min: 0, step: 1, "aria-label": "Training step of B" });
     this.range.addEventListener("input", () => this.describe());
@@ -153,17 +149,16 @@ export class SecondReader {
     pair.on("state", () => this.show());
   }
 
-  /** @param {ModelInfo[]} models that are served */
-  fill(models) {
-    this.#models = models;
-    this.model.replaceChildren(...models.map(({ name }) => make("option", { value: name }, name)));
+  /** Offer the models that are served. */
+  fill() {
+    this.model.replaceChildren(...this.texts.models.map(({ name }) => make("option", { value: name }, name)));
     this.show();
   }
 
   /** The steps to choose from for B's model: the snapshots, then the model itself. */
   get steps() {
     const base = baseName(this.pair.stores.b.pointer.model);
-    return this.#models.find(({ name }) => name === base)?.steps ?? [];
+    return this.texts.models.find(({ name }) => name === base)?.steps ?? [];
   }
 
   show() {
@@ -201,7 +196,7 @@ export class SecondReader {
   ask(model) {
     const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
     const isSame = baseName(model) === baseName(this.pair.stores.b.pointer.model) && n_layer && n_head;
-    this.read({ model, head_mask: isSame ? head_mask : null });
+    void this.texts.readings.readAgain({ model, head_mask: isSame ? head_mask : null });
   }
 }
 

@@ -2,68 +2,52 @@
 // again.
 
 import { make } from "../../lib/dom.mjs";
+import { Emitter } from "../../lib/emitter.mjs";
 import { isSame } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
+import { Address } from "../address.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
+import { stopWriting } from "../state/text_writer.mjs";
 import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 
-/** @import { Control, LinkState, PictureId, Reading, SentPointer, TextActions } from "../../types.js" */
-/** @import { Address } from "../address.mjs" */
+/** @import { Control, LinkState, ModelInfo, PictureId, Reading, SentPointer, Writing } from "../../types.js" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Selected } from "../state/store.mjs" */
 
-export class Texts {
+/** Topics: changed (a comparison has begun or ended, or is complete). */
+export class Texts extends Emitter {
   /** @type {Set<string>} runs that were closed, and may still report their end */
   #closed = new Set();
   #isComparing = false;
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
   #saved;
+  /** @type {ModelInfo[]} those that are served */
+  models = [];
 
   /**
    * @param {View} view
-   * @param {TextActions & { changed: (address?: string) => void }} actions `changed` is called when a comparison begins
-   *   or ends, with the address of the text that was left for it
+   * @param {Writing} writing
    * @param {Control[]} controls
    * @param {Settings} settings
    */
-  constructor(view, actions, controls, settings) {
-    this.actions = actions;
-    this.workspace = new Workspace(view, controls, settings, {
-      ...actions,
-      another: () => actions.another(this.workspace.store.pointer.run),
-      readAgain: (reading) => {
-        this.compare.heads.startMuting(false); // muting belonged to the previous comparison
-        this.compare.remember("");
-        actions.readAgain(reading);
-      },
-      readText: (text) => {
-        this.compare.remember("");
-        return actions.readText(text);
-      },
-      remember: (finding) => this.compare.remember(finding),
-    });
+  constructor(view, writing, controls, settings) {
+    super();
+    this.writing = writing;
+    this.workspace = new Workspace(view, controls, settings, this);
     this.pair = new Pair(view);
     this.#saved = new Store(view);
-    this.compare = new CompareView(
-      this.pair,
-      {
-        showAlone: (side) => this.showAlone(side),
-        close: () => this.close(),
-        readAgain: (reading) => actions.readAgain(reading),
-        scaleHeads: (mask) => actions.scaleHeads(mask),
-        writeScaled: actions.writeScaled,
-      },
-      [copyLink(this.pair.stores.a, controls, () => this.linkState)],
-    );
-    this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && actions.changed());
+    this.compare = new CompareView(this, [copyLink(this.pair.stores.a, controls, () => this.linkState)]);
+    this.address = new Address(this, controls);
+    this.readings = new Readings(this);
+    this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && this.#changed());
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
   }
 
@@ -90,6 +74,19 @@ export class Texts {
   get linkState() {
     const { linkState } = this.first;
     return this.#isComparing ? { ...linkState, second: this.pair.stores.b.linkState } : linkState;
+  }
+
+  /** @param {ModelInfo[]} models */
+  setModels(models) {
+    this.models = models;
+    this.compare.reader.fill();
+  }
+
+  /** @param {string} [address] of the text that is shown now; left out where the texts have one of their own */
+  #changed(address) {
+    if (address === undefined) this.address.push();
+    else this.address.shown = address;
+    this.emit("changed");
   }
 
   /** Pass the server's pointer to the text it concerns. @param {SentPointer | null} pointer */
@@ -131,7 +128,7 @@ export class Texts {
     if (pointer.state !== "read") this.compare.heads.startMuting(false);
     this.compare.ranking.begin();
     if (this.compare.element.getBoundingClientRect().top < 0) this.compare.element.scrollIntoView();
-    this.actions.changed();
+    this.#changed();
   }
 
   /** Show another reading of the text on the right in its place. @param {SentPointer} pointer */
@@ -141,30 +138,25 @@ export class Texts {
     const open = this.pair.heads.isUnlinked ? b.open : null;
     b.follow({ ...pointer, branch, beside, settings });
     if (open) this.pair.heads.chooseB(open);
-    this.actions.changed();
+    this.#changed();
   }
 
   /**
    * The text that is shown is replaced by two new ones; closing their comparison returns to it.
-   * @param {string} address of the text that is left
    * @returns {(run: string) => void} to be called with the run of the first of the two
    */
-  leave(address) {
+  leave() {
     if (this.#isComparing) return () => {};
     const { store } = this.workspace;
-    const left = { address, selected: store.selected };
+    const left = { address: this.address.shown, selected: store.selected };
     this.#saved.adopt(store);
     return (run) => (this.#left = { ...left, run });
   }
 
-  /**
-   * Compare two texts that other stores hold.
-   * @param {Store[]} stores
-   * @param {string} address of the text that is shown, which comes back
-   */
-  compareBoth(stores, address) {
+  /** Compare two texts that other stores hold; closing the comparison returns to this one. @param {Store[]} stores */
+  compareBoth(stores) {
     const { heads, stores: pair, view } = this.pair;
-    const begun = this.leave(address);
+    const begun = this.leave();
     heads.viewB.openQuietly(view.open);
     SIDES.forEach((side, i) => pair[side].adopt(stores[i]));
     this.#isComparing = true;
@@ -174,7 +166,7 @@ export class Texts {
     this.element.replaceChildren(this.compare.element);
     this.compare.heads.startMuting(false);
     this.compare.ranking.begin();
-    this.actions.changed(address); // the comparison gets its own address once the texts are aligned
+    this.#changed(this.address.shown); // the comparison gets its own address once the texts are aligned
   }
 
   /** What closing the comparison returns to; null for text A. */
@@ -200,7 +192,7 @@ export class Texts {
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
     store.restore(left.selected.locked, left.selected.step);
-    this.actions.changed(left.address);
+    this.#changed(left.address);
   }
 
   /** Show one of two texts alone. @param {SideName} side */
@@ -220,7 +212,7 @@ export class Texts {
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
     store.restore(locked, step === null || step >= store.length - 1 ? null : step);
-    this.actions.changed();
+    this.#changed();
   }
 
   /** @param {Store} store @param {boolean} [isEither] whether the other side is closed too */
@@ -229,18 +221,28 @@ export class Texts {
     if (!run || (!isEither && SIDES.every((side) => this.pair.stores[side].pointer.run === run))) return;
     if (isBusy(state)) {
       this.#closed.add(run);
-      this.actions.halt(run);
+      void stopWriting(run);
     }
   }
 }
 
-export class Readings {
+class Readings {
   #request = new LatestRequest();
 
-  /** @param {Texts} texts @param {Address} address */
-  constructor(texts, address) {
+  /** @param {Texts} texts */
+  constructor(texts) {
     this.texts = texts;
-    this.address = address;
+  }
+
+  /**
+   * Begin a comparison of the text with another one, or with another reading of it.
+   * @param {Reading} reading
+   * @param {string} [why] the answer of Ask that led to it
+   */
+  begin(reading, why = "") {
+    this.texts.compare.heads.startMuting(false); // muting belonged to the previous comparison
+    this.texts.compare.remember(why);
+    void this.readAgain(reading);
   }
 
   /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
@@ -251,6 +253,7 @@ export class Readings {
 
   /** Compare it with a text that the same model reads; why it cannot, or "". @param {string} text */
   async readText(text) {
+    this.texts.compare.remember("");
     const { sha256, n_prompt, model, head_mask } = this.texts.first.pointer;
     try {
       this.#compare(await this.#read({ sha256, n_prompt, model, head_mask, text }));
@@ -271,7 +274,7 @@ export class Readings {
   /** @param {SentPointer | null} pointer */
   #compare(pointer) {
     if (!pointer) return;
-    this.address.remember();
+    this.texts.address.remember();
     this.texts.compareWith(pointer);
   }
 

@@ -11,6 +11,7 @@ import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
 
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
+/** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
@@ -42,11 +43,11 @@ const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 /**
  * @param {Store} store
  * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
- * @param {(data: object) => void} branch
+ * @param {Texts | null} texts null where there is no model
  * @param {Mixer} mixer
  * @param {PlainAnswer} answer shows another text in plain words, without details
  */
-export function nextTokenPanel(store, settings, branch, mixer, answer) {
+export function nextTokenPanel(store, settings, texts, mixer, answer) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
@@ -59,7 +60,8 @@ export function nextTokenPanel(store, settings, branch, mixer, answer) {
     }
     const { run, model, sha256, n_prompt } = store.pointer;
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
-    branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead: store.tokens[at]?.id ?? null });
+    const instead = store.tokens[at]?.id ?? null;
+    texts?.writing.branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead });
   };
   const { isLookOnly } = store.view;
   const hint = make(

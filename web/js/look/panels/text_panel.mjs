@@ -15,17 +15,17 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { CompareActions } from "../compare/compare_menu.mjs" */
+/** @import { Texts } from "../compare/texts.mjs" */
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
- * @param {CompareActions} actions
+ * @param {Texts | null} texts null where there is no model
  * @param {PlainAnswer} answer
  */
-export function textPanel(store, next, actions, answer) {
+export function textPanel(store, next, texts, answer) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
@@ -45,7 +45,11 @@ export function textPanel(store, next, actions, answer) {
   };
   view.on(show);
   show();
-  const another = make("button", { type: "button", class: "hs-small", onclick: actions.another }, "Write another");
+  const another = make(
+    "button",
+    { type: "button", class: "hs-small", onclick: () => texts?.writing.writeAnother() },
+    "Write another",
+  );
   another.title = "Write a second text from the same prompt and compare the two";
   const pin = make("button", { type: "button", class: "hs-small hs-detail", "aria-label": "Pin" }, icon("pin"));
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
@@ -58,7 +62,7 @@ export function textPanel(store, next, actions, answer) {
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
   const controls = make("div", { class: "hs-controls hs-detail" }, surpriseLabel);
-  if (!view.isLookOnly) controls.append(another, compareMenu(store, actions));
+  if (texts) controls.append(another, compareMenu(store, texts));
   const table = textTable(store);
   const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
   const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
