@@ -208,15 +208,17 @@ export class Grid {
     const { store } = this;
     const { name, unit } = METRICS[store.view.options.metric];
     const { button, tag: line, place } = card;
-    const value = measured(card.value, { unit });
-    setText(card.number, short(card.value));
     const { tag, word, text, where } = card.isHead ? labelOf(store, place) : NO_LABEL;
     card.word = word;
     setText(line, [word, tag].find(this.#fits) ?? "");
-    const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
-    card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
     button.classList.toggle("hs-filtered", card.filtered);
+    if (!store.isGrowing || store.view.options.details) {
+      setText(card.number, short(card.value));
+      const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
+      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
+    }
     if (store.isGrowing && button.title) return; // renamed when the text is complete
+    const value = measured(card.value, { unit });
     button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
     const group = groupSentence(place, store.pointer);
     button.title = [card.name, `${name}: ${value}`, text && `${where}: ${text}`, group].filter(Boolean).join("\n");

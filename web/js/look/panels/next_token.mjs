@@ -3,7 +3,7 @@
 
 import { mouseOrTouch, make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { exact, share, signed } from "../../lib/numbers.mjs";
+import { counted, exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -248,12 +248,13 @@ export class NextToken {
       row.fill(id, { drawn: drawn[id], own: shownOwn[id], ...more });
     });
     const others = logits.length - ids.length;
-    /** @param {Float64Array} all */
-    const remainder = (all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
-    const name = make("th", { scope: "row" }, `${others.toLocaleString("en")} others`);
-    const { cells, set } = numberCells();
-    set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
-    this.rest.replaceChildren(name, ...cells);
+    if (others && details) {
+      /** @param {Float64Array} all */
+      const remainder = (all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
+      const { cells, set } = numberCells();
+      set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
+      this.rest.replaceChildren(make("th", { scope: "row" }, counted(others, "other")), ...cells);
+    }
     const shown = [...rows.map((row) => row.element), ...(others && details ? [this.rest] : [])];
     // Only if the number of rows changes, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
