@@ -42,14 +42,7 @@ export class Store extends Emitter {
     () => this.#showMore(),
     (n) => this.#source.isReady(n),
   );
-  #source = new TextSource({
-    playback: this.#playback,
-    pointer: () => this.#pointer,
-    openPicture: () => this.open,
-    readable: () => this.readable,
-    emit: (...topics) => this.emit(...topics),
-    report: (problem) => this.report(problem),
-  });
+  #source = new TextSource(this, (...topics) => this.emit(...topics));
   #selection = new Selection();
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
@@ -192,7 +185,7 @@ export class Store extends Emitter {
     this.#playback.extend(this.data.tokens.length, isNew || isGiven(pointer.state));
     if (isNew) this.emit(...EVERYTHING);
     else this.emit("state", ...(hasEnded ? SHOWN : []));
-    this.#source.update();
+    void this.#source.update();
   }
 
   /** The server has the prepared opening that is shown. @param {SentPointer} pointer to its run */
@@ -224,7 +217,7 @@ export class Store extends Emitter {
     else this.#playback.extend(this.data.tokens.length, true);
     this.data.show(this.readable);
     this.emit(...EVERYTHING);
-    this.#source.update();
+    void this.#source.update();
   }
 
   /** End the text with what is shown of it. */
@@ -258,7 +251,7 @@ export class Store extends Emitter {
     const late = [...(this.data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
     this.data.show(this.readable);
     this.emit(...SHOWN.filter((topic) => !late.includes(topic)));
-    if (this.#playback.needsRows(this.data.rows, this.#pointer.rows)) this.#source.update();
+    if (this.#playback.needsRows(this.data.rows, this.#pointer.rows)) void this.#source.update();
   }
 
   /** Draw everything again: the page's colours changed. */

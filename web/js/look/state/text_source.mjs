@@ -1,60 +1,76 @@
 // Fetches the data of a text while it is written and shown.
 
+import { DrawThrottle } from "./draw_throttle.mjs";
 import { isBusy, isGiven } from "./pointer.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
-import { Updater } from "./updater.mjs";
 
-/** @import { PictureId, Pointer } from "../../types.js" */
-/** @import { Playback } from "./playback.mjs" */
+/** @import { Store } from "./store.mjs" */
 
-/**
- * @typedef {object} ShownText the text whose data is fetched
- * @property {Playback} playback
- * @property {() => Readonly<Pointer>} pointer
- * @property {() => PictureId} openPicture
- * @property {() => number} readable how many of the shown tokens have been read
- * @property {(...topics: string[]) => void} emit tells the panels which data has arrived
- * @property {(problem: string) => void} report called with what went wrong, or ""
- */
+const AHEAD = 250; // milliseconds until the next fetch while enough data has arrived
 
 export class TextSource {
   /** @type {((n: number) => boolean)[]} */
   #waiting = [];
-  #updater = new Updater({
-    fetchMissing: async () => {
-      await this.#fetchRows();
-      await this.#fetchWeights();
-    },
-    isWriting: () => this.text.pointer().state === "writing",
-    isAhead: () => this.text.playback.isBehind && this.isReady(this.text.playback.soon),
-    report: (problem) => this.text.report(problem),
-  });
+  #throttle = new DrawThrottle();
+  #isStale = false;
+  #isFetching = false;
 
-  /** @param {ShownText} text */
-  constructor(text) {
-    this.text = text;
+  /**
+   * @param {Store} store that shows the text
+   * @param {(...topics: string[]) => void} emit tells the panels which data has arrived
+   */
+  constructor(store, emit) {
+    this.store = store;
+    this.emit = emit;
     this.data = new RunData({ n_layer: 0, n_head: 0 });
     this.fetcher = new RunFetcher("", () => this.#knownText);
   }
 
   /** Begin another run, of which nothing has arrived. @param {RunData} [data] unless another source has it already */
-  begin(data = new RunData(this.text.pointer())) {
+  begin(data = new RunData(this.store.pointer)) {
     this.data = data;
     this.fetcher.name(""); // requests that still wait for a prepared run have its text read again
-    this.fetcher = new RunFetcher(this.text.pointer().run, () => this.#knownText);
+    this.fetcher = new RunFetcher(this.store.pointer.run, () => this.#knownText);
   }
 
-  /** Fetch what is missing. */
-  update() {
-    void this.#updater.update();
+  /** Fetch what is missing; one request at a time, and again if more has come in the meantime. */
+  async update() {
+    const { store } = this;
+    this.#isStale = true;
+    if (this.#isFetching) return;
+    this.#isFetching = true;
+    while (this.#isStale) {
+      this.#isStale = false;
+      try {
+        await this.#fetchRows();
+        await this.#fetchWeights();
+        store.report("");
+        const isAhead = store.playback.isBehind && this.isReady(store.playback.soon);
+        if (this.#isWriting) await this.#throttle.rest(isAhead ? AHEAD : 0);
+      } catch (error) {
+        store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
+      }
+    }
+    this.#isFetching = false;
+  }
+
+  get #isWriting() {
+    return this.store.pointer.state === "writing";
+  }
+
+  /** While the text is being written, resolves only once the drawing is on the screen. @param {...string} topics */
+  async #draw(...topics) {
+    const draw = () => this.emit(...topics);
+    if (this.#isWriting) await this.#throttle.draw(draw);
+    else draw();
   }
 
   /** Another picture was opened: fetch its weights at once. */
   open() {
     this.data.forgetWeights();
-    this.#updater.hurry();
-    this.update();
+    this.#throttle.hurry();
+    void this.update();
   }
 
   /** Let the text wait for a panel before it shows more. @param {(n: number) => boolean} isReady for n tokens */
@@ -69,39 +85,39 @@ export class TextSource {
   }
 
   get #knownText() {
-    const { sha256, n_prompt, head_mask } = this.text.pointer();
+    const { sha256, n_prompt, head_mask } = this.store.pointer;
     return { sha256, ids: this.data.ids, n_prompt, head_mask };
   }
 
   /** Whether what arrives now is drawn now, not with a token that is still to be shown. */
   get #isDue() {
-    const { playback } = this.text;
+    const { playback } = this.store;
     return !playback.isBehind || !this.isReady(playback.shown);
   }
 
   async #fetchRows() {
-    const { fetcher } = this;
-    const { playback, pointer, readable, emit } = this.text;
-    const { run, rows, tokens, state } = pointer();
+    const { fetcher, store } = this;
+    const { playback } = store;
+    const { run, rows, tokens, state } = store.pointer;
     const until = playback.rowsToFetch(rows);
     if (!run || (this.data.rows >= until && this.data.tokens.length >= tokens)) return;
     const isGrowing = playback.isBehind || isBusy(state);
     const frame = await fetcher.rows(this.data.rows, isGrowing ? until : null);
     if (fetcher !== this.fetcher) return; // another run has replaced this one
     const isDue = this.#isDue;
-    this.data.merge(frame, readable());
-    playback.extend(this.data.tokens.length, isGiven(pointer().state));
-    if (isDue) await this.#updater.draw(() => emit("tokens", "thumbnails", "focus", "step"));
+    this.data.merge(frame, store.readable);
+    playback.extend(this.data.tokens.length, isGiven(store.pointer.state));
+    if (isDue) await this.#draw("tokens", "thumbnails", "focus", "step");
   }
 
   async #fetchWeights() {
     const { fetcher } = this;
     const { weights } = this.data;
     if (weights.rows >= this.data.rows) return;
-    const floats = await fetcher.head(...this.text.openPicture(), weights.rows);
+    const floats = await fetcher.head(...this.store.open, weights.rows);
     if (fetcher !== this.fetcher || weights !== this.data.weights) return;
     const isDue = this.#isDue;
     weights.append(floats);
-    if (isDue) await this.#updater.draw(() => this.text.emit("weights", "focus"));
+    if (isDue) await this.#draw("weights", "focus");
   }
 }
