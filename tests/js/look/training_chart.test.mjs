@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { lineWords, placeAmong } from "../../../web/js/look/panels/training_steps.mjs";
-import { strongest } from "../../../web/js/train/heads.mjs";
+import { strongestHead } from "../../../web/js/lib/heads.mjs";
 import { isMemorising } from "../../../web/js/learn/rungs/bigram_report.mjs";
 import { apart } from "../../../web/js/learn/widgets/arrows.mjs";
 
@@ -16,11 +16,11 @@ test("a step lies between the kept ones as on the slider", () => {
 
 test("the strongest head is found with its place", () => {
   assert.deepEqual(
-    strongest([
+    strongestHead([
       [0.1, 0.2],
       [0.7, 0.3],
     ]),
-    { layer: 1, head: 0, score: 0.7 },
+    { place: [1, 0], value: 0.7 },
   );
 });
 

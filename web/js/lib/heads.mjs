@@ -64,3 +64,7 @@ export const headEntries = (values) =>
   values.flatMap((row, layer) =>
     row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
   );
+
+/** The head with the largest of these values, the first of equal ones. @param {readonly number[][]} values */
+export const strongestHead = (values) =>
+  headEntries(values).reduce((best, one) => (one.value > best.value ? one : best));

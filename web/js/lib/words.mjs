@@ -79,3 +79,9 @@ export function sentence(tokens, query, key, weight) {
 
 /** "L0 H1", "L0 H1 and L2 H3", "L0 H1, L0 H2 and L2 H3". @param {string[]} names */
 export const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1) ?? ""].filter(Boolean).join(" and ");
+
+/** The name of a model without the training step of a snapshot. @param {string} model */
+export const baseName = (model) => model.replace(/@\d+$/, "");
+
+/** The training step in a snapshot's name; null for a model itself. @param {string} model */
+export const stepOf = (model) => (/@\d+$/.test(model) ? Number(model.split("@").at(-1)) : null);

@@ -5,7 +5,7 @@ import { context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter, weightOf } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
-import { allHeads, headAt, headName } from "../lib/heads.mjs";
+import { allHeads, headAt, headName, strongestHead } from "../lib/heads.mjs";
 import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
@@ -180,13 +180,6 @@ const ROLES = /** @type {const} */ ({
 const ROLE_ENTRIES = /** @type {[keyof typeof ROLES, (typeof ROLES)[keyof typeof ROLES]][]} */ (Object.entries(ROLES));
 const ALIKE = { name: "attention spread evenly", css: "ht-uniform" };
 
-/** The layer and head with the highest of `scores[layer][head]`, and that score. @param {number[][]} scores */
-export function strongest(scores) {
-  let best = { layer: 0, head: 0, score: -1 };
-  scores.forEach((row, layer) => row.forEach((score, head) => score > best.score && (best = { layer, head, score })));
-  return best;
-}
-
 export class ScoresPanel {
   /** @type {SnapshotEvent[]} */
   #snapshots = [];
@@ -232,7 +225,7 @@ export class ScoresPanel {
       css,
       points: this.#snapshots.flatMap((snapshot) =>
         snapshot.heads
-          ? [/** @type {[number, number]} */ ([snapshot.seconds, strongest(snapshot.heads[role]).score])]
+          ? [/** @type {[number, number]} */ ([snapshot.seconds, strongestHead(snapshot.heads[role]).value])]
           : [],
       ),
     }));
@@ -243,11 +236,9 @@ export class ScoresPanel {
     const range = { last: Math.max(this.#start.seconds, last.seconds), low: 0, high: Math.max(0.2, highest * 1.15) };
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
-      const { layer, head, score } = strongest(heads[role]);
-      const best = `${headName([layer, head])} comes closest with ${score.toFixed(3)}`;
-      const words = isClearRole(score, uniform)
-        ? `${headName([layer, head])}, ${score.toFixed(3)}`
-        : `none yet; ${best}`;
+      const { place, value: score } = strongestHead(heads[role]);
+      const best = `${headName(place)} comes closest with ${score.toFixed(3)}`;
+      const words = isClearRole(score, uniform) ? `${headName(place)}, ${score.toFixed(3)}` : `none yet; ${best}`;
       return make("li", {}, make("b", {}, name), ` (${help}): ${words}`);
     });
     this.best.replaceChildren(...rows);

@@ -2,10 +2,10 @@
 
 import { make } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
+import { baseName } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { baseName } from "./names.mjs";
 
 /** @import { Reading } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

@@ -7,9 +7,6 @@ import { isOwn } from "../state/pointer.mjs";
 /** @import { Pointer, Token } from "../../types.js" */
 /** @import { Alignment } from "./alignment.mjs" */
 
-/** The name of a model without the training step of a snapshot. @param {string} model */
-export const baseName = (model) => model.replace(/@\d+$/, "");
-
 /** @typedef {{ pointer: Readonly<Pointer>, tokens: Token[] }} Side */
 
 /**

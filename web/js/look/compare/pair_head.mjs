@@ -9,10 +9,9 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
-import { pictureName, visible } from "../../lib/words.mjs";
+import { baseName, pictureName, visible } from "../../lib/words.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
-import { baseName } from "./names.mjs";
 import { otherSide } from "./pair.mjs";
 import { badge, LETTERS, rowTable } from "./pair_text.mjs";
 

@@ -8,11 +8,11 @@ import { LatestRequest } from "../../lib/latest.mjs";
 import { allHeads, headEntries, isSame } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { baseName, maskWords } from "./names.mjs";
+import { maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -189,7 +189,7 @@ export class PairHeads {
     setFlag(this.mute, "aria-pressed", this.#isMuting);
     this.scale.hidden = !this.#isMuting;
     this.restore.hidden = !mask;
-    const isOneModel = a.pointer.sha256 === b.pointer.sha256 && !/@\d+$/.test(a.pointer.model);
+    const isOneModel = a.pointer.sha256 === b.pointer.sha256 && stepOf(a.pointer.model) === null;
     this.write.hidden = !mask || !isOneModel || pair.isGrowing;
     this.hint.textContent = this.words();
     this.table.refresh();

@@ -3,13 +3,13 @@
 
 import { dropdown, make } from "../../lib/dom.mjs";
 import { clamp, counted, exact, withSign } from "../../lib/numbers.mjs";
-import { visible } from "../../lib/words.mjs";
+import { baseName, stepOf, visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { TextView } from "../panels/text_view.mjs";
 import { isBusy, isGiven } from "../state/pointer.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "./difference.mjs";
-import { baseName, modelWords } from "./names.mjs";
+import { modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 
 /** @import { Pointer } from "../../types.js" */
@@ -128,9 +128,6 @@ function progress({ state, settings }, length) {
     .filter(Boolean)
     .join(" · ");
 }
-
-/** The training step of a snapshot's name; null for a model itself. @param {string} model */
-const stepOf = (model) => (/@\d+$/.test(model) ? Number(model.split("@").at(-1)) : null);
 
 export class SecondReader {
   /** @param {Texts} texts */

@@ -1,8 +1,8 @@
 // A canvas context that writes SVG, so that the same code draws PNG and SVG, and SVG labels remain text.
 
+import { svg } from "../../lib/dom.mjs";
 import { context2d, offscreenContext, packedPixels } from "../../lib/drawing/canvas.mjs";
 
-const SPACE = "http://www.w3.org/2000/svg";
 /** @type {Partial<Record<CanvasTextAlign, string>>} */
 const ANCHORS = { left: "start", center: "middle", right: "end" };
 export const MAX_CELLS = 60_000; // files with more cells contain bitmaps
@@ -28,7 +28,8 @@ export class SvgContext {
   constructor(width, height, asBitmaps = false) {
     this.asBitmaps = asBitmaps;
     this.globalAlpha = 1;
-    this.root = this.place = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+    this.root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+    this.place = /** @type {SVGElement} */ (this.root);
     this.ruler = offscreenContext(1, 1);
     this.font = "12px sans-serif";
     /** @type {string | CanvasGradient | CanvasPattern} */
@@ -52,7 +53,7 @@ export class SvgContext {
     return this.ruler.measureText(text);
   }
 
-  /** @param {string} tag @param {Record<string, unknown>} attributes */
+  /** @param {keyof SVGElementTagNameMap} tag @param {Record<string, any>} attributes @returns {SVGElement} */
   add(tag, attributes) {
     return this.place.appendChild(svg(tag, attributes));
   }
@@ -185,15 +186,4 @@ export class SvgContext {
     this.root.prepend(name);
     return new XMLSerializer().serializeToString(this.root);
   }
-}
-
-/**
- * @param {string} tag
- * @param {Record<string, unknown>} attributes
- * @returns {SVGElement}
- */
-function svg(tag, attributes) {
-  const element = document.createElementNS(SPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  return element;
 }

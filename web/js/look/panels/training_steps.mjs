@@ -1,11 +1,12 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
 import { make, setHidden, svg } from "../../lib/dom.mjs";
+import { strongestHead } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
-import { pictureName } from "../../lib/words.mjs";
+import { baseName, pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
 
 /** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
@@ -13,17 +14,6 @@ import { CLEAR } from "../roles/head_roles.mjs";
 
 const PAUSE = 60; // milliseconds to wait for the slider to come to rest
 const NEXT_SCORES = 5000; // milliseconds until scores that are being computed are fetched again
-
-/** @param {string} model the name of a model or of one of its snapshots */
-const baseOf = (model) => model.replace(/@\d+$/, "");
-
-/** The head with the highest of `scores[layer][head]`. @param {number[][]} scores @returns {[PictureId, number]} */
-function strongest(scores) {
-  /** @type {[PictureId, number]} */
-  let best = [[0, 0], -1];
-  scores.forEach((row, layer) => row.forEach((score, head) => score > best[1] && (best = [[layer, head], score])));
-  return best;
-}
 
 export class TrainingSteps {
   #base = "";
@@ -61,7 +51,7 @@ export class TrainingSteps {
   /** Fetch the list of snapshots of the current model. */
   async follow() {
     const { pointer } = this.store;
-    const base = baseOf(pointer.model);
+    const base = baseName(pointer.model);
     if (pointer.state !== "snapshot" && pointer.run) this.#own = pointer;
     this.range.disabled = isBusy(pointer.state);
     if (!base || base === this.#base || pointer.run === PREPARED) {
@@ -143,14 +133,14 @@ export class TrainingSteps {
     this.title.textContent = this.loading !== null ? `${name}, loading …` : name;
     const best = heads.map(({ step, induction, previous_token }) => ({
       step,
-      induction: strongest(induction),
-      previous: strongest(previous_token),
+      induction: strongestHead(induction),
+      previous: strongestHead(previous_token),
     }));
     this.chart.replaceChildren(
       trainingChart(at, steps, [
         { name: "held-out loss", points: history.map((row) => [row.step, row.validation_loss]), isLoss: true },
-        { name: "induction", points: best.map((row) => [row.step, row.induction[1]]), isLoss: false },
-        { name: "previous token", points: best.map((row) => [row.step, row.previous[1]]), isLoss: false },
+        { name: "induction", points: best.map((row) => [row.step, row.induction.value]), isLoss: false },
+        { name: "previous token", points: best.map((row) => [row.step, row.previous.value]), isLoss: false },
       ]),
     );
     const now = best.find((row) => row.step === at);
@@ -158,11 +148,11 @@ export class TrainingSteps {
       this.sentence.textContent = "";
       return;
     }
-    const formed = best.findIndex((row) => row.induction[1] >= CLEAR);
+    const formed = best.findIndex((row) => row.induction.value >= CLEAR);
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
-    /** @param {[PictureId, number]} found */
-    const scored = ([head, score]) => `${pictureName(head, this.store.pointer)} ${score.toFixed(2)}`;
+    /** @param {{ place: PictureId, value: number }} head */
+    const scored = ({ place, value }) => `${pictureName(place, this.store.pointer)} ${value.toFixed(2)}`;
     const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
     const strongestHeads = `Strongest heads on repeated random tokens: ${scores}.`;
     this.sentence.replaceChildren(make("span", { class: "hs-detail" }, strongestHeads), when);

@@ -4,6 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
+import { baseName } from "../../../lib/words.mjs";
 import { askServer } from "../../state/ask_server.mjs";
 
 /** @import { RolePathsAnswer } from "../../../lens.js" */
@@ -24,8 +25,8 @@ const known = new Map();
 
 /** The training steps that can be asked about; a failed request is not remembered. @param {string} model */
 export async function stepsOf(model) {
-  const promise = known.get(model);
-  if (promise) return promise;
+  const cached = known.get(model);
+  if (cached) return cached;
   const response = await request(`look/steps/${encodeURIComponent(model)}`);
   /** @type {{ steps: number[] }} */
   const { steps } = await response.json();
@@ -100,7 +101,7 @@ export function trainingTable(store) {
    * @param {{ later: PictureId, earlier: PictureId, way: string } | null} next
    */
   const show = async (next) => {
-    const model = store.pointer.model.replace(/@\d+$/, "");
+    const model = baseName(store.pointer.model);
     const key = JSON.stringify([model, next]);
     if (key === shown) return;
     shown = key;

@@ -5,7 +5,7 @@ import { make, setFlag, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
-import { pictureName, visible } from "../../../lib/words.mjs";
+import { pictureName, stepOf, visible } from "../../../lib/words.mjs";
 import { tableHead, TableView } from "../../../widgets/table_view.mjs";
 import { capital, maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
@@ -85,7 +85,8 @@ function build({ store, mixer, choices, choose, conclude }) {
   /** Why the two texts cannot be written; "" if they can. */
   function writingProblem() {
     if (!mixer.isChanged) return "Mute or scale a head first.";
-    if (/@\d+$/.test(store.pointer.model)) return "The weights of a training step can read texts, but not write them.";
+    if (stepOf(store.pointer.model) !== null)
+      return "The weights of a training step can read texts, but not write them.";
     return "";
   }
 
