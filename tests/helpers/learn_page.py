@@ -24,8 +24,9 @@ def open_rung(page: Any, rung: int) -> None:
 
 
 def settle(page: Any, rung: int) -> None:
-    """Wait until the rung shows the result of the last request."""
+    """Wait until the rung shows the result of the last request, and open all that is folded."""
     expect(page.locator(f".hl-lesson[data-rung='{rung}'][aria-busy=false]")).to_be_visible()
+    page.evaluate("document.querySelectorAll('.hl-fold').forEach(fold => (fold.open = true))")
 
 
 def say(page: Any, sentence: str) -> None:

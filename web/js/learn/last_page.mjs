@@ -1,8 +1,7 @@
-// The page after the last rung: a GPT in one picture and a few lines of formulas, what to do next, and the progress.
+// The page after the last rung: a GPT in a few lines of formulas, what to do next, and the progress.
 
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
-import { Diagram, PARTS, RUNG_OF, TITLES } from "./widgets/diagram.mjs";
 import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
@@ -13,10 +12,9 @@ export function lastPage(lessons, rungs) {
   return [
     make("h2", { tabindex: -1 }, "What you know now"),
     paragraph(
-      "A whole GPT. Click a part of the picture or of the formulas to open the rung that explains it. The small " +
+      "A whole GPT. Click a part of its picture, or of the formulas, to open the rung that explains it. The small " +
         "numbers in the formulas are rungs.",
     ),
-    onePicture(lessons),
     wholeFormula(lessons, rungs),
     heading("Three things to do next"),
     nextSteps(),
@@ -24,15 +22,6 @@ export function lastPage(lessons, rungs) {
     ...progressOf(lessons, rungs),
     make("nav", { class: "hl-steps", "aria-label": "Previous and next" }, ...footer(lessons, rungs.length)),
   ];
-}
-
-/** @param {Lessons} lessons */
-function onePicture(lessons) {
-  const targets = PARTS.map((part) => {
-    const rung = RUNG_OF[part];
-    return [part, { href: `#learn/${rung}`, title: `${TITLES[part]} (rung ${rung})`, go: () => lessons.go(rung) }];
-  });
-  return new Diagram(Object.fromEntries(targets)).element;
 }
 
 /** The forward pass and the loss, line by line. @param {Lessons} lessons @param {Rung[]} rungs */

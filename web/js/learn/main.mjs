@@ -19,6 +19,7 @@ import { textToTokens } from "./rungs/text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/trainable_weights.mjs";
 import { wholeModel } from "./rungs/whole_model.mjs";
 import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
+import { Diagram } from "./widgets/diagram.mjs";
 import { canTrain } from "./widgets/elements.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */
@@ -93,7 +94,9 @@ export class Lessons {
     const items = canTrain() ? [...this.links, train] : this.links;
     const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
     const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
-    const columns = make("div", { class: "hl-columns" }, nav, make("div", {}, this.problem, this.article));
+    this.diagram = new Diagram((rung) => this.go(rung));
+    const margin = make("div", { class: "hl-margin" }, nav, this.diagram.element);
+    const columns = make("div", { class: "hl-columns" }, margin, make("div", {}, this.problem, this.article));
     element.replaceChildren(this.#sentenceForm(), columns);
     const follow = () => rungInHash() && this.open(rungInHash());
     window.addEventListener("hashchange", follow);
@@ -229,6 +232,7 @@ export class Lessons {
       if (i + 1 === rung) link.setAttribute("aria-current", "step");
       link.classList.toggle("hl-seen", this.progress.seen.includes(i + 1));
     });
+    this.diagram.open(rung, this.progress.seen);
     this.links[rung - 1].scrollIntoView({ block: "nearest", inline: "center" });
     this.article.dataset.rung = String(rung);
     if (rung === LAST_PAGE) {

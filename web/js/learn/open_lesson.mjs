@@ -2,6 +2,7 @@
 
 import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
+import { fold } from "./widgets/elements.mjs";
 import { exercises, ownExercise, question } from "./widgets/questions.mjs";
 import { classLinkButton } from "./widgets/class_link.mjs";
 import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
@@ -48,8 +49,7 @@ export class OpenLesson {
       this.question,
       lessons.note,
       this.picture,
-      this.own,
-      exercises(content.exercises, `${rung}`, progress),
+      fold(this.kept, "exercises", "Exercises", this.own, exercises(content.exercises, `${rung}`, progress)),
       sourceLines(content.key),
       make(
         "div",
@@ -83,6 +83,10 @@ export class OpenLesson {
   /** Open another rung. @param {number} rung */
   go(rung) {
     this.lessons.go(rung);
+  }
+
+  get diagram() {
+    return this.lessons.diagram;
   }
 
   get shared() {

@@ -1,5 +1,7 @@
 /** The parts of a rung of the ladder. Types only: browsers never load this file. */
 
+import type { Diagram } from "./widgets/diagram.mjs";
+
 export interface Question {
   ask: string;
   options: string[];
@@ -48,6 +50,8 @@ export interface Lesson {
   readonly about: Settings;
   /** These and the settings of the rung, as they are sent to the server. */
   readonly body: Settings;
+  /** The picture of a whole GPT in the margin. */
+  readonly diagram: Diagram;
   /** The number of the rung. */
   readonly rung: number;
   /** Use another sentence on all rungs. */

@@ -1,6 +1,8 @@
 // A sample text: short stories assembled from parts, the same for everyone. Names recur within a story, so that heads
 // have something to look back at.
 
+import { uniform } from "../lib/random.mjs";
+
 const STORIES = 640;
 
 const PARTS = {
@@ -22,20 +24,9 @@ const SENTENCES = [
   "“Keep it, {name},” said {other}, “and come with me.” In the evening {end}.",
 ];
 
-/** A generator of reproducible numbers from 0 to 1 (mulberry32). @param {number} seed */
-function random(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
-
 /** About 250,000 characters. */
 export function sampleText() {
-  const next = random(1);
+  const next = uniform(1);
   /** @param {keyof typeof PARTS} part @param {string} [not] */
   const pick = (part, not) => {
     const choices = PARTS[part].filter((choice) => choice !== not);

@@ -16,6 +16,7 @@ import {
   paragraph,
   term,
   code,
+  deeper,
 } from "../widgets/elements.mjs";
 import { Report } from "./bigram_report.mjs";
 
@@ -91,7 +92,7 @@ export const bigram = {
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training, while another rung is open
     const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });
-    const text = make("textarea", { id: TEXT_ID, rows: 5 });
+    const text = make("textarea", { id: TEXT_ID, rows: 3 });
     text.addEventListener("input", () => (kept.text = text.value));
     text.value = kept.text ?? "";
     const steps = slider({
@@ -187,23 +188,28 @@ export const bigram = {
         tooLong,
         controls(steps.element, rate.element, start, stop),
         ...report.elements,
-        ...experiment.elements,
-        heading("How it is trained"),
-        paragraph(
-          "Each step takes a batch of 32 windows of 8 characters at random positions in the first nine tenths; then ",
-          defined("AdamW"),
-          " changes the table. The last tenth is never trained on, so the loss there shows how well the model ",
-          "predicts text that it cannot have memorised.",
+        deeper(
+          lesson,
+          "your sentence as the model sees it, an experiment, how it is trained",
+          report.sentence.element,
+          ...experiment.elements,
+          heading("How it is trained"),
+          paragraph(
+            "Each step takes a batch of 32 windows of 8 characters at random positions in the first nine tenths; then ",
+            defined("AdamW"),
+            " changes the table. The last tenth is never trained on, so the loss there shows how well the model ",
+            "predicts text that it cannot have memorised.",
+          ),
+          ...(canTrain()
+            ? [
+                paragraph(
+                  "A whole GPT is trained in the same way, with more weights: ",
+                  pageLink("train", "train your own"),
+                  " in a minute.",
+                ),
+              ]
+            : []),
         ),
-        ...(canTrain()
-          ? [
-              paragraph(
-                "A whole GPT is trained in the same way, with more weights: ",
-                pageLink("train", "train your own"),
-                " in a minute.",
-              ),
-            ]
-          : []),
       ],
       update({ writer, most_characters, example }) {
         experiment.showLecture(example[0]);

@@ -91,25 +91,11 @@ export class Report {
       explain: (r, c) => this.#explain(r, c),
     });
     this.sentence = new Chips();
-    const look = "Go back through the training: the table, the text and the losses are those after the chosen step.";
     this.table = make("div", { hidden: true });
-    this.table.append(
-      heading("The table as it learned"),
-      paragraph(look),
-      controls(this.scrubber.element),
-      this.scrubbed,
-    );
+    this.table.append(heading("The table as it learned"), controls(this.scrubber.element), this.scrubbed);
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     this.sentence.element.hidden = true;
-    this.elements = [
-      this.bar,
-      this.status,
-      this.curve,
-      this.memorised,
-      this.samples,
-      this.table,
-      this.sentence.element,
-    ];
+    this.elements = [this.bar, this.status, this.curve, this.memorised, this.samples, this.table];
   }
 
   /** @param {string} status */

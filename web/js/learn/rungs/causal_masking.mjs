@@ -14,7 +14,18 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { choice, slider, code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import {
+  choice,
+  slider,
+  code,
+  controls,
+  heading,
+  paragraph,
+  remarks,
+  rowOf,
+  term,
+  deeper,
+} from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -157,67 +168,72 @@ export const causalMasking = {
         heading("Second way: minus infinity, softmax"),
         rowOf(tables.masked.element, tables.weights.element),
         stamp.element,
-        heading("A way that fails"),
-        paragraph(
-          "It looks simpler to add a matrix that is minus infinity above the diagonal, made with ",
-          code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
-          ". But the zeros on and below the diagonal are multiplied by infinity as well.",
+        deeper(
+          lesson,
+          "a way that fails, dropout, batches, the lecture’s head",
+          heading("A way that fails"),
+          paragraph(
+            "It looks simpler to add a matrix that is minus infinity above the diagonal, made with ",
+            code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
+            ". But the zeros on and below the diagonal are multiplied by infinity as well.",
+          ),
+          rowOf(tables.added.element),
+          heading("Dropout"),
+          paragraph(
+            "In training, some attention weights are dropped at random, so that the model does not rely on any single ",
+            "word. The rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
+          ),
+          controls(dropout.element, from.element, again),
+          rowOf(tables.dropped.element, tables.drawn.element),
+          sums,
+          remarks(
+            "Worth knowing about dropout",
+            "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also " +
+              "be applied after the values are averaged. Before the softmax it would not remove a word: a score of 0 " +
+              "still gets a weight.",
+            "It is used only in training: a model that writes drops nothing. GPT-2 was trained with 0.1; values of " +
+              "0.1 to 0.2 are usual, and many large models use none. 0.5 is only there to make the effect easy to see.",
+            "Which weights are dropped depends on the random numbers, which differ between operating systems and " +
+              "versions even with the same seed. So your own mask may differ from a printed one: compare the values, " +
+              "which are 0 or twice the weight, and not their positions.",
+          ),
+          heading("Everything as a class, on a batch"),
+          paragraph(
+            code("CausalAttention"),
+            " (seed 123, without dropout) reads several texts at once. Two copies of the sentence are a batch of ",
+            "shape ",
+            code("(2, T, 3)"),
+            "; both get the same context vectors, because texts do not influence each other.",
+          ),
+          rowOf(...batch.map((table) => table.element)),
+          same.element,
+          remarks(
+            "How the class keeps its mask",
+            [
+              "The mask is made once, for the longest text, with ",
+              code("register_buffer"),
+              ": it moves to the GPU with the model, but it is not a weight and is not trained.",
+            ],
+            [
+              "A shorter text uses only the corner, ",
+              code("mask[:T, :T]"),
+              ". ",
+              code("masked_fill_"),
+              ", with an underscore, fills the scores in place instead of copying them.",
+            ],
+            [
+              "The models on this page do not store a mask: a single new token has no future, and for longer inputs ",
+              "the mask is made when it is needed.",
+            ],
+          ),
+          heading("One head from the lecture on tiny Shakespeare"),
+          paragraph(
+            "The tokens are random, with 32 numbers each, and the head has 16 (seed 1337). Its scores are not divided ",
+            "by √16 yet, so the weights are sharper than they should be.",
+          ),
+          lectureShapes,
+          rowOf(lecture.element),
         ),
-        rowOf(tables.added.element),
-        heading("Dropout"),
-        paragraph(
-          "In training, some attention weights are dropped at random, so that the model does not rely on any single ",
-          "word. The rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
-        ),
-        controls(dropout.element, from.element, again),
-        rowOf(tables.dropped.element, tables.drawn.element),
-        sums,
-        remarks(
-          "Worth knowing about dropout",
-          "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also be " +
-            "applied after the values are averaged. Before the softmax it would not remove a word: a score of 0 " +
-            "still gets a weight.",
-          "It is used only in training: a model that writes drops nothing. GPT-2 was trained with 0.1; values of 0.1 " +
-            "to 0.2 are usual, and many large models use none. 0.5 is only there to make the effect easy to see.",
-          "Which weights are dropped depends on the random numbers, which differ between operating systems and " +
-            "versions even with the same seed. So your own mask may differ from a printed one: compare the values, " +
-            "which are 0 or twice the weight, and not their positions.",
-        ),
-        heading("Everything as a class, on a batch"),
-        paragraph(
-          code("CausalAttention"),
-          " (seed 123, without dropout) reads several texts at once. Two copies of the sentence are a batch of shape ",
-          code("(2, T, 3)"),
-          "; both get the same context vectors, because texts do not influence each other.",
-        ),
-        rowOf(...batch.map((table) => table.element)),
-        same.element,
-        remarks(
-          "How the class keeps its mask",
-          [
-            "The mask is made once, for the longest text, with ",
-            code("register_buffer"),
-            ": it moves to the GPU with the model, but it is not a weight and is not trained.",
-          ],
-          [
-            "A shorter text uses only the corner, ",
-            code("mask[:T, :T]"),
-            ". ",
-            code("masked_fill_"),
-            ", with an underscore, fills the scores in place instead of copying them.",
-          ],
-          [
-            "The models on this page do not store a mask: a single new token has no future, and for longer inputs the ",
-            "mask is made when it is needed.",
-          ],
-        ),
-        heading("One head from the lecture on tiny Shakespeare"),
-        paragraph(
-          "The tokens are random, with 32 numbers each, and the head has 16 (seed 1337). Its scores are not divided ",
-          "by √16 yet, so the weights are sharper than they should be.",
-        ),
-        lectureShapes,
-        rowOf(lecture.element),
         arithmetic.element,
       ],
       update(found) {

@@ -14,11 +14,12 @@ import {
 import { fixed } from "../../lib/numbers.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { code, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
+import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { headTimes, shapesOfHeads } from "./head_shapes.mjs";
 import { randomHeads } from "./trainable_weights.mjs";
+import { twoJobs } from "./watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 
@@ -216,6 +217,7 @@ export const manyHeads = {
     };
     const projection = outputProjection(arithmetic, lesson);
     const batched = batchedProduct(arithmetic);
+    const learning = twoJobs();
     return {
       text: [
         paragraph(
@@ -243,45 +245,51 @@ export const manyHeads = {
         ["Z", "=", row("[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]"), sub("W", "out"), "+", sub("b", "out")],
       ),
       picture: [
-        heading("Two heads on your sentence"),
-        ...trained.elements,
+        ...learning.elements,
         heading("A small case, step by step: two random heads of 2 numbers"),
         paragraph(
           "This case is small enough to follow every number. The matrices are random (seed 123), so these two heads ",
           "look alike: training makes them differ.",
         ),
-        shapesOfHeads({
-          x: x.element,
-          wide: wide.element,
-          split: split[0].element,
-          weights: weights[0].element,
-          merged: merged.merged.element,
-          projected: projection.place,
-        }),
-        vectors.element,
         rowOf(x.element, ...headValues.map((table) => table.element)),
         rowOf(...weights.map((table) => table.element)),
-        heading("One projection, split into heads"),
-        paragraph(
-          "The wide projection gives each word 4 numbers. ",
-          code(".view(T, 2, 2)"),
-          " reads them as 2 heads of 2 numbers, and ",
-          code(".transpose(0, 1)"),
-          " puts the heads first, so that each head has its own table. For a batch, the shapes begin with B as well.",
+        deeper(
+          lesson,
+          "the shapes, two trained heads, one projection split, the output projection, the time",
+          shapesOfHeads({
+            x: x.element,
+            wide: wide.element,
+            split: split[0].element,
+            weights: weights[0].element,
+            merged: merged.merged.element,
+            projected: projection.place,
+          }),
+          vectors.element,
+          rowOf(merged.stacked.element, merged.merged.element),
+          stamp.element,
+          heading("Two heads of a trained model on your sentence"),
+          ...trained.elements,
+          heading("One projection, split into heads"),
+          paragraph(
+            "The wide projection gives each word 4 numbers. ",
+            code(".view(T, 2, 2)"),
+            " reads them as 2 heads of 2 numbers, and ",
+            code(".transpose(0, 1)"),
+            " puts the heads first, so that each head has its own table. For a batch, the shapes begin with B as well.",
+          ),
+          rowOf(wide.element, ...split.map((table) => table.element)),
+          ...projection.elements,
+          ...batched.elements,
+          heading("Where the time goes"),
+          ...headTimes(),
         ),
-        rowOf(wide.element, ...split.map((table) => table.element)),
-        heading("What the heads found, side by side"),
-        rowOf(merged.stacked.element, merged.merged.element),
-        stamp.element,
-        ...projection.elements,
-        ...batched.elements,
-        heading("Where the time goes"),
-        ...headTimes(),
         arithmetic.element,
       ],
+      leave: learning.stop,
       update(found) {
         data = found;
         const rows = data.words;
+        learning.use(rows);
         vectors.update(data);
         x.show({ rows, columns: ["0", "1", "2"], values: data.x });
         wide.show({ rows, columns: ["0", "1", "2", "3"], values: data.wide });

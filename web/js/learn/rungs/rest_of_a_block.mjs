@@ -14,8 +14,7 @@ import {
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
-import { diagramOf } from "../widgets/diagram.mjs";
-import { slider, code, controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import { slider, code, controls, heading, paragraph, remarks, rowOf, term, deeper } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -219,16 +218,16 @@ export const restOfABlock = {
       ["attention", [weights, attended]],
       ["add", [middle]],
       ["norm_again", [normedAgain]],
-      ["mlp", [hidden, activated, thought]],
+      ["mlp", [thought, hidden, activated]],
       ["add_again", [after]],
     ];
-    const { diagram, follow } = diagramOf(
-      lesson,
+    const stopFollowing = lesson.diagram.follow(
+      lesson.rung,
       parts.map(([part, tables]) => [part, tables[0].element]),
     );
     arithmetic.shown = (table) => {
       const part = parts.find(([, tables]) => tables.includes(table));
-      if (part) diagram.mark(part[0]);
+      if (part) lesson.diagram.mark(part[0]);
     };
     return {
       text: [
@@ -275,12 +274,10 @@ export const restOfABlock = {
         ],
       ),
       picture: [
-        diagram.element,
-        vectors.element,
         heading("1. Layer norm"),
         paragraph(
-          "The mean is subtracted from each row, and the row is divided by its standard deviation. Move the slider: ",
-          "the rows before layer norm grow and shrink, those after it hardly change.",
+          "Each row minus its mean, divided by its standard deviation. Move the slider: after layer norm, the rows ",
+          "hardly change.",
         ),
         controls(scale.element),
         rowOf(x.element, scaled.element, normed.element),
@@ -288,33 +285,38 @@ export const restOfABlock = {
         rowOf(weights.element, attended.element, middle.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
-          "The MLP turns each word into four times as many numbers, applies the curve ",
+          "The MLP turns each word into four times as many numbers, bends them with the curve ",
           term("GELU"),
-          " to them, and returns to the size of the stream. Without the curve, its two layers would equal one.",
+          ", and returns to three.",
         ),
-        rowOf(normedAgain.element, hidden.element),
-        rowOf(activated.element, thought.element, after.element),
+        rowOf(normedAgain.element, thought.element, after.element),
         whole.element,
-        curve,
-        joined.element,
         heading("What each part is worth"),
         paragraph(
-          "The story of Karpathy’s lecture in five bars: the same text, tiny Shakespeare, and the same budget. Each ",
-          "model has the parts of the one above it and one more. Click a name for the rung that explains it.",
+          "Karpathy’s lecture in five bars: the same text and budget, and one more part in each. A name leads to ",
+          "its rung.",
         ),
         ladder,
-        remarks(
-          "Why it is built like this",
-          "The sums. A block can leave a word unchanged by adding nothing, and gradients reach the first block " +
-            "through the sums without being multiplied by anything. Deep networks without such a path hardly train.",
-          "Layer norm first. The stream itself is never divided, only the copies that are read. This order " +
-            "(“pre-norm”, as in GPT-2) makes training more stable.",
-          [
-            "GELU. ReLU cuts negative numbers off with a sharp corner; GELU is smooth and lets a little of small ",
-            "negative numbers through. GPT-2 uses the approximation with ",
-            code("tanh"),
-            ", which was faster to compute; other models use the exact form.",
-          ],
+        deeper(
+          lesson,
+          "other words, inside the MLP, and why a block is built like this",
+          vectors.element,
+          rowOf(hidden.element, activated.element),
+          joined.element,
+          curve,
+          remarks(
+            "Why it is built like this",
+            "The sums. A block can leave a word unchanged by adding nothing, and gradients reach the first block " +
+              "through the sums without being multiplied by anything. Deep networks without such a path hardly train.",
+            "Layer norm first. The stream itself is never divided, only the copies that are read. This order " +
+              "(“pre-norm”, as in GPT-2) makes training more stable.",
+            [
+              "GELU. ReLU cuts negative numbers off with a sharp corner; GELU is smooth and lets a little of small ",
+              "negative numbers through. GPT-2 uses the approximation with ",
+              code("tanh"),
+              ", which was faster to compute; other models use the exact form.",
+            ],
+          ),
         ),
         arithmetic.element,
       ],
@@ -335,7 +337,7 @@ export const restOfABlock = {
         curve.replaceChildren(activations(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
-      leave: follow(),
+      leave: stopFollowing,
     };
   },
 };

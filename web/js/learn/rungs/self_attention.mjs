@@ -15,7 +15,7 @@ import {
   softmaxCell,
 } from "../../widgets/arithmetic.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
-import { slider } from "../widgets/elements.mjs";
+import { slider, deeper } from "../widgets/elements.mjs";
 import { defined } from "../widgets/elements.mjs";
 import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
@@ -259,35 +259,39 @@ export const selfAttention = {
         vectors.element,
         rowOf(x.element, scores.element, weights.element, context.element, arrows.element),
         loops.element,
-        remarks(
-          "Why attention at all?",
-          "A text cannot be translated word by word. “Ich habe den Brief gestern gelesen” would become “I have the " +
-            "letter yesterday read”: the order of the words changes, so a translator has to look at whole sentences.",
-          "Before attention, a recurrent network read a sentence word by word and kept what it had read in one " +
-            "vector of fixed size, its hidden state; a second network wrote the translation from that vector alone. " +
-            "A long sentence does not fit through this bottleneck, and its beginning is forgotten first.",
-          "Attention was first added to such networks: for each word that it writes, the decoder may look at every " +
-            "word of the input and weight them by how much they matter now. Self-attention lets the words of one " +
-            "text look at each other in the same way, and needs no recurrent network.",
+        deeper(
+          lesson,
+          "why attention, why softmax, why the stable form",
+          remarks(
+            "Why attention at all?",
+            "A text cannot be translated word by word. “Ich habe den Brief gestern gelesen” would become “I have the " +
+              "letter yesterday read”: the order of the words changes, so a translator has to look at whole sentences.",
+            "Before attention, a recurrent network read a sentence word by word and kept what it had read in one " +
+              "vector of fixed size, its hidden state; a second network wrote the translation from that vector " +
+              "alone. A long sentence does not fit through this bottleneck, and its beginning is forgotten first.",
+            "Attention was first added to such networks: for each word that it writes, the decoder may look at every " +
+              "word of the input and weight them by how much they matter now. Self-attention lets the words of one " +
+              "text look at each other in the same way, and needs no recurrent network.",
+          ),
+          heading("Why softmax and not plain division by the sum?"),
+          paragraph(
+            "Dividing each score by the sum of its row also gives shares, but a negative score becomes a negative ",
+            "share, and scores that add up to 0 give nonsense.",
+          ),
+          rowOf(shares.element),
+          negative,
+          stamp.element,
+          heading("Why the stable form?"),
+          paragraph(
+            "exp grows fast: for scores above about 88 it is too large for a ",
+            defined("float32"),
+            ", and below about −104 it is rounded to 0, so a whole row may add up to 0. Make the scores larger, or ",
+            "negative, and see which form survives.",
+          ),
+          controls(factor.element),
+          overflow,
+          rowOf(naive.element, stable.element),
         ),
-        heading("Why softmax and not plain division by the sum?"),
-        paragraph(
-          "Dividing each score by the sum of its row also gives shares, but a negative score becomes a negative ",
-          "share, and scores that add up to 0 give nonsense.",
-        ),
-        rowOf(shares.element),
-        negative,
-        stamp.element,
-        heading("Why the stable form?"),
-        paragraph(
-          "exp grows fast: for scores above about 88 it is too large for a ",
-          defined("float32"),
-          ", and below about −104 it is rounded to 0, so a whole row may add up to 0. Make the scores larger, or ",
-          "negative, and see which form survives.",
-        ),
-        controls(factor.element),
-        overflow,
-        rowOf(naive.element, stable.element),
         arithmetic.element,
       ],
       update(found) {

@@ -16,6 +16,7 @@ import {
   remarks,
   rowOf,
   term,
+  deeper,
 } from "../widgets/elements.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -218,27 +219,6 @@ export const slidingWindow = {
         controls(length.element, stride.element),
         status,
         ...list.elements,
-        remarks(
-          "Pretraining, and the choice of the stride",
-          "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the label. " +
-            "Afterwards it can be fine-tuned on less data, to follow instructions or to classify mail.",
-          [
-            "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn from, " +
-              "which makes ",
-            defined("overfitting"),
-            " more likely. A stride of context_length uses every token as an input once.",
-          ],
-        ),
-        heading("Windows into batches"),
-        paragraph(
-          "Several windows are read at once: a batch has the shape ",
-          code("(batch_size, context_length)"),
-          ". Shuffling keeps neighbouring windows out of the same batch. An incomplete last batch is often dropped, ",
-          "because an update from only a few windows is noisy. The numbers are those of the windows above, counted ",
-          "from 0.",
-        ),
-        controls(batchSize.element, order.element, last.element),
-        ...batches.elements,
         heading("From ids to vectors"),
         paragraph("The words of your sentence, sorted, are the vocabulary:"),
         vocabulary,
@@ -248,30 +228,55 @@ export const slidingWindow = {
           "up.",
         ),
         rowOf(token.element, position.element, x.element),
-        paragraph(
-          "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
-          "numbers again. Those of the book’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large ",
-          "Language Model (From Scratch)”, the book that these rungs follow. Those of your own words are the token ",
-          "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there to ",
-          "use the sums on the right.",
-        ),
-        remarks(
-          "At the sizes of a real model",
-          [
-            "GPT-2 has 50,257 tokens. With 256 numbers each, the table would be 50,257 × 256, or 12.9 million ",
-            "weights. A batch of 8 windows of 4 tokens becomes a tensor of shape ",
-            code("(8, 4, 256)"),
-            ", and keeps that shape when the position embeddings, ",
-            code("(4, 256)"),
-            ", are added.",
-          ],
-          [
-            "The book trains on The Verdict and cuts its windows in the same way. These are the first 50 ids in " +
-              "GPT-2's byte pairs: ",
-            make("small", { class: "hl-ids" }, VERDICT.join(", ")),
-          ],
-          "These positions are absolute: one vector for position 0, one for position 1. Other models encode how far " +
-            "apart two tokens are. Such relative positions carry over to texts longer than those in training.",
+        deeper(
+          lesson,
+          "windows into batches, the sizes of a real model",
+          remarks(
+            "Pretraining, and the choice of the stride",
+            "This is how a GPT is pretrained: on texts that nobody has labelled, because the next token is the " +
+              "label. Afterwards it can be fine-tuned on less data, to follow instructions or to classify mail.",
+            [
+              "A small stride repeats nearly the same windows many times: more batches, but hardly more to learn " +
+                "from, which makes ",
+              defined("overfitting"),
+              " more likely. A stride of context_length uses every token as an input once.",
+            ],
+          ),
+          heading("Windows into batches"),
+          paragraph(
+            "Several windows are read at once: a batch has the shape ",
+            code("(batch_size, context_length)"),
+            ". Shuffling keeps neighbouring windows out of the same batch. An incomplete last batch is often dropped, ",
+            "because an update from only a few windows is noisy. The numbers are those of the windows above, counted ",
+            "from 0.",
+          ),
+          controls(batchSize.element, order.element, last.element),
+          ...batches.elements,
+          paragraph(
+            "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
+            "numbers again. Those of the book’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large ",
+            "Language Model (From Scratch)”, the book that these rungs follow. Those of your own words are the token ",
+            "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there to ",
+            "use the sums on the right.",
+          ),
+          remarks(
+            "At the sizes of a real model",
+            [
+              "GPT-2 has 50,257 tokens. With 256 numbers each, the table would be 50,257 × 256, or 12.9 million ",
+              "weights. A batch of 8 windows of 4 tokens becomes a tensor of shape ",
+              code("(8, 4, 256)"),
+              ", and keeps that shape when the position embeddings, ",
+              code("(4, 256)"),
+              ", are added.",
+            ],
+            [
+              "The book trains on The Verdict and cuts its windows in the same way. These are the first 50 ids in " +
+                "GPT-2's byte pairs: ",
+              make("small", { class: "hl-ids" }, VERDICT.join(", ")),
+            ],
+            "These positions are absolute: one vector for position 0, one for position 1. Other models encode how " +
+              "far apart two tokens are. Such relative positions carry over to texts longer than those in training.",
+          ),
         ),
         arithmetic.element,
       ],

@@ -13,6 +13,7 @@ import {
   rowOf,
   slider,
   term,
+  deeper,
 } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 
@@ -144,28 +145,6 @@ export const textToTokens = {
         ),
         words.element,
         decoded,
-        remarks(
-          "Special tokens",
-          [code("[BOS]"), " marks the beginning of a text, so that even its first word has something before it."],
-          [
-            code("[EOS]"),
-            ", here ",
-            code("<|endoftext|>"),
-            ", marks the end; between two unrelated texts it says that a new text starts.",
-          ],
-          [
-            code("[PAD]"),
-            " pads shorter texts to the length of the longest in a batch. A mask keeps the model from looking at it.",
-          ],
-          [
-            code("[UNK]"),
-            ", here ",
-            code("<|unk|>"),
-            ", stands for every unknown word. GPT-2 needs only ",
-            code("<|endoftext|>"),
-            ": byte pairs have no unknown words, and a GPT that reads from the left needs no padding.",
-          ],
-        ),
         heading("Characters"),
         paragraph(
           "The 65 characters of tiny Shakespeare, sorted. A text made of them can be decoded exactly, but the ",
@@ -182,11 +161,37 @@ export const textToTokens = {
         ),
         controls(merges.element),
         pairs.element,
-        controls(special.element),
-        specialSaid,
         rowOf(
           make("div", {}, make("h4", {}, "Learned from the text"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
+        ),
+        deeper(
+          lesson,
+          "special tokens",
+          controls(special.element),
+          specialSaid,
+          remarks(
+            "Special tokens",
+            [code("[BOS]"), " marks the beginning of a text, so that even its first word has something before it."],
+            [
+              code("[EOS]"),
+              ", here ",
+              code("<|endoftext|>"),
+              ", marks the end; between two unrelated texts it says that a new text starts.",
+            ],
+            [
+              code("[PAD]"),
+              " pads shorter texts to the length of the longest in a batch. A mask keeps the model from looking at it.",
+            ],
+            [
+              code("[UNK]"),
+              ", here ",
+              code("<|unk|>"),
+              ", stands for every unknown word. GPT-2 needs only ",
+              code("<|endoftext|>"),
+              ": byte pairs have no unknown words, and a GPT that reads from the left needs no padding.",
+            ],
+          ),
         ),
       ],
       update({ training_text: source, words: w, characters: c, pairs: p }) {

@@ -19,10 +19,11 @@ import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
-import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
+import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./score_scaling.mjs";
+import { findTheSubject } from "./watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 
@@ -253,6 +254,7 @@ export const trainableWeights = {
       arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
     }
     const scaling = scoreScaling(arithmetic);
+    const learning = findTheSubject();
     return {
       text: [
         paragraph(
@@ -284,42 +286,49 @@ export const trainableWeights = {
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       picture: [
-        heading("After training: two heads on your sentence"),
-        ...heads.elements,
+        ...learning.elements,
         heading("A small head, step by step, with random matrices"),
-        controls(kind.element, back),
-        about,
-        vectors.element,
         rowOf(x.element, ...roles.map(({ matrix }) => matrix.element)),
-        rowOf(...roles.map(({ projected }) => projected.element), arrows.element),
+        rowOf(...roles.map(({ projected }) => projected.element)),
         rowOf(scores.element, weights.element, context.element),
-        rowOf(wide.element),
-        remarks(
-          "Worth knowing",
-          [
-            "The book first makes the matrices with ",
-            code("requires_grad=False"),
-            " to keep its outputs short. To train them they are ",
-            code("nn.Parameter"),
-            "s or layers, and gradients are computed for them.",
-          ],
-          [
-            "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are ",
-            "usually the same, because input and output both belong to the residual stream.",
-          ],
-          [
-            code("nn.Linear"),
-            " without a bias is the same product, but the spread of its initial numbers suits its size, which helps ",
-            "training. It stores its matrix transposed, as (out, in): see the exercise below.",
-          ],
+        deeper(
+          lesson,
+          "arrows, other words and matrices, two trained heads, an exercise of the chapter, why √head_dim",
+          arrows.element,
+          vectors.element,
+          controls(kind.element, back),
+          about,
+          rowOf(wide.element),
+          remarks(
+            "Worth knowing",
+            [
+              "The book first makes the matrices with ",
+              code("requires_grad=False"),
+              " to keep its outputs short. To train them they are ",
+              code("nn.Parameter"),
+              "s or layers, and gradients are computed for them.",
+            ],
+            [
+              "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are ",
+              "usually the same, because input and output both belong to the residual stream.",
+            ],
+            [
+              code("nn.Linear"),
+              " without a bias is the same product, but the spread of its initial numbers suits its size, which helps ",
+              "training. It stores its matrix transposed, as (out, in): see the exercise below.",
+            ],
+          ),
+          heading("After training: two heads on your sentence"),
+          ...heads.elements,
+          heading("Exercise of the chapter: make the two agree"),
+          ...transfer.elements,
+          stamp.element,
+          heading("Why divide by √head_dim?"),
+          ...scaling.elements,
         ),
-        heading("Exercise of the chapter: make the two agree"),
-        ...transfer.elements,
-        stamp.element,
-        heading("Why divide by √head_dim?"),
-        ...scaling.elements,
         arithmetic.element,
       ],
+      leave: learning.stop,
       update(found) {
         data = found;
         kind.show(data.kind);

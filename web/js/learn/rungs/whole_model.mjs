@@ -8,8 +8,7 @@ import { formula, fraction, root, row, sub, sup, sum } from "../../widgets/formu
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { bars } from "../widgets/chart.mjs";
-import { diagramOf } from "../widgets/diagram.mjs";
-import { code, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { code, heading, paragraph, rowOf, deeper } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 import { Strip } from "../widgets/strip.mjs";
 import { Draw } from "./draw.mjs";
@@ -45,7 +44,7 @@ export const wholeModel = {
         "logits: a dot product with each token’s vector",
         "softmax: probabilities",
       ],
-      hint: "Follow the diagram above from left to right.",
+      hint: "Follow the picture of the GPT in the margin from top to bottom.",
       why: "The residual stream keeps its size all the way; there is one logit for each token of the vocabulary.",
     },
     {
@@ -94,7 +93,7 @@ export const wholeModel = {
     ];
     const strips = [token, position, ...stages.strips, last, lastNorm];
     const panel = new NumberPanel(lesson, () => strips, SOURCES);
-    panel.shown = (stage) => diagram.mark(PART_OF[stage] ?? null);
+    panel.shown = (stage) => lesson.diagram.mark(PART_OF[stage] ?? null);
     const next = nextTokens((stage, name, id) => panel.show(stage, name, id));
     const layers = layerPicker((layer) => lesson.set({ layer, head: data.head, query: data.query }));
     const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
@@ -109,9 +108,9 @@ export const wholeModel = {
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
     const draw = new Draw(lesson);
-    const layerTitle = heading("");
+    const [headTitle, layerTitle] = [heading("The head"), heading("")];
     const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
-    const { diagram, follow } = diagramOf(lesson, [
+    const stopFollowing = lesson.diagram.follow(lesson.rung, [
       ["embedding", token.element],
       ["attention", tiles.element],
       ...shown.filter(([part], i) => part !== shown[i - 1]?.[0]).map(([...pair]) => pair),
@@ -163,14 +162,10 @@ export const wholeModel = {
         [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
       ),
       picture: [
-        diagram.element,
         facts,
         story,
         heading("1. Choose a token to follow"),
         tokens,
-        token.element,
-        position.element,
-        embedded.element,
         heading("2. Choose a layer and a head"),
         paragraph(
           "Below each layer is the token that the model would predict if it ended before that layer. Every tile is ",
@@ -178,29 +173,39 @@ export const wholeModel = {
         ),
         layers.element,
         tiles.element,
-        ...head.elements,
-        make("p", {}, link),
-        layerTitle,
-        ...stages.elements,
-        heading("4. From the last layer to the next token"),
+        heading("3. From the last layer to the next token"),
         paragraph(
-          "After the last layer comes one more layer norm. The dot product of its result with a token’s embedding is ",
-          "that token’s logit, and the softmax of all logits gives the probabilities. Click a logit or a probability.",
+          "After one more layer norm, the dot product with a token’s embedding is its logit. Click a logit or a ",
+          "probability.",
         ),
-        last.element,
-        lastNorm.element,
         ...next.elements,
         ended.element,
-        ...draw.elements,
-        heading("The book’s case in the same class"),
-        paragraph(
-          "The GPT runs ",
-          code("MultiHeadAttention"),
-          ": weight splits whose three projections form one matrix. Here it computes the book’s example.",
+        deeper(
+          lesson,
+          "draw the next token, the head and its layer number by number, the book’s case",
+          ...draw.elements,
+          heading("The embedding"),
+          token.element,
+          position.element,
+          embedded.element,
+          headTitle,
+          ...head.elements,
+          make("p", {}, link),
+          layerTitle,
+          ...stages.elements,
+          heading("After the last layer"),
+          last.element,
+          lastNorm.element,
+          heading("The book’s case in the same class"),
+          paragraph(
+            "The GPT runs ",
+            code("MultiHeadAttention"),
+            ": weight splits whose three projections form one matrix. Here it computes the book’s example.",
+          ),
+          rowOf(published.element),
+          packed.element,
+          compiledLoops(),
         ),
-        rowOf(published.element),
-        packed.element,
-        compiledLoops(),
         panel.element,
       ],
       update(found) {
@@ -220,7 +225,7 @@ export const wholeModel = {
         layers.update(data.guesses, data.layer);
         tiles.update(data);
         head.update(data);
-        layerTitle.textContent = `3. “${visible(data.tokens[data.query])}” through layer ${data.layer}`;
+        layerTitle.textContent = `“${visible(data.tokens[data.query])}” through layer ${data.layer}`;
         stages.update(data);
         last.show(data.end.x);
         lastNorm.show(data.end.normed);
@@ -229,9 +234,9 @@ export const wholeModel = {
         ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
         draw.update();
         panel.clear();
-        diagram.count(data.n_layer);
+        lesson.diagram.count(data.n_layer);
       },
-      leave: follow(),
+      leave: stopFollowing,
     };
   },
 };

@@ -3,7 +3,6 @@
 import { isStill, make, svg } from "../../lib/dom.mjs";
 
 /** @typedef {keyof typeof NAMES} Part */
-/** @typedef {{ href: string, title: string, go?: () => void, isElsewhere?: boolean }} Target where a part leads */
 /**
  * One way to lay it out: boxes by their left end, right end and height; circles by their centre.
  * @typedef {{ size: [number, number], boxes: Record<string, number[]>, frame: number[], label: number[],
@@ -22,34 +21,34 @@ const NAMES = {
   unembedding: "unembedding",
   softmax: "softmax",
 };
-export const PARTS = /** @type {Part[]} */ (Object.keys(NAMES));
+const PARTS = /** @type {Part[]} */ (Object.keys(NAMES));
 const [HALF, RADIUS] = [15, 13]; // of a box's height, and of a circle
 
-/** @type {Layout} */
-const WIDE = {
-  size: [872, 114],
+/** @type {Layout} for the margin: the residual stream runs down */
+const TALL = {
+  size: [208, 336],
   boxes: {
-    embedding: [4, 98, 84],
-    norm: [150, 206, 28],
-    attention: [222, 308, 28],
-    add: [332, 332, 84],
-    norm_again: [374, 430, 28],
-    mlp: [446, 496, 28],
-    add_again: [520, 520, 84],
-    last_norm: [568, 624, 84],
-    unembedding: [642, 750, 84],
-    softmax: [768, 844, 84],
+    embedding: [4, 100, 18],
+    norm: [88, 144, 62],
+    attention: [88, 176, 98],
+    add: [52, 52, 98],
+    norm_again: [88, 144, 142],
+    mlp: [88, 144, 178],
+    add_again: [52, 52, 178],
+    last_norm: [24, 80, 232],
+    unembedding: [2, 112, 272],
+    softmax: [14, 90, 312],
   },
-  frame: [112, 5, 438, 104],
-  label: [118, 103],
+  frame: [14, 42, 186, 160],
+  label: [112, 197],
   lines:
-    "M98 84H319 M345 84H507 M533 84H568 M624 84H642 M750 84H768 M844 84H868 " +
-    "M128 84V28H150 M206 28H222 M308 28H332V71 M352 84V28H374 M430 28H446 M496 28H520V71",
+    "M52 33V85 M52 62H88 M116 77V83 M88 98H65 M52 111V165 M52 142H88 M116 157V163 M88 178H65 M52 191V217 " +
+    "M52 247V257 M52 287V297 M52 327V335",
   arrows:
-    "M312 80l6 4l-6 4 M500 80l6 4l-6 4 M561 80l6 4l-6 4 M635 80l6 4l-6 4 M761 80l6 4l-6 4 M862 80l6 4l-6 4 " +
-    "M328 64l4 6l4 -6 M516 64l4 6l4 -6 M143 24l6 4l-6 4 M215 24l6 4l-6 4 M367 24l6 4l-6 4 M439 24l6 4l-6 4",
+    "M81 58l6 4l-6 4 M112 76l4 6l4 -6 M72 94l-6 4l6 4 M48 78l4 6l4 -6 M81 138l6 4l-6 4 M112 156l4 6l4 -6 " +
+    "M72 174l-6 4l6 4 M48 158l4 6l4 -6 M48 210l4 6l4 -6 M48 250l4 6l4 -6 M48 290l4 6l4 -6 M48 329l4 6l4 -6",
 };
-/** @type {Layout} for a phone, in three lines */
+/** @type {Layout} for a narrow page, in three lines */
 const NARROW = {
   size: [360, 238],
   boxes: {
@@ -75,18 +74,18 @@ const NARROW = {
 };
 
 export class Diagram {
-  /** @type {Map<string, Element[]>} of both layouts */
+  /** @type {Map<Part, SVGElement[]>} of both layouts */
   #links = new Map();
-  /** @type {[Part, Element][]} where each part is shown, from top to bottom */
+  /** @type {[Part, Element][]} where the open rung shows each part, from top to bottom */
   #places = [];
+  /** @type {Part | null} */
+  #marked = null;
 
-  /**
-   * @param {Record<Part, Target>} targets
-   */
-  constructor(targets) {
-    this.targets = targets;
-    this.layers = [WIDE, NARROW].map(() => svg("text", { class: "hl-frame-name" }, "× all layers"));
-    const pictures = [WIDE, NARROW].map((layout, i) => this.#draw(layout, ["hl-wide", "hl-narrow"][i], this.layers[i]));
+  /** @param {(rung: number) => void} go opens a rung */
+  constructor(go) {
+    this.go = go;
+    this.layers = [TALL, NARROW].map(() => svg("text", { class: "hl-frame-name" }, "× all layers"));
+    const pictures = [TALL, NARROW].map((layout, i) => this.#draw(layout, ["hl-tall", "hl-narrow"][i], this.layers[i]));
     this.said = make("p", { class: "hl-count", role: "status" });
     this.element = make("nav", { class: "hl-diagram", "aria-label": "The parts of a GPT" }, ...pictures, this.said);
   }
@@ -103,13 +102,15 @@ export class Diagram {
           ? svg("circle", { cx: left, cy: middle, r: RADIUS })
           : svg("rect", { x: left, y: middle - HALF, width: right - left, height: 2 * HALF, rx: 5 });
       const text = svg("text", { x: (left + right) / 2, y: middle + 5, "text-anchor": "middle" }, NAMES[part]);
-      const { href, title, go, isElsewhere } = this.targets[part];
-      const attributes = { href, class: isElsewhere ? "hl-part hl-elsewhere" : "hl-part", "aria-label": title };
-      const link = svg("a", attributes, svg("title", {}, title), shape, text);
+      const link = svg("a", { class: "hl-part" }, svg("title"), shape, text);
       link.addEventListener("click", (event) => {
-        if (!go || event.metaKey || event.ctrlKey || event.shiftKey) return;
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();
-        go();
+        const place = this.#placeOf(part);
+        if (place) {
+          this.mark(part);
+          scrollTo(place);
+        } else this.go(RUNG_OF[part]);
       });
       this.#links.set(part, [...(this.#links.get(part) ?? []), link]);
       return link;
@@ -124,42 +125,88 @@ export class Diagram {
     );
   }
 
-  /** @param {number} n_layer */
+  /** @param {Part} part */
+  #placeOf(part) {
+    return this.#places.find(([name]) => name === part)?.[1];
+  }
+
+  /**
+   * Fill each part by how many of the rungs about it have been seen, and highlight that of the open rung.
+   * @param {number} rung
+   * @param {number[]} seen
+   */
+  open(rung, seen) {
+    this.#places = [];
+    this.#aim(rung);
+    this.count(null);
+    for (const part of PARTS) {
+      const about = RUNGS_ABOUT[part];
+      const known = about.filter((one) => seen.includes(one)).length / about.length;
+      for (const link of this.#links.get(part) ?? []) link.style.setProperty("--known", String(known));
+    }
+    this.mark(PARTS.find((part) => RUNGS_ABOUT[part].includes(rung)) ?? null);
+  }
+
+  /** Let each part lead to its place on the open rung, or to the rung that shows it. @param {number} open */
+  #aim(open) {
+    const isLast = !Object.values(RUNGS_ABOUT).some((rungs) => rungs.includes(open));
+    this.element.classList.toggle("hl-in-use", isLast || this.#places.length > 0);
+    for (const [part, links] of this.#links) {
+      const isHere = this.#placeOf(part) !== undefined;
+      const rung = isHere ? open : RUNG_OF[part];
+      for (const link of links) {
+        const title = isHere ? TITLES[part] : `${TITLES[part]} (rung ${rung})`;
+        link.setAttribute("href", `#learn/${rung}`);
+        link.setAttribute("aria-label", title);
+        link.classList.toggle("hl-elsewhere", !isHere);
+        link.querySelector("title")?.replaceChildren(title);
+      }
+    }
+  }
+
+  /** @param {number | null} n_layer */
   count(n_layer) {
-    for (const name of this.layers) name.textContent = `× ${n_layer} layers`;
+    for (const name of this.layers) name.textContent = `× ${n_layer ?? "all"} layers`;
   }
 
   /** Highlight the part that is shown. @param {Part | null} part */
   mark(part) {
+    this.#marked = part;
     for (const [name, links] of this.#links) {
       for (const link of links) {
         if (name === part) link.setAttribute("aria-current", "step");
         else link.removeAttribute("aria-current");
       }
     }
-    this.said.textContent = part ? this.targets[part].title : "";
+    this.said.textContent = part ? TITLES[part] : "";
   }
 
   /**
-   * Highlight the part that is in view while the page is scrolled. Return a function that stops this.
+   * Let the parts lead to places of the open rung, and highlight the one that is in view while the page is scrolled.
+   * Return a function that stops this.
+   * @param {number} rung
    * @param {[Part, Element][]} places from top to bottom
    */
-  follow(places) {
+  follow(rung, places) {
     this.#places = places;
+    this.#aim(rung);
     let isWaiting = false;
     const look = () => {
       isWaiting = false;
-      const line = innerHeight * 0.45;
-      const seen = this.#places.filter(([, place]) => place.getBoundingClientRect().top < line).at(-1);
-      this.mark(seen?.[0] ?? this.#places[0][0]);
+      const tops = places.filter(([, place]) => place.checkVisibility()).map(topOf);
+      const above = tops.filter(({ top }) => top < innerHeight * 0.2);
+      const lowest = Math.max(...above.map(({ top }) => top));
+      const seen = above.filter(({ top }) => top === lowest).map(({ part }) => part); // in one row
+      if (!seen.length) this.mark(places[0][0]);
+      else if (!this.#marked || !seen.includes(this.#marked)) this.mark(seen[0]);
     };
     const soon = () => {
       if (!isWaiting) requestAnimationFrame(look);
       isWaiting = true;
     };
     addEventListener("scroll", soon, { passive: true });
-    const appears = new ResizeObserver(soon); // the diagram is hidden until the rung's numbers arrive
-    appears.observe(this.element);
+    const appears = new ResizeObserver(soon); // the places are hidden until the rung's numbers arrive
+    appears.observe(places[0][1]);
     return () => {
       removeEventListener("scroll", soon);
       appears.disconnect();
@@ -167,15 +214,19 @@ export class Diagram {
   }
 }
 
+/** @param {[Part, Element]} place */
+const topOf = ([part, place]) => ({ part, top: place.getBoundingClientRect().top });
+
 /** Scroll to an element that shows a part. @param {Element} place */
 export function scrollTo(place) {
+  for (let fold = place.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) {
+    fold.open = true;
+  }
   place.scrollIntoView({ block: "start", behavior: isStill() ? "auto" : "smooth" });
 }
 
-// The targets of the diagram's parts: an element of the open rung, or the rung that explains the part.
-
 /** @type {Record<Part, string>} */
-export const TITLES = {
+const TITLES = {
   embedding: "Embedding: the sum of a row of numbers for the token and one for its position",
   norm: "Layer norm: the copy that attention reads, scaled to a standard size",
   attention: "Attention: each token gathers information from those before it, head by head",
@@ -188,8 +239,22 @@ export const TITLES = {
   softmax: "Softmax: logits become the probabilities of the next token",
 };
 
-/** The rung that explains a part. @type {Record<Part, number>} */
-export const RUNG_OF = {
+/** The rungs about a part. @type {Record<Part, number[]>} */
+const RUNGS_ABOUT = {
+  embedding: [1, 2],
+  norm: [9],
+  attention: [4, 5, 6, 7, 8, 11],
+  add: [9],
+  norm_again: [9],
+  mlp: [9],
+  add_again: [9],
+  last_norm: [10],
+  unembedding: [3, 10],
+  softmax: [5, 10],
+};
+
+/** The rung that a part leads to. @type {Record<Part, number>} */
+const RUNG_OF = {
   embedding: 2,
   norm: 9,
   attention: 8,
@@ -201,25 +266,3 @@ export const RUNG_OF = {
   unembedding: 10,
   softmax: 5,
 };
-const AFTER_ALL = 10; // the rung that shows the parts after the layers
-
-/**
- * The diagram of a rung. A click on one of its own parts scrolls to it; the others open the rung that shows them.
- * @param {{ rung: number, go: (rung: number) => void }} lesson
- * @param {[Part, Element][]} places the elements that show each part here, from top to bottom
- */
-export function diagramOf(lesson, places) {
-  const targets = PARTS.map((part) => {
-    const place = places.find(([name]) => name === part)?.[1];
-    if (place) {
-      const go = () => scrollTo(place);
-      return [part, { href: `#learn/${lesson.rung}`, title: TITLES[part], go }];
-    }
-    const rung = part === "softmax" ? AFTER_ALL : RUNG_OF[part];
-    const go = () => lesson.go(rung);
-    const title = `${TITLES[part]} (rung ${rung})`;
-    return [part, { href: `#learn/${rung}`, title, go, isElsewhere: true }];
-  });
-  const diagram = new Diagram(/** @type {Record<Part, Target>} */ (Object.fromEntries(targets)));
-  return { diagram, follow: () => diagram.follow(places) };
-}

@@ -3,6 +3,7 @@
 import { make, tabs } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
 
+/** @import { Lesson } from "../rung.js" */
 /** @typedef {Node | string} Part */
 
 /** @param {...Part} parts */
@@ -34,6 +35,28 @@ export function remarks(title, ...all) {
   const items = all.map((remark) => make("li", {}, ...(Array.isArray(remark) ? remark : [remark])));
   return make("details", { class: "hl-remarks" }, make("summary", {}, title), make("ul", {}, ...items));
 }
+
+/**
+ * What a click on its title opens. It stays open while the rung is used.
+ * @param {Record<string, any>} kept
+ * @param {string} name under which that is kept
+ * @param {Part} title
+ * @param {...Node} children
+ */
+export function fold(kept, name, title, ...children) {
+  const element = make("details", { class: "hl-fold", open: Boolean(kept[name]) });
+  element.append(make("summary", {}, title), ...children);
+  element.addEventListener("toggle", () => (kept[name] = element.open));
+  return element;
+}
+
+/**
+ * What is not on the main path of a rung.
+ * @param {Lesson} lesson
+ * @param {string} topics
+ * @param {...Node} children
+ */
+export const deeper = ({ kept }, topics, ...children) => fold(kept, "deeper", `Deeper: ${topics}`, ...children);
 
 // Sliders and choices with a label.
 
@@ -155,6 +178,9 @@ const DEFINITIONS = {
   AdamW:
     "The usual method for changing the weights a little after each batch. Every weight gets its own step size, " +
     "and all are pulled slightly towards 0.",
+  gradient:
+    "For each number of the model, how fast the loss grows with it. A step of gradient descent changes every number " +
+    "a little in the other direction.",
   float32: "The usual format of a model’s numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
   seed: "The number that a random generator starts from: the same seed gives the same random numbers.",
   "dot product": "Multiply two vectors number by number and add up the products: (1, 2) · (3, 4) = 1·3 + 2·4 = 11.",

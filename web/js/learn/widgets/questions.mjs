@@ -74,8 +74,7 @@ export function exercises(list, rung, progress) {
     };
     return make("li", {}, ...oneExercise(exercise, progress.exercises[id] ?? null, keep));
   });
-  const title = make("h3", {}, "Exercises");
-  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, title, make("ol", {}, ...items));
+  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, make("ol", {}, ...items));
 }
 
 /**

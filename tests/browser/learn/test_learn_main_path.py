@@ -1,0 +1,60 @@
+"""The main path of Learn: short rungs, a picture of the GPT that fills, and heads that learn while one watches."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from helpers.learn_page import CELLS, open_rung, say, table
+
+SCREENS = 2.5
+HEIGHT = """async () => {
+  document.querySelectorAll('.hl-fold').forEach((fold) => (fold.open = false));
+  await new Promise(requestAnimationFrame);
+  return document.documentElement.scrollHeight / innerHeight;
+}"""
+KNOWN = """() => Object.fromEntries([...document.querySelectorAll('.hl-tall .hl-part')].map(
+  (part) => [part.querySelector('text').textContent, Number(part.style.getPropertyValue('--known'))]))"""
+
+
+def test_every_rung_is_short_and_fills_the_picture_of_the_gpt(page: Any) -> None:
+    for rung in range(1, 12):
+        open_rung(page, rung)
+        if rung == 5:
+            known = page.evaluate(KNOWN)
+            assert (known["embedding"], known["attention"], known["MLP"]) == (1, 2 / 6, 0)
+        assert page.evaluate(HEIGHT) <= SCREENS, rung
+    assert set(page.evaluate(KNOWN).values()) == {1}
+
+
+def status(page: Any) -> Any:
+    return page.locator(".hl-picture [role=status]").filter(has_text="of 150")
+
+
+def test_a_verb_learns_to_find_its_subject(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    open_rung(page, 6)
+    learn = page.get_by_role("button", name="Learn 150 steps")
+    tips = page.get_by_label("The verbs’ queries and the nouns’ keys").locator("polygon").first
+    start = tips.get_attribute("points")
+    learn.click()
+    expect(status(page)).to_have_text(re.compile(r"Seed 1, step 150 of 150: .* a weight of (0\.[89]|1)\d*"))
+    assert tips.get_attribute("points") != start
+    bars = page.get_by_role("table", name="What “sleep” looks at")
+    expect(bars.get_by_role("row", name=re.compile(r"^dogs 0\.9"))).to_be_visible()
+    page.get_by_role("button", name="256", exact=True).click()
+    expect(status(page)).to_contain_text("step 0 of 150")
+    learn.click()
+    expect(status(page)).to_have_text(re.compile(r"0\.[89]\d divided by √head_dim, 0\.[0-4]\d not divided"))
+
+
+def test_two_heads_learn_two_jobs(page: Any) -> None:
+    open_rung(page, 8)
+    say(page, "What is in a name?")
+    page.get_by_role("button", name="Learn 150 steps").click()
+    expect(status(page)).to_have_text(re.compile(r"step 150 of 150: loss one head 0\.[4-9]\d*, two heads 0\.[01]\d*"))
+    heads = [table(page, f"Head {head} of two").evaluate(CELLS) for head in (0, 1)]
+    previous = [[float(row[i + 1]) for i, row in enumerate(head)] for head in heads]
+    first = [[float(row[0]) for row in head] for head in heads]
+    assert sorted([min(previous[0]) > 0.9, min(previous[1]) > 0.9]) == [False, True]
+    assert sorted([min(first[0]) > 0.9, min(first[1]) > 0.9]) == [False, True]

@@ -1,0 +1,71 @@
+// The heads that rungs 6 and 8 train: torch's numbers (tests/unit/ladder/test_train_heads.py), and what they learn.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+
+import { Heads, subjectTask, twoJobsTask, weightOnSubject } from "../../../web/js/learn/train_heads.mjs";
+
+const STEPS = 150; // as on the page
+
+/** @param {ArrayLike<number>} found @param {number[]} expected */
+function assertClose(found, expected) {
+  assert.equal(found.length, expected.length);
+  expected.forEach((value, i) => assert.ok(Math.abs(found[i] - value) < 1e-12, `${found[i]} is not ${value}`));
+}
+
+/** @param {Heads} heads */
+function train(heads) {
+  let last = { loss: 0, gradient: 0 };
+  for (let step = 0; step < STEPS; step += 1) last = heads.step();
+  return last;
+}
+
+test("loss, gradients and weights are those of torch", () => {
+  const expected = JSON.parse(readFileSync(new URL("../../fixtures/trained_heads.json", import.meta.url), "utf8"));
+  const examples = [
+    { query: 2, keys: [0, 1, 2], answers: [0, 2] },
+    { query: 1, keys: [3, 0, 0, 4], answers: [2, 1] },
+    { query: 4, keys: [2, 2, 1], answers: [1, 0] },
+  ];
+  const heads = new Heads(
+    { tokens: expected.tokens, examples, jobs: 2, answers: 3 },
+    { n_head: 2, head_dim: 4, seed: 1 },
+  );
+  heads.heads = expected.heads.map((/** @type {Record<string, number[]>} */ head) =>
+    Object.fromEntries(Object.entries(head).map(([role, numbers]) => [role, Float64Array.from(numbers)])),
+  );
+  const { loss, heads: gradients } = heads.gradient();
+  assertClose([loss], [expected.loss]);
+  gradients.forEach((gradient, h) => {
+    assertClose(gradient.query, expected.gradients[h].query);
+    assertClose(gradient.key, expected.gradients[h].key);
+    assertClose(gradient.value, expected.gradients[h].value);
+  });
+  heads.weights(examples[0]).forEach((weights, h) => assertClose(weights, expected.weights[h]));
+});
+
+test("the verb finds its subject, and the same seed learns the same", () => {
+  const [one, two] = [1, 1].map((seed) => new Heads(subjectTask(seed), { head_dim: 2, seed: seed + 100 }));
+  assert.ok(weightOnSubject(one) < 0.3);
+  assert.deepEqual(train(one), train(two));
+  assert.ok(weightOnSubject(one) > 0.8);
+});
+
+test("with 256 numbers and no division the gradient vanishes and nothing is found", () => {
+  const [divided, plain] = [true, false].map(
+    (isScaled) => new Heads(subjectTask(1), { head_dim: 256, isScaled, seed: 101 }),
+  );
+  const [last, saturated] = [divided, plain].map(train);
+  assert.ok(weightOnSubject(divided) > 0.8);
+  assert.ok(weightOnSubject(plain) < 0.5);
+  assert.ok(saturated.gradient < last.gradient / 10);
+});
+
+test("two heads learn two jobs, one head cannot", () => {
+  for (const seed of [1, 2]) {
+    const [one, two] = [1, 2].map((n_head) => train(new Heads(twoJobsTask(4, seed), { n_head, head_dim: 4, seed })));
+    assert.ok(two.loss < 0.15, String(two.loss));
+    assert.ok(one.loss > 0.35, String(one.loss));
+  }
+});
