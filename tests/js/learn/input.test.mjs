@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { counted, number } from "../../web/js/lib/numbers.mjs";
-import { countCharacters } from "../../web/js/lib/words.mjs";
-import { readNumber } from "../../web/js/learn/widgets/questions.mjs";
-import { makeClassLink, readClassLink } from "../../web/js/learn/widgets/class_link.mjs";
+import { counted, number } from "../../../web/js/lib/numbers.mjs";
+import { countCharacters } from "../../../web/js/lib/words.mjs";
+import { readNumber } from "../../../web/js/learn/widgets/questions.mjs";
+import { makeClassLink, readClassLink } from "../../../web/js/learn/widgets/class_link.mjs";
 
 test("characters are counted as code points", () => {
   assert.equal(countCharacters("😀".repeat(300)), 300);
