@@ -105,10 +105,10 @@ class TextOut:
         if not self.stop:
             return new
         text = self.held + new
-        found = [position for string in self.stop if (position := text.find(string)) >= 0]
-        if found:
+        starts = [position for string in self.stop if (position := text.find(string)) >= 0]
+        if starts:
             self.stopped, self.held = True, ""
-            return text[: min(found)]
+            return text[: min(starts)]
         hold = max((overlap(text, string) for string in self.stop), default=0)
         self.held = text[len(text) - hold :]
         return text[: len(text) - hold]

@@ -33,12 +33,12 @@ class Gauges:
                 written=engine.tokens_written,
                 compiled=bool(engine.reader and engine.reader.is_compiled),
             )
-        for name, found in numbers.items():
-            batch.add_metric([name], found["batch"])
-            waiting.add_metric([name], found["waiting"])
-            compiled.add_metric([name], min(found["compiled"], 1))
+        for name, counts in numbers.items():
+            batch.add_metric([name], counts["batch"])
+            waiting.add_metric([name], counts["waiting"])
+            compiled.add_metric([name], min(counts["compiled"], 1))
             for kind in ("read", "written"):
-                tokens.add_metric([name, kind], found[kind])
+                tokens.add_metric([name, kind], counts[kind])
         yield from (batch, waiting, compiled, tokens)
         yield GaugeMetricFamily(
             "headscope_runs_cached",

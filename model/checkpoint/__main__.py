@@ -37,18 +37,18 @@ def convert(
     check_writable(folder)
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty: choose another folder")
-    found = read_source(source, n_head=n_head, activation=activation, tokenizer=tokenizer)
+    checkpoint = read_source(source, n_head=n_head, activation=activation, tokenizer=tokenizer)
     write_checkpoint(
         folder,
-        found.config,
-        found.state,
-        found.tokenizer,
-        bos_token_id=found.bos_token_id,
-        eos_token_id=found.eos_token_id,
-        chat_template=found.chat_template,
-        other_end_ids=found.other_end_ids,
+        checkpoint.config,
+        checkpoint.state,
+        checkpoint.tokenizer,
+        bos_token_id=checkpoint.bos_token_id,
+        eos_token_id=checkpoint.eos_token_id,
+        chat_template=checkpoint.chat_template,
+        other_end_ids=checkpoint.other_end_ids,
     )
-    config = found.config
+    config = checkpoint.config
     return (
         f"{folder}: {config.n_parameters:,} weights, {config.n_layer} layers of {config.n_head} heads, "
         f"{config.vocab_size:,} tokens, context {config.context_length:,}"

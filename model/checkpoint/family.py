@@ -81,10 +81,10 @@ def check_off(content: Json, features: Mapping[str, object]) -> None:
 
 def activation(content: Json, name: str, known: Mapping[object, Activation]) -> Activation:
     """The activation function, the first of the ``known`` ones if none is named. Raises ``InvalidValue``."""
-    found = content.get(name, next(iter(known)))
-    if not isinstance(found, str) or found not in known:
-        raise unsupported(name, found, " or ".join(map(repr, dict.fromkeys(known.values()))))
-    return known[found]
+    value = content.get(name, next(iter(known)))
+    if not isinstance(value, str) or value not in known:
+        raise unsupported(name, value, " or ".join(map(repr, dict.fromkeys(known.values()))))
+    return known[value]
 
 
 def required(content: Json, fields: Mapping[str, str]) -> Json:
@@ -97,11 +97,11 @@ def required(content: Json, fields: Mapping[str, str]) -> Json:
 
 def sizes(content: Json, fields: Mapping[str, str]) -> Json:
     """The required sizes, under their names in ``GPTConfig``."""
-    found = required(content, fields)
+    numbers = required(content, fields)
     for name, field in fields.items():
         if name != field:  # otherwise ``GPTConfig`` names it
             check_int(name, content[name], MAX_VOCAB_SIZE)
-    return found
+    return numbers
 
 
 def options(content: Json, fields: Mapping[str, str]) -> Json:
@@ -120,20 +120,20 @@ def rotary(content: Json, head_dim: int, fraction: Any = 1.0) -> RotaryConfig:
     ``fraction`` is the part of each head that is rotated unless the content says otherwise.
     """
     field = "rope_parameters" if content.get("rope_parameters") else "rope_scaling"
-    found = content.get(field) or {}
-    if not isinstance(found, dict):
-        raise InvalidValue(field, found, "an object")
-    if any(isinstance(value, dict) for value in found.values()):  # in transformers 5, one for each kind of attention
-        raise unsupported(field, found, "one rotation for all layers")
-    found = {"rope_theta": 10_000.0, "partial_rotary_factor": fraction, **content, **found}
-    kind = found.get("rope_type", found.get("type", "default"))
+    rope = content.get(field) or {}
+    if not isinstance(rope, dict):
+        raise InvalidValue(field, rope, "an object")
+    if any(isinstance(value, dict) for value in rope.values()):  # in transformers 5, one for each kind of attention
+        raise unsupported(field, rope, "one rotation for all layers")
+    rope = {"rope_theta": 10_000.0, "partial_rotary_factor": fraction, **content, **rope}
+    kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in ("default", "llama3"):
         raise unsupported("rope_type", kind, "'default' or 'llama3'")
-    fraction = found["partial_rotary_factor"]
+    fraction = rope["partial_rotary_factor"]
     if not is_number(fraction) or not 0 < fraction <= 1:
         raise InvalidValue("partial_rotary_factor", fraction, "a number above 0 and at most 1")
-    scaling = Llama3Scaling(**required(found, LLAMA3)) if kind == "llama3" else None
-    return RotaryConfig(n_dim=int(head_dim * fraction), theta=found["rope_theta"], scaling=scaling)
+    scaling = Llama3Scaling(**required(rope, LLAMA3)) if kind == "llama3" else None
+    return RotaryConfig(n_dim=int(head_dim * fraction), theta=rope["rope_theta"], scaling=scaling)
 
 
 def rope_scaling(config: RotaryConfig) -> Json | None:

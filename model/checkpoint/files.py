@@ -104,11 +104,11 @@ def parse_json(path: Path, text: str) -> object:
 
 def without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """An object with these keys and values. Raises ``Mismatch`` for duplicate keys, which are ambiguous."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise Mismatch(f"the key {shorten(twice)} twice", "each key once")
-    return found
+    return content
 
 
 def read_text(path: Path, expected: str, max_bytes: int | None = None) -> str:

@@ -25,22 +25,22 @@ def write_gguf(source: str, path: Path) -> str:
     Raises ``CheckpointError`` for a checkpoint that cannot be read, or whose model or vocabulary llama.cpp would not
     read as it is here, and ``ValueError`` if the package ``gguf`` is not installed.
     """
-    found = read_source(source)
+    checkpoint = read_source(source)
     with checkpoint_errors(Path(source), "a model that GGUF can hold"):
-        check_supported(found)
+        check_supported(checkpoint)
     try:
         import gguf
     except ImportError:
         raise ValueError("the package gguf is not installed; install it with `pip install gguf`") from None
-    arch = {GPT2: gguf.MODEL_ARCH.GPT2, LLAMA: gguf.MODEL_ARCH.LLAMA}[family_of(found.config)]
+    arch = {GPT2: gguf.MODEL_ARCH.GPT2, LLAMA: gguf.MODEL_ARCH.LLAMA}[family_of(checkpoint.config)]
     writer = gguf.GGUFWriter(None, gguf.MODEL_ARCH_NAMES[arch])
-    add_sizes(writer, found)
-    add_vocabulary(writer, found, gguf.TokenType)
-    names = gguf.get_tensor_name_map(arch, found.config.n_layer)
-    for name, tensor in file_tensors(found.config, found.state, torch.float32).items():
+    add_sizes(writer, checkpoint)
+    add_vocabulary(writer, checkpoint, gguf.TokenType)
+    names = gguf.get_tensor_name_map(arch, checkpoint.config.n_layer)
+    for name, tensor in file_tensors(checkpoint.config, checkpoint.state, torch.float32).items():
         theirs = names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert theirs is not None, name
-        writer.add_tensor(theirs, arranged(name, tensor, found).contiguous().numpy())
+        writer.add_tensor(theirs, arranged(name, tensor, checkpoint).contiguous().numpy())
 
     def write(new: Path) -> None:
         writer.write_header_to_file(new)
@@ -49,7 +49,7 @@ def write_gguf(source: str, path: Path) -> str:
         writer.close()
 
     write_atomic(path, write)
-    return f"{path}: {found.config.n_parameters:,} weights in float32, {found.config.vocab_size:,} tokens"
+    return f"{path}: {checkpoint.config.n_parameters:,} weights in float32, {checkpoint.config.vocab_size:,} tokens"
 
 
 def check_supported(found: Source) -> None:

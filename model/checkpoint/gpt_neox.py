@@ -38,11 +38,11 @@ def config_from(content: Json) -> GPTConfig:
     content = DEFAULTS | content
     function = activation(content, "hidden_act", GELU)
     check_off(content, NEUTRAL)
-    found = sizes(content, SIZES)
-    head_dim = found["n_embd"] // found["n_head"]
+    size = sizes(content, SIZES)
+    head_dim = size["n_embd"] // size["n_head"]
     rotated = rotary({"rope_theta": content["rotary_emb_base"]} | content, head_dim, content["rotary_pct"])
     return GPTConfig(
-        **found,
+        **size,
         **options(content, OPTIONS),
         embd_pdrop=content.get("hidden_dropout", 0.0),
         tie_word_embeddings=content["tie_word_embeddings"],

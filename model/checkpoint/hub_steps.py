@@ -60,16 +60,16 @@ class HubSteps:
             if not is_unreachable(error):
                 raise HubError(source, reason_of(error, None)) from error
             commits, where = self.cached_commits(repo_id), "the Hub cannot be reached, and its cache has"
-        found: dict[int, Revision] = {}
+        revisions: dict[int, Revision] = {}
         for pattern in (patterns or "").split("+"):
             steps = [(match, name) for name in commits if fnmatchcase(name, pattern) and (match := STEP.match(name))]
             if not steps:
                 raise HubError(source, f"{where} no training step {pattern!r}")
             for match, name in steps:
-                other = found.setdefault(int(match[1]), Revision(repo_id, name, commits[name])).name
+                other = revisions.setdefault(int(match[1]), Revision(repo_id, name, commits[name])).name
                 if other != name:
                     raise HubError(source, f"{other!r} and {name!r} are both step {match[1]}: choose one of them")
-        return dict(sorted(found.items()))
+        return dict(sorted(revisions.items()))
 
     @contextmanager
     def files(self, revision: Revision, keep: bool = False) -> Iterator[Path]:

@@ -41,13 +41,13 @@ def config_from(content: Json, qkv_bias: bool | None = None, qk_norm: bool = Fal
     function = activation(content, "hidden_act", SILU)
     check_off(content, NEUTRAL)
     check_window(content)
-    found = sizes(content, SIZES)
+    size = sizes(content, SIZES)
     head_dim = content.get("head_dim")
-    if head_dim is None and not found["n_embd"] % found["n_head"]:
-        head_dim = found["n_embd"] // found["n_head"]
+    if head_dim is None and not size["n_embd"] % size["n_head"]:
+        head_dim = size["n_embd"] // size["n_head"]
     bias = content["attention_bias"]
     return GPTConfig(
-        **found,
+        **size,
         **options(content, OPTIONS),
         tie_word_embeddings=content["tie_word_embeddings"],
         n_kv_head=content.get("num_key_value_heads") or 0,

@@ -70,8 +70,8 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
         precision = choose_dtype(dtype, config, target)
         return in_fastest_layout(name, tensor.to(target, torch.float32 if precision == torch.int8 else precision))
 
-    found = read_source(source, keep=keep)
-    config, state = found.config, found.state
+    checkpoint = read_source(source, keep=keep)
+    config, state = checkpoint.config, checkpoint.state
     gpt = gpt_on_meta(config)
     if config.tie_word_embeddings:
         state["lm_head.weight"] = state["wte.weight"]
@@ -81,14 +81,14 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
     if choose_dtype(dtype, config, target) == torch.int8:
         quantize(gpt)
     return Checkpoint(
-        found.name,
+        checkpoint.name,
         gpt,
-        found.tokenizer,
-        found.bos_token_id,
-        found.eos_token_id,
-        found.sha256,
-        found.chat_template,
-        found.other_end_ids,
+        checkpoint.tokenizer,
+        checkpoint.bos_token_id,
+        checkpoint.eos_token_id,
+        checkpoint.sha256,
+        checkpoint.chat_template,
+        checkpoint.other_end_ids,
     )
 
 

@@ -59,9 +59,9 @@ def as_function(path: str) -> str:
     source = COMMENT.sub("", (FOLDER / path).read_text(encoding="utf-8"))
     source = source.replace("import.meta.url", "document.baseURI")  # a file fetches nothing, so any base will do
     exported = EXPORT.findall(source)
-    source = EXPORT.sub("", IMPORT.sub(lambda found: as_constants(path, *found.groups()), source))
-    if found := OTHER_FORM.search(source):
-        raise ValueError(f"{path}: the bundle knows no {found.group()!r}")
+    source = EXPORT.sub("", IMPORT.sub(lambda match: as_constants(path, *match.groups()), source))
+    if other := OTHER_FORM.search(source):
+        raise ValueError(f"{path}: the bundle knows no {other.group()!r}")
     return f"modules[{json.dumps(path)}] = (() => {{\n{source}return {{ {', '.join(exported)} }};\n}})();\n"
 
 

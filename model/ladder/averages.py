@@ -140,9 +140,9 @@ def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> Train
         return None
     whole = torch.stack(vectors)
     u, s, _ = torch.linalg.svd(whole, full_matrices=False)
-    found = torch.zeros(len(words), size)
+    coordinates = torch.zeros(len(words), size)
     n = min(size, len(s))
-    found[:, :n] = u[:, :n] * s[:n]
+    coordinates[:, :n] = u[:, :n] * s[:n]
     # The sign of a direction is arbitrary: make the largest number along it positive.
-    largest = found.gather(0, found.abs().argmax(dim=0, keepdim=True))
-    return TrainedWords(found * torch.where(largest < 0, -1.0, 1.0), whole @ whole.T)
+    largest = coordinates.gather(0, coordinates.abs().argmax(dim=0, keepdim=True))
+    return TrainedWords(coordinates * torch.where(largest < 0, -1.0, 1.0), whole @ whole.T)

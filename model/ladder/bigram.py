@@ -226,8 +226,8 @@ class BigramTraining:
 def rate(sentence: str, characters: list[str], table: list[list[float]]) -> list[dict[str, object]]:
     """Each character with its probability after the one before it, None where the text lacks either."""
     places = {character: place for place, character in enumerate(characters)}
-    found = [places.get(character) for character in sentence]
-    pairs = [None if a is None or b is None else table[a][b] for a, b in pairwise([None, *found])]
+    indices = [places.get(character) for character in sentence]
+    pairs = [None if a is None or b is None else table[a][b] for a, b in pairwise([None, *indices])]
     return [
         {"text": character, "known": character in places, "probability": p}
         for character, p in zip(sentence, pairs, strict=True)

@@ -144,10 +144,10 @@ def spread_terms(
     """The terms of the results of ``scale_demonstration``, for the scores that it draws with the same generator."""
     query = torch.randn(n_tokens, head_dim, generator=generator)
     key = torch.randn(n_tokens, head_dim, generator=generator)
-    found = []
+    spreads = []
     for scores in (query @ key.T, query @ key.T * head_dim**-0.5):
         mean = scores.mean()
         squares = (scores - mean).square().sum()
         largest = stable_softmax(scores).amax(dim=-1).sum()
-        found.append(SpreadTerms(scores.numel(), mean.item(), squares.item(), n_tokens, largest.item()))
-    return found[0], found[1]
+        spreads.append(SpreadTerms(scores.numel(), mean.item(), squares.item(), n_tokens, largest.item()))
+    return spreads[0], spreads[1]

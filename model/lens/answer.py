@@ -22,9 +22,9 @@ class Answer:
 
     def with_texts(self, tokenizer: Tokenizer) -> Self:
         """The same answer, in whose ``content`` tokens have texts as well as ids."""
-        found = copy(self)
-        object.__setattr__(found, "tokenizer", tokenizer)
-        return found
+        answer = copy(self)
+        object.__setattr__(answer, "tokenizer", tokenizer)
+        return answer
 
     def named(self, ids: Iterable[int]) -> list[dict[str, Any]]:
         """Tokens as ``/v1/lens`` sends them."""

@@ -74,8 +74,8 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
     for later, head in enumerate(layers):
         for way in WAYS:
             pairs = [pair_scores(earlier, head, way) for earlier in layers[:later]]
-            for found, rows in zip((scores, deviations), zip(*pairs, strict=True) if pairs else ((), ()), strict=True):
-                found[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
+            for table, rows in zip((scores, deviations), zip(*pairs, strict=True) if pairs else ((), ()), strict=True):
+                table[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
     return Composition(scores, deviations, gpt.config.n_embd**-0.5)
 
 

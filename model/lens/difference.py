@@ -63,8 +63,8 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     """
     shapes = [(text.config.n_layer, text.config.n_head) for text in (one, other)]
     if shapes[0] != shapes[1]:
-        found = " and ".join(f"{n_layer} layers of {n_head} heads" for n_layer, n_head in shapes)
-        raise InputError("other", f"Only models with the same layers and heads can be compared, found {found}.")
+        sizes = " and ".join(f"{n_layer} layers of {n_head} heads" for n_layer, n_head in shapes)
+        raise InputError("other", f"Only models with the same layers and heads can be compared, found {sizes}.")
     pieces = align(one.ids, other.ids).pieces
     pairs = [(piece.a_start, piece.b_start) for piece in pieces]
     if not any(piece.same for piece in pieces):

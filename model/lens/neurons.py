@@ -98,19 +98,19 @@ def neuron(
     """
     check_neuron(gpt.config, layer, neuron)
     check_int("top", k, MAX_VOCAB_SIZE)
-    tokens, found = torch.tensor(ids), torch.empty(len(ids))
+    tokens, by_token = torch.tensor(ids), torch.empty(len(ids))
     for some in batches(windows(len(ids), gpt.config.context_length)):
         texts = torch.stack([tokens[window.start : window.stop] for window in some])
         activations = neurons_of(gpt, layer, gpt.embed(texts.to(gpt.wte.weight.device)))[..., neuron].cpu()
         for window, activation in zip(some, activations, strict=True):
-            found[window.first : window.stop] = activation[window.first - window.start :]
+            by_token[window.first : window.stop] = activation[window.first - window.start :]
         progress(some[-1].stop / len(ids))
     return Neuron(
         n_tokens=len(ids),
-        highest=[context_at(ids, found, position) for position in peaks(found, k)],
-        lowest=[context_at(ids, found, position) for position in peaks(-found, k)],
-        mean=float(found.double().mean()),
-        positive=float((found > 0).float().mean()),
+        highest=[context_at(ids, by_token, position) for position in peaks(by_token, k)],
+        lowest=[context_at(ids, by_token, position) for position in peaks(-by_token, k)],
+        mean=float(by_token.double().mean()),
+        positive=float((by_token > 0).float().mean()),
         writes=neuron_writes(gpt, layer, neuron, k),
     )
 
@@ -124,9 +124,9 @@ def check_neuron(config: GPTConfig, layer: int, neuron: int) -> None:
 def batches(windows: Iterable[Window]) -> Iterator[list[Window]]:
     """Consecutive windows of one length, as many as are read at once."""
     for length, same in groupby(windows, lambda window: window.stop - window.start):
-        found = list(same)
+        equally_long = list(same)
         at_once = max(1, TOKENS_AT_ONCE // length)
-        yield from (found[i : i + at_once] for i in range(0, len(found), at_once))
+        yield from (equally_long[i : i + at_once] for i in range(0, len(equally_long), at_once))
 
 
 def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:
@@ -144,12 +144,12 @@ def attend(block: Block, x: Tensor) -> Tensor:
 
 def peaks(values: Tensor, k: int) -> list[int]:
     """The positions of the ``k`` largest values, of which any two are at least ``MIN_DISTANCE`` apart."""
-    left, found = values.clone(), list[int]()
-    while len(found) < k and float(left.max()) > -torch.inf:
+    left, positions = values.clone(), list[int]()
+    while len(positions) < k and float(left.max()) > -torch.inf:
         position = int(left.argmax())
-        found.append(position)
+        positions.append(position)
         left[max(0, position - MIN_DISTANCE + 1) : position + MIN_DISTANCE] = -torch.inf
-    return found
+    return positions
 
 
 def context_at(ids: Sequence[int], values: Tensor, position: int) -> Context:

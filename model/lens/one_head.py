@@ -45,11 +45,11 @@ class HeadMeasures(Answer):
         Weights and norms have no sign, so a signed measure enters with its absolute value when compared with them.
         """
         measures = {name: getattr(self, name) for name in MEASURES}
-        found: dict[tuple[str, str], float | None] = {}
+        by_pair: dict[tuple[str, str], float | None] = {}
         for one, other in combinations(measures, 2):
             pair = [measures[name] if {one, other} == set(SIGNED) else measures[name].abs() for name in (one, other)]
-            found[one, other] = spearman(*pair)
-        return found
+            by_pair[one, other] = spearman(*pair)
+        return by_pair
 
     def content(self) -> dict[str, Any]:
         measures = {name: getattr(self, name) for name in MEASURES}

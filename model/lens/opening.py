@@ -54,11 +54,11 @@ def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying
     probabilities = logits[:-1].softmax(-1).gather(1, tokens[1:, None])[:, 0]
     weights, keys = attention[:, :, :-1].max(-1)
     is_copied = (tokens[keys] == tokens[1:]) & (keys > 0) & (weights >= MIN_COPIED)
-    found = []
+    copies = []
     for layer, head, query in (is_copied & (copying >= CLEAR_COPYING)[:, :, None]).nonzero().tolist():
         key, weight = int(keys[layer, head, query]), float(weights[layer, head, query])
-        found.append(CopiedToken((layer, head), query, key, weight, float(probabilities[query])))
-    return sorted(found, key=lambda copied: copied.weight * copied.probability, reverse=True)
+        copies.append(CopiedToken((layer, head), query, key, weight, float(probabilities[query])))
+    return sorted(copies, key=lambda copied: copied.weight * copied.probability, reverse=True)
 
 
 def head_to_open(attention: Tensor, fitting: Sequence[FittingHead]) -> tuple[int, int]:

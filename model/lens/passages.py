@@ -73,7 +73,7 @@ def patterns(marks: TokenMarks, query: Tensor, key: Tensor) -> Tensor:
     earlier, words_back = key < query, marks.word[query] - marks.word[key]
     both_text = marks.has_text[query] & marks.has_text[key]
     same = marks.ids[query]
-    found = {
+    masks = {
         "itself": key == query,
         "previous_token": key == query - 1,
         "same_token": earlier & (marks.ids[key] == same),
@@ -87,7 +87,7 @@ def patterns(marks: TokenMarks, query: Tensor, key: Tensor) -> Tensor:
         "punctuation": marks.punctuation[key],
         "from_line_start": marks.line_start[query],
     }
-    return torch.stack([found[name] for name in PATTERNS], -1)
+    return torch.stack([masks[name] for name in PATTERNS], -1)
 
 
 def read_long_text(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -185,11 +185,11 @@ class Firing(Answer):
         shares = {measure: pattern_counts(each, self.marks) for measure, each in self.strongest.items()}
 
         def measured(measure: Measure, layer: int, head: int) -> dict[str, Any]:
-            found = self.strongest[measure]
-            columns = (found.value, found.query, found.key, found.window)
+            strongest = self.strongest[measure]
+            columns = (strongest.value, strongest.query, strongest.key, strongest.window)
             rows = zip(*(column[layer, head].tolist() for column in columns), strict=True)
             return {
-                "histogram": found.histogram[layer, head].tolist(),
+                "histogram": strongest.histogram[layer, head].tolist(),
                 "passages": [
                     {"value": value, "query": query, "key": key, "window": index_of[start]}
                     for value, query, key, start in rows
@@ -257,10 +257,10 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
             key.append(place + 1 + window.start)
             norm.append(((vectors @ squares[layer]) * vectors).sum(-1).clamp_min(0).sqrt().cpu())
         query = torch.arange(window.first, window.stop)
-        found = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
-        everywhere += patterns(marks, query.expand_as(found), found).sum(-2)
+        strongest_key = torch.stack(key).minimum(query)  # for a query that sees only the first token: itself
+        everywhere += patterns(marks, query.expand_as(strongest_key), strongest_key).sum(-2)
         for measure, value in zip(FIRING_MEASURES, (torch.stack(weight), torch.stack(norm)), strict=True):
-            kept[measure] = keep_strongest(kept[measure], value, found, window, bin_indices(measure, value))
+            kept[measure] = keep_strongest(kept[measure], value, strongest_key, window, bin_indices(measure, value))
         n_measured += len(query) - (window.first == window.start)
         progress(window.stop / n_tokens)
     size = min(WINDOW, config.context_length)
@@ -275,18 +275,18 @@ def output_squares(block: Block) -> Tensor:
 
 def read_window(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Each layer's attention weights ``(n_head, T, T)`` and context vectors ``(n_head, T, head_dim)``."""
-    found: list[tuple[Tensor, Tensor]] = []
+    outputs: list[tuple[Tensor, Tensor]] = []
 
     def attend(block: Block, x: Tensor) -> Tensor:
         context, weights = block.attn.context(x, need_weights=True)
         assert weights is not None
-        found.append((weights[0], context[0].transpose(0, 1)))
+        outputs.append((weights[0], context[0].transpose(0, 1)))
         return block.attn.output(context)
 
     x = gpt.embed(ids[None].to(gpt.wte.weight.device))
     for block in gpt.h:
         x = block(x, attend)
-        yield found.pop()
+        yield outputs.pop()
 
 
 def bin_indices(measure: Measure, value: Tensor) -> Tensor:
@@ -317,9 +317,9 @@ def keep_strongest(kept: Strongest, value: Tensor, key: Tensor, window: Window, 
     padded = F.pad(value, (0, -n % MIN_DISTANCE), value=-1.0).unflatten(-1, (-1, MIN_DISTANCE))
     best, place = padded.max(-1)  # (n_layer, n_head, blocks)
     place = place + torch.arange(0, n, MIN_DISTANCE)
-    found = (best, place + window.first, key.gather(-1, place), torch.full_like(place, window.start))
+    new = (best, place + window.first, key.gather(-1, place), torch.full_like(place, window.start))
     old = (kept.value, kept.query, kept.key, kept.window)
-    joined = [torch.cat(pair, -1) for pair in zip(old, found, strict=True)]
+    joined = [torch.cat(pair, -1) for pair in zip(old, new, strict=True)]
     order = joined[0].argsort(dim=-1, descending=True, stable=True)[..., :N_PASSAGES]
     value, query, key, start = (each.gather(-1, order) for each in joined)
     return Strongest(value, query, key, start, kept.histogram + F.one_hot(bin_of, N_BINS).sum(-2))
@@ -327,8 +327,8 @@ def keep_strongest(kept: Strongest, value: Tensor, key: Tensor, window: Window, 
 
 def pattern_counts(strongest: Strongest, marks: TokenMarks) -> Tensor:
     """In how many of each head's passages each pattern holds, ``(n_layer, n_head, len(PATTERNS))``."""
-    found = patterns(marks, strongest.query, strongest.key)
-    return (found & (strongest.value > 0)[..., None]).sum(-2)
+    matches = patterns(marks, strongest.query, strongest.key)
+    return (matches & (strongest.value > 0)[..., None]).sum(-2)
 
 
 @dataclass(frozen=True)

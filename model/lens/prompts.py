@@ -111,26 +111,26 @@ def each_row(
     for index, row in enumerate(rows):
         step = part(progress, index / len(rows), (index + 1) / len(rows))
         try:
-            found = ask(row, step)
+            answer = ask(row, step)
         except InputError as error:  # such as two prompts with the same answer, which only the model can tell
-            found = {"error": str(error)}
-        yield {"row": index, **found}
+            answer = {"error": str(error)}
+        yield {"row": index, **answer}
         step(1)
 
 
 def average(rows: Sequence[Numbers]) -> OverPrompts:
     """The mean and the standard error over the rows of ``each_row``. Raises ``InputError`` if all have an error."""
-    found = [row for row in rows if "error" not in row]
-    if not found:
+    answered = [row for row in rows if "error" not in row]
+    if not answered:
         reason = f" {rows[0]['error']}" if rows else ""
         raise InputError("prompts", f"No row could be answered.{reason}")
     samples = {
-        name: torch.from_numpy(np.stack([np.asarray(row[name], dtype=np.float64) for row in found]))
-        for name in found[0]
+        name: torch.from_numpy(np.stack([np.asarray(row[name], dtype=np.float64) for row in answered]))
+        for name in answered[0]
         if name != "row"
     }
     return OverPrompts(
-        len(found),
+        len(answered),
         {name: each.mean(0) for name, each in samples.items()},
         {name: standard_error(each) for name, each in samples.items()},
         list(rows),

@@ -121,16 +121,16 @@ class Questions(ABC):
         against: int | Likeliest | None = None,
     ) -> Attribution:
         """What each head and MLP, the embedding and the biases add to the logit of a next token."""
-        found = attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
-        return found.with_texts(self.tokenizer)
+        answer = attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
+        return answer.with_texts(self.tokenizer)
 
     def head(
         self, text: Text, layer: int, head: int, *, position: int | None = None, token: str | int | None = None
     ) -> HeadMeasures:
         """What one head takes from each token for one prediction, in four measures."""
         chosen = self.read_token(token)
-        found = head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
-        return found.with_texts(self.tokenizer)
+        answer = head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
+        return answer.with_texts(self.tokenizer)
 
     def ledger(
         self,
@@ -144,8 +144,8 @@ class Questions(ABC):
     ) -> Ledger:
         """Every number between one query, one key and the logit of the next token."""
         chosen = self.read_token(token)
-        found = ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
-        return found.with_texts(self.tokenizer)
+        answer = ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
+        return answer.with_texts(self.tokenizer)
 
     def logit_lens(self, text: Text, *, top: int = 5) -> LogitLens:
         """What each layer would have predicted at each position if it had been the last."""
@@ -311,15 +311,15 @@ class Questions(ABC):
         self, prompts: Sequence[Row], columns: Collection[str], required: Sequence[str]
     ) -> list[dict[str, Any]]:
         """Rows as dictionaries with the prompt and ``columns``, in which text is read as token ids."""
-        found = []
+        parsed = []
         for index, row in enumerate(prompts):
             given = row if isinstance(row, Mapping) else {"prompt": row}
             try:
                 check_columns(given, required)
-                found.append({name: self.read_column(name, given.get(name)) for name in ("prompt", *columns)})
+                parsed.append({name: self.read_column(name, given.get(name)) for name in ("prompt", *columns)})
             except InputError as error:
                 raise in_row(index, error) from None
-        return found
+        return parsed
 
     def read_column(self, name: str, value: Any) -> Any:
         if name in ("answer", "wrong"):

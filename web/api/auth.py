@@ -139,18 +139,18 @@ class ApiKeyMiddleware:
 
     def credentials(self, headers: Headers) -> list[Credential]:
         """The credentials that a request carries, without those known to belong to another server."""
-        found = []
+        credentials = []
         scheme, _, sent = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and (sent := sent.strip()):
-            found.append(self.credential("key", sent.encode("latin-1"), self.key))
+            credentials.append(self.credential("key", sent.encode("latin-1"), self.key))
         cookies = COOKIE.findall(headers.get("cookie", ""))
         if len(cookies) <= MAX_COOKIES:
             for name, value in cookies:
                 expected = self.token.encode() if name == self.cookie else b""
                 each = self.credential(name, value.encode("latin-1"), expected)
                 if each.digest not in self.foreign:
-                    found.append(each)
-        return found
+                    credentials.append(each)
+        return credentials
 
     def credential(self, name: str, sent: bytes, expected: bytes) -> Credential:
         digest = hashlib.sha256(name.encode() + b"=" + sent).digest()

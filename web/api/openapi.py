@@ -234,5 +234,5 @@ def bound_writing(schema: dict[str, Any], limits: Limits) -> None:
 
 def variant(schema: dict[str, Any], kind: str) -> dict[str, Any]:
     """The alternative of a field's schema that has this type."""
-    found: dict[str, Any] = next(each for each in schema["anyOf"] if each.get("type") == kind)
-    return found
+    alternative: dict[str, Any] = next(each for each in schema["anyOf"] if each.get("type") == kind)
+    return alternative

@@ -25,8 +25,8 @@ class AttributionAnswer(PredictionAnswer):
 
 
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = attribution(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
-    return found.to_arrays() | {"alternatives": most_probable(inquiry, found.position)}
+    answer = attribution(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
+    return answer.to_arrays() | {"alternatives": most_probable(inquiry, answer.position)}
 
 
 ATTRIBUTION = Question(

@@ -34,9 +34,9 @@ def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     given = inquiry.values["other"]
     ids = inquiry.ids if given is None else tuple(given)
     other_model.read_prompt(ids)  # raises if the other model's vocabulary or context is too small
-    found = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
+    difference = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
     tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
-    return {"other_model": other_model.name, "other_tokens": tokens, **found.to_arrays()}
+    return {"other_model": other_model.name, "other_tokens": tokens, **difference.to_arrays()}
 
 
 DIFFERENCE = Question(

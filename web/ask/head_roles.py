@@ -38,8 +38,8 @@ def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) ->
     kept = ask.disk.get(name) if loaded.sha256 else None
     if kept is not None and fits(kept, loaded):
         return kept
-    found = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress)
-    measured: Measured = with_tensors_as(Tensor.tolist, found.numbers())
+    roles = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress)
+    measured: Measured = with_tensors_as(Tensor.tolist, roles.numbers())
     if loaded.sha256:
         ask.disk.put(name, measured)
     return measured

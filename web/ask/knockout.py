@@ -36,8 +36,8 @@ def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
 
 def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
     method, (reference, said) = inquiry.values["method"], reference_of(inquiry)
-    found = knockout(inquiry.text, method=method, reference=reference, progress=progress)
-    numbers = found.to_arrays()
+    answer = knockout(inquiry.text, method=method, reference=reference, progress=progress)
+    numbers = answer.to_arrays()
     kept = numbers if inquiry.values["per_token"] else {name: numbers[name] for name in ("loss", "delta")}
     return {"method": method, "reference": said, **kept}
 
@@ -78,9 +78,9 @@ def check_removal(inquiry: Inquiry, _limits: Limits) -> None:
 def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
     method, heads = inquiry.values["method"], inquiry.values["heads"]
     reference, said = reference_of(inquiry)
-    found = removal(inquiry.text, heads, method=method, reference=reference)
+    answer = removal(inquiry.text, heads, method=method, reference=reference)
     progress(1)
-    return {"method": method, "reference": said, "heads": heads, **found.to_arrays()}
+    return {"method": method, "reference": said, "heads": heads, **answer.to_arrays()}
 
 
 REMOVAL = Question(

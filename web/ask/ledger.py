@@ -77,8 +77,8 @@ def check_ledger(inquiry: Inquiry, _limits: Limits) -> None:
 
 
 def answer_ledger(inquiry: Inquiry, _progress: Progress) -> Answer:
-    found = ledger(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
-    return found.to_arrays() | {name: inquiry.values[name] for name in ("layer", "head")}
+    answer = ledger(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
+    return answer.to_arrays() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
 LEDGER = Question(

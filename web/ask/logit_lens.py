@@ -41,8 +41,8 @@ def check_logit_lens(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def answer_logit_lens(inquiry: Inquiry, progress: Progress) -> Answer:
-    found = logit_lens(inquiry.text, k=n_top(inquiry), progress=progress)
-    return found.with_texts(inquiry.loaded.tokenizer).to_arrays()
+    answer = logit_lens(inquiry.text, k=n_top(inquiry), progress=progress)
+    return answer.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
 LOGIT_LENS = Question(

@@ -52,8 +52,8 @@ class HeadAnswer(PredictionAnswer):
 
 
 def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
-    found = head_measures(inquiry.text, **inquiry.values, progress=progress).with_texts(inquiry.loaded.tokenizer)
-    return found.to_dict() | {name: inquiry.values[name] for name in ("layer", "head")}
+    answer = head_measures(inquiry.text, **inquiry.values, progress=progress).with_texts(inquiry.loaded.tokenizer)
+    return answer.to_dict() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
 ONE_HEAD = Question(

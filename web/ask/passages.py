@@ -69,8 +69,8 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded = inquiry.loaded
     # Here, not in the event loop, since a long text takes a while.
     ids = read_long_text(loaded.tokenizer, inquiry.values["text"])
-    found = firing(inquiry.gpt, mark_tokens(loaded.tokenizer, ids), progress=part(progress, 0, 0.99))
-    return found.with_texts(loaded.tokenizer).to_arrays()
+    answer = firing(inquiry.gpt, mark_tokens(loaded.tokenizer, ids), progress=part(progress, 0, 0.99))
+    return answer.with_texts(loaded.tokenizer).to_arrays()
 
 
 PASSAGES = Question(

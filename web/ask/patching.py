@@ -101,7 +101,7 @@ def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
     prompts, given, said = prompts_of(inquiry)
     values = inquiry.values
     patches_site = values["site"] is not None
-    found = patching(
+    answer = patching(
         *prompts,
         **given,
         together=values["heads"] or (),
@@ -109,14 +109,14 @@ def answer_patch(inquiry: Inquiry, progress: Progress) -> Answer:
         progress=ignore if patches_site else progress,
     )
     site = answer_site(inquiry, prompts, given, progress) if patches_site else None
-    return found.to_arrays() | said | {"site": site}
+    return answer.to_arrays() | said | {"site": site}
 
 
 def answer_site(
     inquiry: Inquiry, prompts: tuple[TextPass, TextPass], given: dict[str, Any], progress: Progress
 ) -> Answer:
     values, site = inquiry.values, find_site(inquiry.values["site"])
-    found = patch_site(
+    answer = patch_site(
         *prompts,
         **given,
         site=site.name,
@@ -126,7 +126,7 @@ def answer_site(
         estimate=values["method"] != "exact",
         progress=progress,
     )
-    numbers = found.to_dict()
+    numbers = answer.to_dict()
     return {"name": site.name, "hook": site.hook} | {
         name: numbers[name] for name in ("axes", "exact", "attribution", "correlation")
     }

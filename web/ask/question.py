@@ -118,8 +118,8 @@ class TokenField(Field):
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> int | None:
         value = given.get(self.name)
-        found: int | None = super().parse(given, subject)
-        return subject.loaded.read_token(value, self.name) if isinstance(value, str) else found
+        given_id: int | None = super().parse(given, subject)
+        return subject.loaded.read_token(value, self.name) if isinstance(value, str) else given_id
 
 
 @dataclass(frozen=True)

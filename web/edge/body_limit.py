@@ -23,9 +23,9 @@ MAX_DELAY = 5.0  # seconds
 
 def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
     """The limits of the questions that take larger bodies than usual, by path."""
-    found = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
+    declared = {f"/v1{question.path}": question.body_limit for question in QUESTIONS if question.body_limit}
     return {
-        path: replace(limit, max_bytes=max(limit.max_bytes, limits.max_body_bytes)) for path, limit in found.items()
+        path: replace(limit, max_bytes=max(limit.max_bytes, limits.max_body_bytes)) for path, limit in declared.items()
     }
 
 

@@ -39,15 +39,19 @@ WRITER = "shakespeare-char"
 @cache
 def recorded() -> dict[str, Any]:
     """The reports "before", "training" and "after", and "table", ``[this][next]`` probabilities."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    recording: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return recording
 
 
 def lecture_training(sentence: str) -> list[dict[str, object]]:
     """The reports of the recorded training, with the probabilities of ``sentence``."""
-    found = recorded()
-    rated = rate(sentence[:SHOWN_TOKENS], found["before"]["characters"], found["table"])
-    return [found["before"], found["training"], found["after"] | {"sentence": rated, "n_sentence": len(sentence)}]
+    recording = recorded()
+    rated = rate(sentence[:SHOWN_TOKENS], recording["before"]["characters"], recording["table"])
+    return [
+        recording["before"],
+        recording["training"],
+        recording["after"] | {"sentence": rated, "n_sentence": len(sentence)},
+    ]
 
 
 def before_training(served: ServedModels, request: LessonRequest) -> dict[str, object]:
@@ -120,9 +124,9 @@ def check_bigram(served: ServedModels, request: BigramRequest) -> None:
     check_training_text(request.training_text)
     if request.training_text and len(request.training_text) < 2:
         raise InputError("training_text", "A bigram model learns from pairs: type at least two characters.")
-    if (found := len(set(request.training_text))) > MAX_ALPHABET:
+    if (n_characters := len(set(request.training_text))) > MAX_ALPHABET:
         raise InputError(
-            "training_text", f"The text has {found:,} different characters; at most {MAX_ALPHABET} are accepted."
+            "training_text", f"The text has {n_characters:,} different characters; at most {MAX_ALPHABET} are accepted."
         )
     if not request.training_text:
         choose_writer(served, request.model)

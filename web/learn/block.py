@@ -77,8 +77,8 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
 @cache
 def loss_ladder() -> dict[str, object]:
     """The losses of five models that grow from a bigram model to a block, as ``bench/lecture.py`` recorded them."""
-    found: dict[str, object] = json.loads(Path(__file__).with_name("loss_ladder.json").read_text(encoding="utf-8"))
-    return found
+    losses: dict[str, object] = json.loads(Path(__file__).with_name("loss_ladder.json").read_text(encoding="utf-8"))
+    return losses
 
 
 def make_block() -> Block:

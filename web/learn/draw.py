@@ -23,18 +23,18 @@ class DrawRequest(WholeModelRequest):
 @torch.inference_mode()
 def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
     """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest was drawn."""
-    found = tokenize_sentence(served, request)
-    _, _, query = check_place(found, request)
-    logits = found.text_pass.logits(query, query + 1)[0]
+    tokenized = tokenize_sentence(served, request)
+    _, _, query = check_place(tokenized, request)
+    logits = tokenized.text_pass.logits(query, query + 1)[0]
     settings = SamplingSettings(temperature=request.temperature, top_k=request.top_k or None, top_p=request.top_p)
     own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
     drawn = draw_tokens(drawn_with, request.seed, request.draws)
     counts = torch.bincount(drawn, minlength=len(logits))
     shown = logits.argsort(descending=True, stable=True)[:SHOWN_TOKENS]
     first = int(drawn[0])
-    config = found.loaded.config
-    is_end = query == len(found.ids) - 1 and len(found.ids) < min(config.context_length, MAX_TOKENS)
-    text = found.loaded.tokens([first])[0].text
+    config = tokenized.loaded.config
+    is_end = query == len(tokenized.ids) - 1 and len(tokenized.ids) < min(config.context_length, MAX_TOKENS)
+    text = tokenized.loaded.tokens([first])[0].text
     return {
         "draws": request.draws,
         "seed": request.seed,
@@ -43,7 +43,7 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
         "n_possible": int((drawn_with > 0).sum()),
         "tokens": [
             {"id": i, "text": token.text, "p": own[i].item(), "drawn_with": drawn_with[i].item(), "n": int(counts[i])}
-            for i, token in zip(shown.tolist(), found.loaded.tokens(shown.tolist()), strict=True)
+            for i, token in zip(shown.tolist(), tokenized.loaded.tokens(shown.tolist()), strict=True)
         ],
         "others": {
             "p": 1 - own[shown].sum().item(),

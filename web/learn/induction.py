@@ -32,8 +32,8 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
     models = [snapshots.get(name, step) for step in steps] or [find_model(snapshots.served, name)]
     step = steps[-1] if steps and request.step is None else request.step
     shown = snapshots.get(name, step) if steps else models[-1]
-    found = tokenize_phrase(snapshots.served, request, name)
-    phrase, config = found.ids, shown.config
+    tokenized = tokenize_phrase(snapshots.served, request, name)
+    phrase, config = tokenized.ids, shown.config
     readings = [read_twice(each.gpt, phrase) for each in models]
     read = readings[models.index(shown)]
     layer, head = strongest(readings[-1].induction)
@@ -44,7 +44,7 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
         raise InputError("muted", f"{name} has no head {request.muted[1]} in layer {request.muted[0]}.")
     muted = read_twice(shown.gpt, phrase, [request.muted]) if request.muted else read
     return {
-        "note": " ".join(filter(None, [note, found.note])),
+        "note": " ".join(filter(None, [note, tokenized.note])),
         "model": name,
         "sha256": shown.sha256,
         "n_layer": config.n_layer,
@@ -94,14 +94,14 @@ def tokenize_phrase(served: ServedModels, request: InductionRequest, name: str) 
     sentence = request.sentence.strip()
     if sentence and served.models[name].tokenizer.kind == "bpe":
         sentence = f" {sentence}"
-    found = tokenize_sentence(served, request.model_copy(update={"model": name, "sentence": sentence}))
-    most = min(MAX_PHRASE, found.loaded.config.context_length // 2)
-    if len(found.ids) < MIN_PHRASE:
-        raise InputError("sentence", f"The phrase must have at least {MIN_PHRASE} tokens, found {len(found.ids)}.")
-    if len(found.ids) <= most:
-        return found
-    note = f"Your sentence has {len(found.ids)} tokens for {name}; its first {most} are repeated."
-    return TokenizedSentence(found.loaded, found.ids[:most], note)
+    tokenized = tokenize_sentence(served, request.model_copy(update={"model": name, "sentence": sentence}))
+    most = min(MAX_PHRASE, tokenized.loaded.config.context_length // 2)
+    if len(tokenized.ids) < MIN_PHRASE:
+        raise InputError("sentence", f"The phrase must have at least {MIN_PHRASE} tokens, found {len(tokenized.ids)}.")
+    if len(tokenized.ids) <= most:
+        return tokenized
+    note = f"Your sentence has {len(tokenized.ids)} tokens for {name}; its first {most} are repeated."
+    return TokenizedSentence(tokenized.loaded, tokenized.ids[:most], note)
 
 
 def strongest(scores: torch.Tensor) -> Place:

@@ -184,8 +184,8 @@ def difference_from_torch(x: Tensor) -> float:
     }
     theirs.load_state_dict(state)
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    found, _ = theirs(x[None], x[None], x[None], attn_mask=future, need_weights=False)
-    return largest_difference(found[0], splits(x))
+    context, _ = theirs(x[None], x[None], x[None], attn_mask=future, need_weights=False)
+    return largest_difference(context[0], splits(x))
 
 
 def running_times(request: TimesRequest) -> dict[str, object]:

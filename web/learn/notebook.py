@@ -75,10 +75,10 @@ def self_attention(snapshots: Snapshots, request: SelfAttentionRequest) -> Input
 
 
 def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) -> Inputs:
-    found: Any = with_trainable_weights(snapshots.served, request)
-    matrices = {f"W_{name}": torch.tensor(matrix) for name, matrix in found["matrices"].items()}
+    lesson: Any = with_trainable_weights(snapshots.served, request)
+    matrices = {f"W_{name}": torch.tensor(matrix) for name, matrix in lesson["matrices"].items()}
     is_swapped = request.kind.startswith("reader")
-    return words(snapshots, request) | matrices | {"scale": found["scale"], "is_swapped": is_swapped}
+    return words(snapshots, request) | matrices | {"scale": lesson["scale"], "is_swapped": is_swapped}
 
 
 def causal_masking(snapshots: Snapshots, request: CausalMaskingRequest) -> Inputs:
@@ -100,12 +100,12 @@ def block(snapshots: Snapshots, request: BlockRequest) -> Inputs:
 
 def whole_model(snapshots: Snapshots, request: WholeModelRequest) -> Inputs:
     shown: Any = whole_model_lesson(snapshots.served, request)
-    found = tokenize_sentence(snapshots.served, request)
-    text, tokenizer = request.sentence, found.loaded.tokenizer
-    if found.note:  # the model cannot read all of it
-        text = tokenizer.decode(found.ids)
+    tokenized = tokenize_sentence(snapshots.served, request)
+    text, tokenizer = request.sentence, tokenized.loaded.tokenizer
+    if tokenized.note:  # the model cannot read all of it
+        text = tokenizer.decode(tokenized.ids)
     place = {name: shown[name] for name in ("layer", "head", "query")}
-    return folder_of(snapshots, shown["model"]) | {"sentence": text, "n_tokens": len(found.ids), **place}
+    return folder_of(snapshots, shown["model"]) | {"sentence": text, "n_tokens": len(tokenized.ids), **place}
 
 
 def induction(snapshots: Snapshots, request: InductionRequest) -> Inputs:

@@ -39,12 +39,12 @@ class NumberRequest(WholeModelRequest):
 
 def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
     """The dot product behind one cell of a head."""
-    found = tokenize_sentence(served, request)
-    layer, head, at = check_place(found, request)
+    tokenized = tokenize_sentence(served, request)
+    layer, head, at = check_place(tokenized, request)
     if request.key > at:
         raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
-    block = cast(Block, found.loaded.gpt.h[layer])
-    stages = block_by_ladder(block, found.text_pass.stream[layer][0])
+    block = cast(Block, tokenized.loaded.gpt.h[layer])
+    stages = block_by_ladder(block, tokenized.text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
     score = stages.scores[head, at, request.key].item()
     return {
@@ -55,26 +55,26 @@ def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
         "scaled": score * block.attn.scale,
         "scale": block.attn.scale,
         "weight": stages.weights[head, at, request.key].item(),
-        "model_weight": found.text_pass.attention(layer)[head, at, request.key].item(),
+        "model_weight": tokenized.text_pass.attention(layer)[head, at, request.key].item(),
     }
 
 
 @torch.inference_mode()
 def one_number(served: ServedModels, request: NumberRequest) -> dict[str, object]:
     """The terms of number ``index`` of a ``stage`` of the model, for the token at ``query``. Raises ``InputError``."""
-    found = tokenize_sentence(served, request)
-    layer, head, at = check_place(found, request)
+    tokenized = tokenize_sentence(served, request)
+    layer, head, at = check_place(tokenized, request)
     stage = request.stage
     if stage in ("last_norm", "logit", "probability"):
-        return Ending(found, at).explain(stage, request.index)
+        return Ending(tokenized, at).explain(stage, request.index)
     # The input of a layer is the output of the one before it.
     if stage == "x" and layer > 0:
         layer, stage = layer - 1, "after"
     elif stage == "last_x":
-        layer, stage = found.loaded.config.n_layer - 1, "after"
-    block = cast(Block, found.loaded.gpt.h[layer])
-    stages = block_by_ladder(block, found.text_pass.stream[layer][0])
-    return InLayer(found.loaded, found.ids, block, stages, head, at).explain(stage, request.index)
+        layer, stage = tokenized.loaded.config.n_layer - 1, "after"
+    block = cast(Block, tokenized.loaded.gpt.h[layer])
+    stages = block_by_ladder(block, tokenized.text_pass.stream[layer][0])
+    return InLayer(tokenized.loaded, tokenized.ids, block, stages, head, at).explain(stage, request.index)
 
 
 def check_index(index: int, size: int) -> None:

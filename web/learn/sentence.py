@@ -85,14 +85,14 @@ def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
     """How far the dot products of the three numbers are from those of the whole embeddings, in a sentence."""
     x, products = trained
     share = x.square().sum() / len(x)  # the share of the squared lengths that is kept: each was 1
-    found = x @ x.T
-    off = (found - products).abs().fill_diagonal_(0)
+    here = x @ x.T
+    off = (here - products).abs().fill_diagonal_(0)
     i, j = divmod(int(off.argmax()), len(words))
     if off[i, j] < 5e-4:
         return "Nothing is lost: all dot products are those of the whole embeddings."
     return (
         f"They keep {share:.0%} of the embeddings’ squared length. The dot product that changes most is "
-        f"“{words[i]}” · “{words[j]}”: {found[i, j]:.3f} here, {products[i, j]:.3f} in the model."
+        f"“{words[i]}” · “{words[j]}”: {here[i, j]:.3f} here, {products[i, j]:.3f} in the model."
     ).replace("-", "−")
 
 

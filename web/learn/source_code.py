@@ -76,14 +76,14 @@ def sources(name: str) -> list[dict[str, object]]:
     """The ``name``, ``file``, first ``line`` and ``code`` of each class or function behind ``name``."""
     if name == COMPILED:
         return [loop(module, function) for module, function in LOOPS.items()]
-    found: list[dict[str, object]] = []
+    pieces: list[dict[str, object]] = []
     for shown in SHOWN[name]:
         undecorated = inspect.unwrap(shown)
         lines, first = inspect.getsourcelines(undecorated)
         file = Path(inspect.getsourcefile(undecorated) or "").relative_to(ROOT)
         code = inspect.cleandoc("\n" + "".join(lines))
-        found.append({"name": shown.__qualname__, "file": file.as_posix(), "line": first, "code": code})
-    return found
+        pieces.append({"name": shown.__qualname__, "file": file.as_posix(), "line": first, "code": code})
+    return pieces
 
 
 def loop(module: str, name: str) -> dict[str, object]:
@@ -91,7 +91,7 @@ def loop(module: str, name: str) -> dict[str, object]:
     spec = find_spec(module)
     file = Path(spec.origin if spec and spec.origin else "")
     text = file.read_text(encoding="utf-8")
-    (found,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name)
-    first = min([found.lineno, *(decorator.lineno for decorator in found.decorator_list)])
-    code = "\n".join(text.splitlines()[first - 1 : found.end_lineno])
+    (function,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name)
+    first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    code = "\n".join(text.splitlines()[first - 1 : function.end_lineno])
     return {"name": name, "file": file.relative_to(ROOT).as_posix(), "line": first, "code": code}

@@ -30,23 +30,23 @@ def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, objec
     loaded = word_model(served, request.model)
     if loaded is None:
         return None
-    found = tokenize_sentence(served, request.model_copy(update={"model": loaded.name}))
-    config, ids = found.loaded.config, found.ids[:SHOWN_WORDS]
-    text_pass = cached_pass(found.loaded, tuple(ids))
+    tokenized = tokenize_sentence(served, request.model_copy(update={"model": loaded.name}))
+    config, ids = tokenized.loaded.config, tokenized.ids[:SHOWN_WORDS]
+    text_pass = cached_pass(tokenized.loaded, tuple(ids))
     weights = torch.stack([text_pass.attention(layer) for layer in range(config.n_layer)])
     pair = request.pair
     if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
         pair = most_different(weights)
     first, second = (weights[place] for place in pair)
     return {
-        "model": found.loaded.name,
+        "model": tokenized.loaded.name,
         "n_layer": config.n_layer,
         "n_head": config.n_head,
-        "tokens": [token.text for token in found.loaded.tokens(ids)],
-        "n_tokens": len(found.ids),
-        "largest_error": 1e-4 if found.loaded.dtype == torch.float32 else 0.1,
+        "tokens": [token.text for token in tokenized.loaded.tokens(ids)],
+        "n_tokens": len(tokenized.ids),
+        "largest_error": 1e-4 if tokenized.loaded.dtype == torch.float32 else 0.1,
         "difference": distance(first, second).item(),
-        "heads": [one_head(cast(Block, found.loaded.gpt.h[layer]), text_pass, layer, head) for layer, head in pair],
+        "heads": [one_head(cast(Block, tokenized.loaded.gpt.h[layer]), text_pass, layer, head) for layer, head in pair],
     }
 
 

@@ -129,11 +129,11 @@ def check_place(found: TokenizedSentence, request: WholeModelRequest) -> tuple[i
 
 def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, object]:
     """One token's path through a layer and on to the output, recomputed by the steps of the ladder."""
-    found = tokenize_sentence(served, request)
-    loaded, ids, text_pass = found.loaded, found.ids, found.text_pass
+    tokenized = tokenize_sentence(served, request)
+    loaded, ids, text_pass = tokenized.loaded, tokenized.ids, tokenized.text_pass
     config, gpt = loaded.config, loaded.gpt
     overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: head_overview(loaded, tuple(ids)))
-    layer, head, query = check_place(found, request)
+    layer, head, query = check_place(tokenized, request)
     if request.layer is None or request.head is None:
         layer, head = overview["start"]
     block = cast(Block, gpt.h[layer])
@@ -153,7 +153,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
         "layer": layer,
         "head": head,
         "query": query,
-        "note": found.note,
+        "note": tokenized.note,
         "ids": ids,
         "tokens": [token.text for token in loaded.tokens(ids)],
         "weights": theirs[past[0], past[1]].tolist(),
@@ -162,13 +162,13 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
         "embedding": {
             "token": rounded(gpt.wte.weight[ids[query]]),
             "position": rounded(position_embeddings(gpt, query, query + 1)[0]),
-            "error": embedding_error(found),
+            "error": embedding_error(tokenized),
         },
         "vectors": {name: rounded(getattr(stages, name)[query]) for name in STAGES},
         "of_head": {name: rounded(getattr(stages, name)[head, query]) for name in ("query", "key", "value", "context")},
         "errors": stage_errors(block, stages, text_pass.stream[layer + 1][0]),
-        "end": next_token_steps(found, query),
-        "guesses": guesses_by_layer(found, query),
+        "end": next_token_steps(tokenized, query),
+        "guesses": guesses_by_layer(tokenized, query),
         "thumbnails": overview["thumbnails"],
         "roles": overview["roles"],
         "story": story(served, loaded),
@@ -260,10 +260,10 @@ def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:
 
     def figure(name: str) -> float | None:
         try:
-            found = float(report[name])
+            number = float(report[name])
         except (ValueError, KeyError, TypeError, OverflowError):
             return None
-        return found if math.isfinite(found) else None
+        return number if math.isfinite(number) else None
 
     return {
         "uniform": math.log(loaded.config.vocab_size),

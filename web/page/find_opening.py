@@ -31,7 +31,7 @@ def find(
     copying = torch.ones(config.n_layer, config.n_head)
     if not any_head:
         copying = copying_scores(loaded.gpt, sampled_tokens(loaded))
-    found = []
+    candidates = []
     for seed in range(1, seeds + 1):
         steps = loaded.generate(ids, n_tokens, temperature=OPENING_TEMPERATURE, seed=seed)
         text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
@@ -44,8 +44,8 @@ def find(
             if end <= len(ids) or copied.probability < MIN_PROBABILITY or not is_word:
                 continue
             opening = DeclaredOpening(prompt=prompt, tokens=end - len(ids), head=list(copied.head), seed=seed, label="")
-            found.append((copied, opening, "".join(texts[:end])))
-    return sorted(found, key=lambda each: each[0].weight * each[0].probability, reverse=True)
+            candidates.append((copied, opening, "".join(texts[:end])))
+    return sorted(candidates, key=lambda each: each[0].weight * each[0].probability, reverse=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,19 +64,19 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         loaded = model.load(given.folder, device="cpu", dtype="float32")
         prompt = opening_prompt(loaded)[0] if given.prompt is None else given.prompt
-        found = find(loaded, prompt, given.seeds, given.tokens, given.any_head)[:SHOWN]
+        candidates = find(loaded, prompt, given.seeds, given.tokens, given.any_head)[:SHOWN]
     except (CheckpointError, PromptError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    for n, (copied, _, text) in enumerate(found, start=1):
+    for n, (copied, _, text) in enumerate(candidates, start=1):
         layer, head = copied.head
         print(f"{n:2}  weight {copied.weight:.2f}  probability {copied.probability:.2f}  L{layer} H{head}  {text!r}")
-    if not found:
+    if not candidates:
         print("No such text was found: try another --prompt, more --seeds, or --any-head.")
-    if given.write is None or not found:
+    if given.write is None or not candidates:
         return 0
-    if not 1 <= given.write <= len(found) or len(given.label) > MAX_LABEL:
-        parser.exit(2, f"{parser.prog}: --write takes 1 to {len(found)}, --label at most {MAX_LABEL} characters\n")
-    declared = found[given.write - 1][1].model_copy(update={"label": given.label})
+    if not 1 <= given.write <= len(candidates) or len(given.label) > MAX_LABEL:
+        parser.exit(2, f"{parser.prog}: --write takes 1 to {len(candidates)}, --label at most {MAX_LABEL} characters\n")
+    declared = candidates[given.write - 1][1].model_copy(update={"label": given.label})
     (given.folder / DECLARED).write_text(
         json.dumps(declared.model_dump(), ensure_ascii=False, indent=2) + "\n", "utf-8"
     )

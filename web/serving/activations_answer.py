@@ -72,9 +72,9 @@ class ActivationsAnswer:
         yield struct.pack("<Q", len(content)) + content
         text = TextPass(self.gpt(), self.ids, self.head_mask)
         for layer in self.layers:
-            found = activations(text, layer)
+            by_site = activations(text, layer)
             for site in self.sites:
-                x = of_one_text(site, found[site.name][:, self.positions])
+                x = of_one_text(site, by_site[site.name][:, self.positions])
                 yield from in_binary(x.contiguous().numpy())
 
     def metadata(self) -> dict[str, str]:

@@ -47,10 +47,10 @@ class Templates:
             if len(workers) >= MAX_PROCESSES and all(worker.n_waiting for worker in workers):
                 raise Busy
             self.workers.put(source, worker := Worker())
-        found = await worker.ask({"template": source, "context": context})
-        text = found.get("text")
+        reply = await worker.ask({"template": source, "context": context})
+        text = reply.get("text")
         if text is None or readable(text) != text:
-            raise TemplateFailed(readable(found.get("error", "its output contains half of a surrogate pair")))
+            raise TemplateFailed(readable(reply.get("error", "its output contains half of a surrogate pair")))
         return text
 
     def close(self) -> None:
@@ -85,9 +85,9 @@ class Worker:
             process.stdin.write(line)
             async with asyncio.timeout(RENDER_SECONDS):
                 await process.stdin.drain()
-                found: dict[str, str] = json.loads(await process.stdout.readline())
+                reply: dict[str, str] = json.loads(await process.stdout.readline())
             answered = True
-            return found
+            return reply
         except TimeoutError:
             await self.end()
             raise TemplateFailed(f"it takes more than {RENDER_SECONDS:g} seconds") from None

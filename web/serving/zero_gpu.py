@@ -86,8 +86,8 @@ def with_tensors(event: Event) -> Event:
 def changed(event: Event, kind: type[Any], change: Callable[[Any], Any]) -> Event:
     """The event with ``change`` applied to all its fields of type ``kind``."""
     values = {field.name: getattr(event, field.name) for field in fields(event)}
-    found: Any = {name: change(value) for name, value in values.items() if isinstance(value, kind)}
-    return replace(event, **found)
+    changes: Any = {name: change(value) for name, value in values.items() if isinstance(value, kind)}
+    return replace(event, **changes)
 
 
 class GpuText(TextSequence):

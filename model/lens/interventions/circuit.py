@@ -227,9 +227,9 @@ def circuit_of(
     if not runs:
         raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
     step = part(progress, READING_PART, 1)
-    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
-    kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
-    return replace(found, pairs=kept, left_out=left_out)
+    circuit = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
+    kept = [replace(pair, row=row) for row, pair in zip(runs, circuit.pairs, strict=True)]
+    return replace(circuit, pairs=kept, left_out=left_out)
 
 
 def all_of(edges: Sequence[Edge], cut: Collection[Edge] = ()) -> Tensor:
@@ -295,7 +295,7 @@ class Graph:
             return contexts[-1]
 
         into.gpt.run_blocks(into.stream[0], into.attend(keep), stream)
-        found: dict[Edge, Tensor] = {}
+        by_edge: dict[Edge, Tensor] = {}
         n_done, edges = 0, edges_between(heads)
         for start in range(0, len(heads), into.batch_size):
             senders = heads[start : start + into.batch_size]
@@ -311,7 +311,7 @@ class Graph:
                         changed[:, :, receiver[1]] = context
                         final = into.run_from(layer + 1, self.after_layer(layer, stream[layer], changed), ablate)
                         differences = self.run.measure(final).cpu()
-                        found |= {
+                        by_edge |= {
                             Edge(senders[row], receiver, way): each for row, each in zip(rows, differences, strict=True)
                         }
                         n_done += len(rows)
@@ -321,11 +321,11 @@ class Graph:
                     if where == layer:
                         changed[row, :, head] = self.corrupted[layer][0, :, head]
                 x = self.after_layer(layer, x, changed)
-            found |= {
+            by_edge |= {
                 Edge(sender, None, None): each for sender, each in zip(senders, self.run.measure(x).cpu(), strict=True)
             }
         progress(1)
-        return torch.stack([found[edge] for edge in edges]) if edges else torch.empty(0)
+        return torch.stack([by_edge[edge] for edge in edges]) if edges else torch.empty(0)
 
     def context_of(self, head: Head, streams: Mapping[Way, Tensor]) -> Tensor:
         """A head's context vectors ``(B, T, head_dim)`` with queries, keys and values from the streams before it."""
@@ -336,12 +336,12 @@ class Graph:
 
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
         """The logit differences ``(N,)`` with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""
-        found = []
+        differences = []
         at_once = min(self.run.into.batch_size, CHOICES_AT_ONCE)
         for some in choices.to(self.run.into.device).split(at_once):
-            found.append(self.with_some_edges(edges, some).cpu())
-            progress(sum(map(len, found)) / max(len(choices), 1))
-        return torch.cat(found)
+            differences.append(self.with_some_edges(edges, some).cpu())
+            progress(sum(map(len, differences)) / max(len(choices), 1))
+        return torch.cat(differences)
 
     def with_some_edges(self, edges: Sequence[Edge], choices: Tensor) -> Tensor:
         into, values, streams = self.run.into, dict[Head, Tensor](), dict[Any, Tensor]()
@@ -396,18 +396,18 @@ class Pairs:
     def estimate_lost_alone(self, progress: Progress) -> dict[Head, float]:
         """The same for every head, approximated by attribution patching."""
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        found = [
+        estimates = [
             attribution_patching(graph.run, SITES["z"], each_position=False, progress=step) for graph, step in pairs
         ]
-        return dict(zip(self.every_head(), (1 - self.kept(found)).flatten().tolist(), strict=True))
+        return dict(zip(self.every_head(), (1 - self.kept(estimates)).flatten().tolist(), strict=True))
 
     def without_heads(self, removed: set[Head], progress: Progress = ignore) -> float:
         """The share that is left with these heads ablated."""
-        found = []
+        differences = []
         for i, graph in enumerate(self.graphs):
-            found.append(graph.without_heads(removed))
+            differences.append(graph.without_heads(removed))
             progress((i + 1) / len(self.graphs))
-        return float(self.kept(found))
+        return float(self.kept(differences))
 
     def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
         """The share ``(n,)`` that is left with each of ``edges_between(heads)`` cut in turn."""

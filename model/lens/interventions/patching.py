@@ -267,11 +267,11 @@ def patch_each(
     places = [(layer, component) for layer in layers for component in range(n)] if neurons is None else list(neurons)
     positions = list(range(run.first, T)) if each_position else [ALL]
     units = torch.tensor([(*place, position) for place in places for position in positions])
-    found = effects(run, site, units, progress).view(len(places), len(positions))
+    differences = effects(run, site, units, progress).view(len(places), len(positions))
     if each_position:
-        found = torch.cat([torch.full((len(places), run.first), run.plain), found], 1)
+        differences = torch.cat([torch.full((len(places), run.first), run.plain), differences], 1)
     shape = [len(places)] if neurons is not None else [len(layers)] if site.component is None else [len(layers), n]
-    return found.view(*shape, *([T] if each_position else []))
+    return differences.view(*shape, *([T] if each_position else []))
 
 
 def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Tensor:
@@ -321,7 +321,7 @@ def attribution_patching(
     with torch.inference_mode(False), torch.enable_grad():
         final = into.stream[-1].clone().requires_grad_()
         (after,) = torch.autograd.grad(run.measure(final).sum(), [final])
-    found = []
+    changes = []
     for layer in reversed(range(n_layer)):
         slopes = gradients(into, layer, after)
         with torch.inference_mode():
@@ -329,10 +329,10 @@ def attribution_patching(
             product = (change * slopes[site.name])[0].cpu()  # (T, [n_head or neurons], ...)
             if site.component != "neuron":  # each of which is a single number
                 product = product.sum(-1)
-            found.append(product.movedim(0, -1) if each_position else product.sum(0))
+            changes.append(product.movedim(0, -1) if each_position else product.sum(0))
         after = slopes["resid_pre"]
         progress((n_layer - layer) / n_layer)
-    return run.plain + torch.stack(found[::-1])
+    return run.plain + torch.stack(changes[::-1])
 
 
 def patch_together(run: PatchRun, together: Sequence[tuple[int, int]]) -> float:

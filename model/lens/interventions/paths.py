@@ -227,8 +227,8 @@ def rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
 def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
     """One head's queries, keys and values from the stream before its layer: ``(B, T, C) -> (B, T, head_dim)``."""
     block = text.block(layer)
-    found = block.attn.queries_keys_values(block.attention_input(x), head=head)
-    return {way: part[:, 0] for way, part in zip(WAYS, found, strict=True)}
+    parts = block.attn.queries_keys_values(block.attention_input(x), head=head)
+    return {way: part[:, 0] for way, part in zip(WAYS, parts, strict=True)}
 
 
 def attention_weights(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:

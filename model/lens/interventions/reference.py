@@ -51,15 +51,15 @@ PASSAGES = (
 
 def shipped_passages(loaded: TokenizedModel) -> list[list[int]]:
     """The token ids of the shipped passages, apart from those with characters that the model does not know."""
-    most, found = min(MAX_REFERENCE_TOKENS, loaded.gpt.config.context_length), []
+    most, texts = min(MAX_REFERENCE_TOKENS, loaded.gpt.config.context_length), []
     for passage in PASSAGES:
         try:
-            found.append(loaded.tokenizer.encode_prompt(passage)[:most])
+            texts.append(loaded.tokenizer.encode_prompt(passage)[:most])
         except InputError:
             continue
-    if not found:
+    if not texts:
         raise InputError("reference", "This model knows none of the shipped passages: give a reference of your own.")
-    return found
+    return texts
 
 
 @torch.inference_mode()
@@ -69,8 +69,8 @@ def mean_contexts(
     """The mean of every head's context vectors over all positions of ``texts``: ``(n_layer, 1, n_head, head_dim)``."""
     total: Tensor | None = None
     for i, ids in enumerate(texts):
-        found = contexts_of(TextPass(gpt, ids, head_mask)).double().sum(1, keepdim=True)
-        total = found if total is None else total + found
+        contexts = contexts_of(TextPass(gpt, ids, head_mask)).double().sum(1, keepdim=True)
+        total = contexts if total is None else total + contexts
         progress((i + 1) / len(texts))
     assert total is not None, "a reference set has at least one text"
     return (total / sum(map(len, texts))).float()
@@ -93,8 +93,8 @@ def check_texts(method: str, texts: Sequence[Sequence[int]] | None, n_tokens: in
         if texts is None or len(texts) != 1:
             raise InvalidValue("reference", f"{len(texts or ())} texts", "a single text, for the method 'resample'")
         if len(texts[0]) < n_tokens:
-            found, least = f"{len(texts[0])} tokens", f"a text of at least {n_tokens} tokens, as the prompt"
-            raise InvalidValue("reference", found, least)
+            length, least = f"{len(texts[0])} tokens", f"a text of at least {n_tokens} tokens, as the prompt"
+            raise InvalidValue("reference", length, least)
 
 
 def check_method(text: TextPass, method: str, reference: Tensor | None) -> None:
@@ -106,8 +106,8 @@ def check_method(text: TextPass, method: str, reference: Tensor | None) -> None:
     config, n = text.config, len(text.ids)
     allowed = f"({config.n_layer}, {1 if method == 'mean' else n}, {config.n_head}, {config.head_dim})"
     if reference is None or str(tuple(reference.shape)) != allowed:
-        found = None if reference is None else tuple(reference.shape)
-        raise InvalidValue("reference", found, f"context vectors of the shape {allowed} for the method {method!r}")
+        shape = None if reference is None else tuple(reference.shape)
+        raise InvalidValue("reference", shape, f"context vectors of the shape {allowed} for the method {method!r}")
 
 
 def replacement(text: TextPass, layer: int, method: Method, reference: Tensor | None) -> Tensor:

@@ -110,14 +110,14 @@ def run_layer(text: TextPass, layer: int, x: Tensor, hook: Hook) -> Tensor:
 @torch.inference_mode()
 def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
     """The activations ``(1, T, ...)`` of a text at every site of a layer."""
-    found: dict[SiteName, Tensor] = {}
+    by_site: dict[SiteName, Tensor] = {}
 
     def keep(site: SiteName, _layer: int, x: Tensor) -> Tensor:
-        found[site] = x
+        by_site[site] = x
         return x
 
     run_layer(text, layer, text.stream[layer], keep)
-    return found
+    return by_site
 
 
 def of_one_text(site: Site, x: Tensor) -> Tensor:
@@ -139,14 +139,14 @@ def run_patched(text: TextPass, layer: int, site: SiteName, edit: Callable[[Tens
 
 def gradients(text: TextPass, layer: int, after: Tensor) -> dict[SiteName, Tensor]:
     """The gradients ``(1, T, ...)`` at every site of a layer, given the one with respect to the stream after it."""
-    found: dict[SiteName, Tensor] = {}
+    by_site: dict[SiteName, Tensor] = {}
 
     def keep(site: SiteName, _layer: int, x: Tensor) -> Tensor:
-        found[site] = x
+        by_site[site] = x
         return x
 
     with torch.inference_mode(False), torch.enable_grad():
         before = text.stream[layer].clone().requires_grad_()
         out = run_layer(text, layer, before, keep)
-        sites = list(found)
-        return dict(zip(sites, torch.autograd.grad(out, list(found.values()), after.clone()), strict=True))
+        sites = list(by_site)
+        return dict(zip(sites, torch.autograd.grad(out, list(by_site.values()), after.clone()), strict=True))

@@ -87,8 +87,8 @@ def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     def read(ids: list[int]) -> TextPass:
         return TextPass(inquiry.gpt, ids, inquiry.head_mask)
 
-    found = circuit_of(inquiry.values["prompts"], read, method=inquiry.values["method"], progress=progress)
-    return found.with_texts(inquiry.loaded.tokenizer).to_dict()
+    circuit = circuit_of(inquiry.values["prompts"], read, method=inquiry.values["method"], progress=progress)
+    return circuit.with_texts(inquiry.loaded.tokenizer).to_dict()
 
 
 CIRCUIT = Question(

@@ -50,8 +50,8 @@ def answer_neuron(inquiry: Inquiry, progress: Progress) -> Answer:
     loaded, values = inquiry.loaded, inquiry.values
     place = {"layer": values["layer"], "neuron": values["neuron"]}
     ids = read_long_text(loaded.tokenizer, values["text"])
-    found = neurons.neuron(inquiry.gpt, ids, **place, k=values["top"], progress=progress)
-    return place | found.with_texts(loaded.tokenizer).to_dict()
+    answer = neurons.neuron(inquiry.gpt, ids, **place, k=values["top"], progress=progress)
+    return place | answer.with_texts(loaded.tokenizer).to_dict()
 
 
 NEURON = Question(

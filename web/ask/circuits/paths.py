@@ -88,14 +88,14 @@ def answer_paths(inquiry: Inquiry, progress: Progress) -> Answer:
         said = {"name": "the corrupted prompt", "texts": 1, "tokens": len(corrupted)}
         patched = answer_patched(inquiry, place, part(progress, 0, 0.5))
         progress = part(progress, 0.5, 1)
-    found = cut_paths(inquiry.text, **place, method=method, reference=reference, progress=progress)
-    return place | {"method": method, "reference": said, "patched": patched} | found.to_dict()
+    answer = cut_paths(inquiry.text, **place, method=method, reference=reference, progress=progress)
+    return place | {"method": method, "reference": said, "patched": patched} | answer.to_dict()
 
 
 def answer_patched(inquiry: Inquiry, place: dict[str, Any], progress: Progress) -> Answer:
     prompts, given, said = prompts_of(inquiry)
-    found = patch_paths(prompts[0], prompts[1], **place, **given, progress=progress)
-    return found.to_dict() | said
+    answer = patch_paths(prompts[0], prompts[1], **place, **given, progress=progress)
+    return answer.to_dict() | said
 
 
 PATHS_METHOD = replace(METHOD, default="mean")

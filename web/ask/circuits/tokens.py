@@ -66,9 +66,9 @@ def check_token_circuit(inquiry: Inquiry, _limits: Limits) -> None:
 def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     values = inquiry.values
     circuit = token_circuit(inquiry.gpt, **lens_arguments(inquiry), progress=part(progress, 0, FACTORS_PART))
-    found = circuit.summary(values["top"], values["token"], part(progress, FACTORS_PART, 1))
+    answer = circuit.summary(values["top"], values["token"], part(progress, FACTORS_PART, 1))
     asked = {name: each for name, each in values.items() if name not in ("token", "top")}
-    return asked | found.with_texts(inquiry.loaded.tokenizer).to_arrays()
+    return asked | answer.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
 TOKEN_CIRCUIT = Question(
