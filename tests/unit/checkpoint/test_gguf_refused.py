@@ -19,7 +19,7 @@ REFUSED = {
     "a vocabulary of single characters": lambda: tiny_model(),
     "no end token": lambda: with_bpe(None),
     "the activation function gelu": lambda: with_bpe(activation_function="gelu"),
-    "another scale of the attention scores": lambda: with_bpe(scale_attn_by_inverse_layer_idx=True),
+    "a different scale of the attention scores": lambda: with_bpe(scale_attn_by_inverse_layer_idx=True),
     "the package gguf is not installed": with_bpe,
 }
 
