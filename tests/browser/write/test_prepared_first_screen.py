@@ -70,6 +70,7 @@ def test_nothing_moves_when_the_model_is_loaded_or_writes(browser: Any, unloaded
     for page in pages:
         expect(text(page)).to_contain_text('"Look at my kite')
         expect(page.locator(".hs-finding")).to_contain_text(re.compile(r"98\s?%"))
+        assert page.locator(".hs-grid").evaluate("grid => grid.scrollWidth <= grid.clientWidth")  # no tile is cut off
         assert not unloaded.services.served.ready.done()
     unloaded.services.load()
     for page, width in zip(pages, WIDTHS, strict=True):

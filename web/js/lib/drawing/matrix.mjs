@@ -119,8 +119,10 @@ export class Matrix {
       this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
       context.imageSmoothingEnabled = false;
       context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
-      if (this.#layout.texts || !this.isPlain) drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
-      context.drawImage(axes.canvas, 0, 0, width, width);
+      if (this.#layout.texts || !this.isPlain) {
+        drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
+        context.drawImage(axes.canvas, 0, 0, width, width);
+      }
     }
     this.mark();
   }
