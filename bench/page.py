@@ -7,9 +7,11 @@ A draw ends with the frame that shows it. A hover lasts from the moment the page
 of the frame that shows its effect. BertViz loads three scripts from other hosts, which are replaced with npm packages.
 """
 
+import json
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -58,6 +60,7 @@ for (const kind of ["pointermove", "mouseover"])
     frame(() => hovers.push(performance.now() - heard));
   }, true);
 """
+FRAME_WORK = ("FireAnimationFrame", "PrePaint", "Paint")  # events of Chromium's trace
 OURS_DRAWN = """(n) => when(() => {
   const board = document.querySelector(".hs-board");
   const thumbnail = document.querySelector(".hs-grid canvas");
@@ -140,6 +143,31 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
         page.close()
     times = {"load": statistics.median(loads), "draw": statistics.median(draws), "open": statistics.median(opens)}
     return {**found, **times, "hover": hover}
+
+
+def frames_ms(browser: Any, url: str) -> list[float]:
+    """Milliseconds of processor time of script and paint, for each frame while the opening's text is written."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(url)
+    page.wait_for_selector(".hs-arcs path[d]", state="attached")
+    page.wait_for_function("!document.getElementById('hs-early')")
+    write = page.get_by_role("button", name="Write", exact=True)
+    browser.start_tracing(page=page, categories=["devtools.timeline", "toplevel"])
+    write.click()
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+    write.wait_for()
+    events = [each for each in json.loads(browser.stop_tracing())["traceEvents"] if "dur" in each]
+    page.close()
+    threads = Counter((each["pid"], each["tid"]) for each in events if each["name"] == "FireAnimationFrame")
+    (main_thread, _), *_ = threads.most_common(1)
+    own = [each for each in events if (each["pid"], each["tid"]) == main_thread]
+    frames = []
+    for task in (each for each in own if each["name"] == "ThreadControllerImpl::RunTask"):
+        end = task["ts"] + task["dur"]
+        work = [each for each in own if each["name"] in FRAME_WORK and task["ts"] <= each["ts"] < end]
+        if any(each["name"] == "FireAnimationFrame" for each in work):
+            frames.append(sum(each["tdur"] for each in work) / 1000)
+    return frames
 
 
 def alone(loaded: LoadedModel, ids: list[int], n_new: int) -> float:
@@ -238,6 +266,10 @@ def main() -> None:
         watched, unwatched = measure_writing(browser, url, services, large, 200, rounds)
         case = "144 heads x 400 tokens, writing while all are recorded and shown"
         rows.append(Row(case, "tokens/s", watched, "more", {"no page open": unwatched}, bar=0.9))
+    with chromium(path) as browser, served([ROOT / "checkpoints" / "stories-bpe"]) as (url, _):
+        frames = [milliseconds for _ in range(rounds) for milliseconds in frames_ms(browser, url)]
+        case = "stories-bpe, script and paint of a frame while writing, p95"
+        rows.append(Row(case, "ms of processor time (bar 8)", statistics.quantiles(frames, n=20)[-1], "less"))
     report("page", rows)
 
 
