@@ -145,7 +145,7 @@ def test_only_documented_endpoints_are_public(client: Client) -> None:
         "/token_circuit",
         "/neuron",
     }
-    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "difference", "text_roles")
+    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "paths", "difference", "text_roles")
     lenses |= {f"/{name}_prompts" for name in of_many}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]

@@ -55,7 +55,7 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
         "token_circuit",
         "neuron",
     }
-    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "difference", "text_roles")
+    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "paths", "difference", "text_roles")
     lenses |= {f"{name}_prompts" for name in of_many}
     assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses
     arguments = tools["generate"].inputSchema["properties"]

@@ -43,11 +43,12 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "neuron": {"model": "tiny", "text": "some text " * 5, "layer": 1, "neuron": 2, "top": 3},
     }
     row = {"prompt": "ab c", "corrupted": "ab d", "answer": "a", "wrong": "b"}
-    of_many = ("knockout", "removal", "attribution", "head", "patch", "difference", "text-roles")
+    of_many = ("knockout", "removal", "attribution", "head", "patch", "paths", "difference", "text-roles")
     prompts: dict[str, dict[str, Any]] = {name: {"model": "tiny", "prompts": [row, "ab c"]} for name in of_many}
     prompts["removal"]["heads"] = [[0, 1], [2, 3]]
-    prompts["head"] |= {"layer": 1, "head": 2}
-    for name in ("patch", "difference"):
+    for name in ("head", "paths"):
+        prompts[name] |= {"layer": 1, "head": 2}
+    for name in ("patch", "paths", "difference"):
         prompts[name]["prompts"] = [row]
     lens["circuit"] = {"model": "tiny", "prompts": [row]}
     lesson = {"sentence": "Your journey", "x": [[0.1, 0.2, 0.3]] * 2}
