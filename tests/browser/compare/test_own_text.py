@@ -8,7 +8,18 @@ import torch
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import CONTRAST, compare, expect_drawn, head_panel, is_shown_as, point, ranking, readout, write_one
+from helpers.page import (
+    CONTRAST,
+    compare,
+    expect_drawn,
+    head_panel,
+    is_shown_as,
+    point,
+    ranking,
+    readout,
+    two_frames,
+    write_one,
+)
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.lens.alignment import align
@@ -102,6 +113,8 @@ def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     assert pinned == 6
     page.keyboard.press("Escape")
     # The difference names both tokens if a row belongs to different tokens on the two sides.
+    expect(steps).to_have_text(re.compile(f"B.*token {len(second) - 1},"))  # drawn again at the end of both
+    two_frames(page)
     point(head_panel(page, "A"), len(first) - 3, 1)
     names = page.get_by_role("region", name="Difference, B minus A").locator(".hs-readout")
     expect(names).to_contain_text(f"{len(first) - 3}|{len(second) - 3}, query")
