@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,9 @@ def test_serve_benchmark_runs_over_http(folder: Path) -> None:
     port = serve.free_port()
     case = serve.Case("tiny", folder, [2], n_tokens=6, spread=0.01, rounds=1, has_bars=False)
     command, path = serve.headscope(folder, port)
-    with process.serving(command, port, path):
-        load = serve.completions(port, case.prompts(2), case.n_tokens, case.spread)
+    # Tests of the page that ran before may keep an event loop running in this thread.
+    with process.serving(command, port, path), ThreadPoolExecutor(1) as thread:
+        load = thread.submit(serve.completions, port, case.prompts(2), case.n_tokens, case.spread).result()
     assert len(load.clients) == 2 and load.rate > 0
 
 
