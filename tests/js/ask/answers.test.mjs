@@ -71,6 +71,7 @@ test("the colours of composition are named after the numbers that they show", ()
     rows.map(({ value }) => short(value)),
     [".135", ".060"],
   );
+  assert.equal(short(10.2), "10.263"); // only a leading zero is left out
 });
 
 test("passages are compared with what the head looks at over the whole text", () => {

@@ -125,7 +125,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 }
 
 /** A value, short enough for a tile; the colour shows the sign too. @param {number} value */
-const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace("0.", ".");
+const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace(/\b0\./, ".");
 
 /** @param {AttributionAnswer} answer @returns {Overlay} */
 const overlayOf = ({ token, against, heads }) => ({

@@ -189,7 +189,7 @@ export function readComposition(answer, [layer, head], way) {
       `${way.toUpperCase()}-composition score with ${here} ` +
       `(rotated at random: ${fixed(chance, 3)}, in the middle)`,
     ends: ["below rotated heads", "above rotated heads"],
-    short: (value) => score(value).replace("0.", "."),
+    short: (value) => score(value).replace(/\b0\./, "."),
     long: score,
     ramp: "change",
   };
@@ -259,7 +259,7 @@ function readRole(answer, route) {
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
     ends: ["rises when cut", "falls when cut"],
-    short: (value) => fixed(value, 2).replace("0.", "."),
+    short: (value) => fixed(value, 2).replace(/\b0\./, "."),
     long: (value) => fixed(value, 3),
     ramp: "change",
     role,

@@ -53,7 +53,7 @@ export function comparison(joint, singles) {
 }
 
 /** A value without the leading zero, short enough for a tile. @param {number} value */
-const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace("0.", ".");
+const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace(/\b0\./, ".");
 
 /** @type {Question} */
 export const knockout = {

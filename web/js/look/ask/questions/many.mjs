@@ -201,7 +201,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
         ramp,
         short: (value) =>
-          words === percent ? String(Math.round(100 * value) || 0) : fixed(value, 2).replace("0.", "."),
+          words === percent ? String(Math.round(100 * value) || 0) : fixed(value, 2).replace(/\b0\./, "."),
         long: words,
         ends,
       });
