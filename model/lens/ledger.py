@@ -96,11 +96,11 @@ def ledger(
     context = weighted.sum(0)
 
     projected = attn.projected(text.block(layer).attention_input(text.stream[layer][:, : query + 1]), head)
-    pairs = list(attn.stages(projected.query, projected.key).items())
+    steps = attn.stages(projected.query, projected.key).items()
     stages = [
-        Stage(step, before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
-        for (_, (before, keys_before)), (step, (after, _)) in pairwise(pairs)
-        if after is not before
+        Stage(step, queries_before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
+        for (_, (queries_before, keys_before)), (step, (queries_after, _)) in pairwise(steps)
+        if queries_after is not queries_before
     ]
     direction, _ = read_logit(text, query, token)
     reading = here.W_O[head] @ direction  # (head_dim,)

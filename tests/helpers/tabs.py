@@ -142,7 +142,7 @@ class Complaints:
 
     def check(self) -> None:
         heard, self.heard = self.heard, []
-        assert not heard
+        assert not heard, heard
 
 
 def opened_page(profiles: Profiles, url: str, hash: str = "") -> tuple[Any, Complaints]:
@@ -220,9 +220,10 @@ def is_aborted(error: Any) -> bool:
 
 def is_error(said: Any) -> bool:
     """Whether the console shows an error other than those that the browser logs for refused or lost requests, and
-    Gradio's own for a connection that it ends.
+    Gradio's own for a connection that it ends, as it does when the page is left.
     """
-    return said.type == "error" and not any(words in said.text for words in ("a status of 4", "Connection errored out"))
+    expected = ("a status of 4", "Connection errored out", "AbortError")
+    return said.type == "error" and not any(words in said.text for words in expected)
 
 
 def is_own(address: str, url: str) -> bool:
