@@ -1,7 +1,7 @@
 """Rungs as notebooks that run without Headscope: the ladder's own lines, the visitor's inputs, and the page's numbers.
 
-A notebook has four cells: a title, the definitions, the inputs, and the body of the rung's function in ``at_home.py``.
-The definitions are copied from the files with everything from ``model`` that they use.
+A notebook has four cells: a title, the definitions, the inputs, and the body of the rung's function in
+``notebook_cells.py``. The definitions are copied from the files with everything from ``model`` that they use.
 """
 
 import ast
@@ -23,7 +23,7 @@ from model.checkpoint.folder_format import SNAPSHOTS
 from model.ladder.terms import seeded
 
 from ..serving.snapshots import Snapshots
-from . import at_home
+from . import notebook_cells
 from .bigram import check_bigram
 from .block import BlockRequest, make_block
 from .induction import InductionRequest
@@ -43,7 +43,7 @@ from .whole_model import WholeModelRequest, tokenize_sentence
 from .whole_model import whole_model as whole_model_lesson
 
 Inputs = dict[str, object]
-HERE = at_home.__name__
+HERE = notebook_cells.__name__
 
 
 # ---- The inputs of each rung -----------------------------------------------------------------------------------------
@@ -138,23 +138,25 @@ class Notebook(NamedTuple):
 
 MODEL_PACKAGES = "safetensors, tokenizers and the folder of the model"
 NOTEBOOKS = {
-    "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, at_home.tokens),
-    "windows": Notebook("2. The sliding window", WindowsRequest, windows, at_home.windows),
-    "untrained-bigram": Notebook("3. The bigram model", BigramRequest, bigram, at_home.bigram),
-    "averages": Notebook("4. The average of the past", AveragesRequest, averages, at_home.averages),
+    "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, notebook_cells.tokens),
+    "windows": Notebook("2. The sliding window", WindowsRequest, windows, notebook_cells.windows),
+    "untrained-bigram": Notebook("3. The bigram model", BigramRequest, bigram, notebook_cells.bigram),
+    "averages": Notebook("4. The average of the past", AveragesRequest, averages, notebook_cells.averages),
     "self-attention": Notebook(
-        "5. Self-attention without weights", SelfAttentionRequest, self_attention, at_home.self_attention
+        "5. Self-attention without weights", SelfAttentionRequest, self_attention, notebook_cells.self_attention
     ),
     "trainable-weights": Notebook(
-        "6. Trainable weights", TrainableWeightsRequest, trainable_weights, at_home.trainable_weights
+        "6. Trainable weights", TrainableWeightsRequest, trainable_weights, notebook_cells.trainable_weights
     ),
     "causal-masking": Notebook(
-        "7. Causal masking and dropout", CausalMaskingRequest, causal_masking, at_home.causal_masking
+        "7. Causal masking and dropout", CausalMaskingRequest, causal_masking, notebook_cells.causal_masking
     ),
-    "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, at_home.many_heads),
-    "block": Notebook("9. The rest of a block", BlockRequest, block, at_home.block),
-    "whole-model": Notebook("10. The whole model", WholeModelRequest, whole_model, at_home.whole_model, MODEL_PACKAGES),
-    "induction": Notebook("11. Induction", InductionRequest, induction, at_home.induction, MODEL_PACKAGES),
+    "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, notebook_cells.many_heads),
+    "block": Notebook("9. The rest of a block", BlockRequest, block, notebook_cells.block),
+    "whole-model": Notebook(
+        "10. The whole model", WholeModelRequest, whole_model, notebook_cells.whole_model, MODEL_PACKAGES
+    ),
+    "induction": Notebook("11. Induction", InductionRequest, induction, notebook_cells.induction, MODEL_PACKAGES),
 }
 
 
@@ -240,7 +242,10 @@ def used_by(node: ast.AST) -> Iterator[str]:
 
 
 class Collector:
-    """Copies definitions in an order in which they run. What ``at_home.py`` defines replaces others of that name."""
+    """Copies definitions in an order in which they run.
+
+    What ``notebook_cells.py`` defines replaces others of that name.
+    """
 
     def __init__(self) -> None:
         self.imports: set[str] = set()

@@ -28,7 +28,7 @@ KNOWN_TO = {
     "model/ladder/block.py",
     "model/ladder/trainable_attention.py",
     # A GPT-2 put together without Headscope, in notebooks.
-    "web/learn/at_home.py",
+    "web/learn/notebook_cells.py",
 }
 
 
