@@ -2,7 +2,7 @@
 
     python -m bench.questions [--quick]
 
-The knock-out map removes each head in turn: without any shortcut, 48 heads would take 49 passes.
+The knockout map removes each head in turn: without any shortcut, 48 heads would take 49 passes.
 """
 
 import torch
@@ -27,7 +27,7 @@ def knockout_row(loaded: LoadedModel, rounds: int) -> Row:
         {"plain": lambda: plain_pass(loaded, ids), "knockout": lambda: knockout(TextPass(loaded.gpt, ids))}, rounds
     )
     n_passes = loaded.config.n_layer * loaded.config.n_head + 1
-    case = f"knock-out map, {n_passes - 1} heads x {N_TOKENS} tokens, {loaded.name}"
+    case = f"knockout map, {n_passes - 1} heads x {N_TOKENS} tokens, {loaded.name}"
     peers = {f"{n_passes} plain passes": n_passes * seconds["plain"]}
     return Row(case, "seconds", seconds["knockout"], "less", peers, BAR)
 

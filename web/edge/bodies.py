@@ -68,7 +68,7 @@ class BodyFormatMiddleware:
 def in_utf8(receive: Receive) -> Receive:
     """Wrap ``receive`` so that it raises ``RefusedBody`` unless the body is UTF-8.
 
-    Python's ``json.loads`` also accepts UTF-16 and UTF-32, which it recognizes by a byte order mark or zero bytes. In
+    Python's ``json.loads`` also accepts UTF-16 and UTF-32, which it recognises by a byte order mark or zero bytes. In
     these encodings, a search for ASCII keys in the raw bytes would find nothing.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -108,7 +108,7 @@ def holds_file(body: bytes) -> bool:
         if isinstance(value, list):
             left += value
         elif isinstance(value, dict):
-            if "_type" in value:  # the key by which Gradio recognizes its own objects
+            if "_type" in value:  # the key by which Gradio recognises its own objects
                 return True
             left += value.values()
     return False

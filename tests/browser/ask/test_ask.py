@@ -1,4 +1,4 @@
-"""Ask: the panel next to the open head, with the knock-out map as its first question."""
+"""Ask: the panel next to the open head, with the knockout map as its first question."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""/v1/lens/knockout: the knock-out map as JSON, as a stream, and as an endpoint."""
+"""/v1/lens/knockout: the knockout map as JSON, as a stream, and as an endpoint."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The knock-out map, compared with whole passes with one head removed, by a head mask or by hooks in transformers."""
+"""The knockout map, compared with whole passes with one head removed, by a head mask or by hooks in transformers."""
 
 from pathlib import Path
 
