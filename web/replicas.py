@@ -38,7 +38,7 @@ PASSED_ON = ("type", "method", "scheme", "path", "raw_path", "query_string", "ro
 # The gate computes nothing. A busy replica may need more than Ray's default of 0.1 seconds to report its queue length,
 # and would then get no more requests.
 GATE_OPTIONS = {"num_cpus": 0, "runtime_env": {"env_vars": {"RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S": "1"}}}
-LOST = "The copy of the app that was answering was lost. Try again."
+REPLICA_LOST = "The copy of the app that was answering was lost. Try again."
 
 
 @serve.deployment(max_ongoing_requests=ONGOING)
@@ -124,7 +124,7 @@ class Gate:
                 return
             except (RayError, RayServeException):
                 if is_last_try or answer.has_begun:
-                    await answer.fail(ApiError(503, LOST, code="replica_lost"), scope, receive)
+                    await answer.fail(ApiError(503, REPLICA_LOST, code="replica_lost"), scope, receive)
                     return
             finally:
                 messages.cancel()

@@ -8,8 +8,8 @@ from itertools import cycle
 from .wire import BAD, ask, connect, opened, request
 
 AT_ONCE = 50
-MANY = [f"127.0.1.{i}" for i in range(1, 9)]  # addresses
-SMALL = 4_096  # bytes that an attacker's receive buffer holds
+ADDRESSES = [f"127.0.1.{i}" for i in range(1, 9)]
+RECEIVE_BUFFER = 4_096  # bytes of an attacker
 LONG_TEXT = {"prompt": "ROMEO:", "max_new_tokens": 1_000, "temperature": 0.8, "context_shift": True}
 CALL = ["ROMEO:", None, 4_000, 1.0, None, 1.0, 0.0, 1]  # of /generate
 EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
@@ -46,7 +46,7 @@ async def many_open(
     async with AsyncExitStack() as stack:
         for content, source in zip(sent, cycle(sources), strict=False):
             try:
-                reader, writer = await connect(port, source, SMALL if small else None)
+                reader, writer = await connect(port, source, RECEIVE_BUFFER if small else None)
             except OSError:
                 continue
             stack.callback(abort, reader, writer)
@@ -86,7 +86,7 @@ async def answers_not_read(port: int, seconds: float, sources: Sequence[str] = (
 
 async def answers_not_read_by_many(port: int, seconds: float) -> None:
     """The same from several addresses, which use up the whole budget."""
-    await answers_not_read(port, seconds, MANY)
+    await answers_not_read(port, seconds, ADDRESSES)
 
 
 async def texts_not_read(port: int, seconds: float) -> None:

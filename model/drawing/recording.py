@@ -15,7 +15,7 @@ from .pictures import n_pictures, picture_index, rollout_rows
 from .thumbnails import Thumbnails
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
-SLACK = 4  # extra rows that a reader may get, which avoids a separate summary
+MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
 MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are
 MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
@@ -253,7 +253,7 @@ class Recording:
     def summary_at(self, until: int | None) -> tuple[Summary, int]:
         """The summary of about ``until`` rows, and their exact number; the caller holds the lock."""
         self.flush()
-        if until is None or until >= self.n_rows - SLACK or not self.buffer.keeps_all:
+        if until is None or until >= self.n_rows - MAX_EXTRA_ROWS or not self.buffer.keeps_all:
             self.earlier = None
             return self.summary, self.n_rows
         if self.earlier is None or self.n_earlier > until:

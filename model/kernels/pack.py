@@ -20,8 +20,8 @@ ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 HUGE = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
 Array = NDArray[Any]
 Linear = nn.Linear | Int8Linear
-LARGE = 64_000_000  # bytes of panels; below this, a second copy is worth the simpler layers
-FEW = 16  # rows; with fewer, a product on one thread takes no longer than calling other threads
+MIN_PANEL_BYTES = 64_000_000  # below this, a second copy is worth the simpler layers
+MIN_THREADED_ROWS = 16  # with fewer, a product on one thread takes no longer than calling other threads
 
 
 def pack(gpt: GPT) -> Weights:
@@ -219,7 +219,7 @@ class PanelLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.d_in).float().contiguous()
         n, width = len(rows), padded(self.d_out)
-        n_threads = torch.get_num_threads() if n >= FEW else 1
+        n_threads = torch.get_num_threads() if n >= MIN_THREADED_ROWS else 1
         out = np.empty((n, width), np.float32)
         inputs, outputs = Rows(rows.numpy().reshape(-1), 0, self.d_in), Rows(out.reshape(-1), 0, width)
         integers = self.room(n, n_threads)
@@ -256,7 +256,7 @@ def use_panels(gpt: GPT, weights: Weights) -> None:
 
     A concurrent forward pass of ``gpt`` finishes with the layers that it started with.
     """
-    if weights.panels.nbytes < LARGE:
+    if weights.panels.nbytes < MIN_PANEL_BYTES:
         return
     for layer, block in enumerate(gpt.h):
         attn, mlp = block.attn, block.mlp

@@ -53,7 +53,7 @@ AHEAD = 2048  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
-SIZE = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
+MAGNITUDE_BITS = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
 SMALL = ir.VectorType(INT8, LANES * GROUP)
 
 
@@ -254,7 +254,7 @@ def quantize(x, out):
     most = np.int32(0)
     for i in range(len(x)):
         # As integers, magnitudes have the same order as floats, with NaN the largest.
-        most = max(most, bits_of(x[i]) & SIZE)
+        most = max(most, bits_of(x[i]) & MAGNITUDE_BITS)
     size = float_of(most)
     if size < MIN_SIZE:
         size = MIN_SIZE

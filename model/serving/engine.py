@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
-MANY = 4  # texts being written; with at least this many, a step takes longer than an extra pass for prompts alone
+# With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
+MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
 
 
 class Engine:
@@ -206,7 +207,9 @@ class Engine:
                 budget -= sequence.n_planned
                 reading.append(sequence)
         finishing = [sequence for sequence in reading if sequence.n_planned == sequence.n_unread]
-        self.prompts_alone = bool(finishing) and len(writing) >= MANY and not self.prompts_alone
+        self.prompts_alone = (
+            bool(finishing) and len(writing) >= MIN_WRITING_FOR_SEPARATE_PROMPTS and not self.prompts_alone
+        )
         return finishing if self.prompts_alone else writing + reading
 
     def forward(self, planned: Sequence[TextSequence]) -> None:

@@ -24,7 +24,7 @@ from ..sampling import SamplingSettings, raise_not_finite
 from .reader import Part, Reading
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
-SHORTEST = 128  # the first length for which there is a graph; each other is twice as long
+MIN_GRAPH_LENGTH = 128  # the first length for which there is a graph; each other is twice as long
 WARM_UP = 3  # steps run before capturing one, in which libraries initialise themselves
 
 
@@ -300,7 +300,7 @@ class GraphReader(TorchReader):
 
     def step_for(self, length: int) -> Callable[[], None]:
         """A step for texts of at most ``length`` tokens."""
-        n_keys = SHORTEST
+        n_keys = MIN_GRAPH_LENGTH
         while n_keys < length:
             n_keys *= 2
         n_keys = min(n_keys, self.nowhere)

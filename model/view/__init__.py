@@ -12,7 +12,7 @@ from ..drawing.drawing import Drawing, shortened
 from ..drawing.metrics import DISTANCES, METRICS
 from ..drawing.read import Token
 
-SLACK = 1e-3  # above 1, from rounding in half precision
+MAX_ROUNDING = 1e-3  # above 1, from rounding in half precision
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +100,7 @@ def stacked(attentions: Any) -> Tensor:
     weights = torch.stack(layers)
     if not weights.numel():
         raise ValueError(f"attentions must have heads, queries and keys, found the shape {tuple(weights.shape)}")
-    wrong = ((weights >= 0) & (weights <= 1 + SLACK)).logical_not()  # NaN too
+    wrong = ((weights >= 0) & (weights <= 1 + MAX_ROUNDING)).logical_not()  # NaN too
     if wrong.any():
         layer, head, query, key = wrong.nonzero()[0].tolist()
         number, where = float(weights[layer, head, query, key]), f"layer {layer}, head {head}, query {query}, key {key}"

@@ -20,7 +20,7 @@ from web.assets import FILES, FOLDER, URL
 from web.learn.bigram import MAX_ALPHABET
 from web.learn.lesson_request import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
 from web.learn.routes import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
-from web.learn.source_code import COMPILED, SHOWN
+from web.learn.source_code import COMPILED, DEFINITIONS
 
 
 def post(server: Server, path: str, /, **body: Any) -> httpx.Response:
@@ -33,7 +33,7 @@ def train(server: Server, **body: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-@pytest.mark.parametrize("lesson", SHOWN)
+@pytest.mark.parametrize("lesson", DEFINITIONS)
 def test_sentence_length_is_limited(server: Server, lesson: str) -> None:
     most = MAX_SENTENCE_CHARACTERS
     assert post(server, lesson, sentence="a" * most).status_code == 200
@@ -129,7 +129,7 @@ def test_cell_equals_the_models_attention(server: Server) -> None:
     assert cell["scaled"] == pytest.approx(cell["score"] * 8**-0.5, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", [*SHOWN, COMPILED])
+@pytest.mark.parametrize("name", [*DEFINITIONS, COMPILED])
 def test_shown_source_code_is_that_of_the_files(server: Server, name: str) -> None:
     sources = httpx.get(f"{server.url}/learn/sources/{name}.json").json()["sources"]
     root = ROOT

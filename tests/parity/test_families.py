@@ -80,7 +80,7 @@ def test_batched_texts_equal_transformers(
     name: str, compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts of different lengths, one recorded and one with heads removed, are what they would be alone."""
-    monkeypatch.setattr(torch_reader, "SHORTEST", 8)
+    monkeypatch.setattr(torch_reader, "MIN_GRAPH_LENGTH", 8)
     loaded = load(write(reference(name), tmp_path))
     reader = GraphReader(loaded.gpt, 4, capture=False) if compiled else TorchReader(loaded.gpt, 4)
     engine = Engine(loaded, max_batch=4, reader=reader)

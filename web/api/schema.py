@@ -22,7 +22,7 @@ from model.generate import MAX_SEED
 from model.lens.interventions.sites import SITE_NAMES, SITES
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
-from ..serving.body_types import MANY, Also, HeadMask, NotEmpty, TokenIds, Whole
+from ..serving.body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
@@ -42,12 +42,14 @@ OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
 Text = Annotated[str, StringConstraints(min_length=1)]
 # JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]
-Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MANY, NotEmpty])
+Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MAX_ITEMS, NotEmpty])
 Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
-TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MANY, NotEmpty])
+TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MAX_ITEMS, NotEmpty])
 AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
 Index = Annotated[int, Also(minimum=0)]
-Indices = TypeAliasType("Indices", Annotated[list[Index], FailFast(), MANY, Whole, Also(minItems=1, uniqueItems=True)])
+Indices = TypeAliasType(
+    "Indices", Annotated[list[Index], FailFast(), MAX_ITEMS, Whole, Also(minItems=1, uniqueItems=True)]
+)
 SiteName = Literal[SITE_NAMES]  # type: ignore[valid-type]
 SiteNames = TypeAliasType(
     "SiteNames", Annotated[list[SiteName], FailFast(), Field(min_length=1, max_length=len(SITE_NAMES))]

@@ -42,7 +42,7 @@ DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # a
 MAX_ARGUMENTS = 64
 MAX_VALUES = 10_000
 WATCH_SECONDS = 1.0
-OBJECTS = 4  # bytes in memory per byte of a body, roughly
+MEMORY_PER_BYTE = 4  # bytes in memory per byte of a body, roughly
 BUSY = "Too many requests are waiting. Try again in a moment."
 # The routes of Gradio's API that the page, gradio_client, curl and MCP use. The others take files or proxy requests.
 OPEN_ROUTES = (
@@ -286,7 +286,7 @@ class GradioQueueMiddleware:
         except BadCall as error:
             await refuse(error.status, error.why)(scope, receive, send)
             return
-        n_bytes = OBJECTS * len(body)
+        n_bytes = MEMORY_PER_BYTE * len(body)
         try:
             if sessions.n_waiting(client) >= sessions.most:
                 raise NoRoom

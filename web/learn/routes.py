@@ -50,9 +50,9 @@ def learn_routes(services: Services) -> APIRouter:
     @router.get("/sources/{name}.json")
     def get_sources(name: str) -> Response:
         """The source code behind a rung, or of the compiled loops."""
-        from .source_code import COMPILED, SHOWN, sources
+        from .source_code import COMPILED, DEFINITIONS, sources
 
-        if name not in (*SHOWN, COMPILED):
+        if name not in (*DEFINITIONS, COMPILED):
             raise HTTPException(404, f"There is no source code of {shorten(name)}.")
         return as_json({"sources": sources(name)})
 

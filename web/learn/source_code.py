@@ -15,7 +15,7 @@ from model.lens.composition import pair_scores
 ROOT = Path(__file__).parents[2]
 
 # The classes and functions that compute each rung, in reading order, by the name that the browser requests.
-SHOWN: dict[str, list[Callable[..., object]]] = {
+DEFINITIONS: dict[str, list[Callable[..., object]]] = {
     "tokens": [
         ladder.WordTokenizer,
         ladder.CharacterTokenizer,
@@ -77,7 +77,7 @@ def sources(name: str) -> list[dict[str, object]]:
     if name == COMPILED:
         return [loop(module, function) for module, function in LOOPS.items()]
     pieces: list[dict[str, object]] = []
-    for shown in SHOWN[name]:
+    for shown in DEFINITIONS[name]:
         undecorated = inspect.unwrap(shown)
         lines, first = inspect.getsourcelines(undecorated)
         file = Path(inspect.getsourcefile(undecorated) or "").relative_to(ROOT)

@@ -19,7 +19,7 @@ from model.lens.opening import CopiedToken, copied_tokens
 from ..runs.openings import DECLARED, MAX_LABEL, OPENING_TEMPERATURE, DeclaredOpening, opening_prompt
 
 MIN_PROBABILITY = 0.5  # of the token that is copied
-SHOWN = 12
+MAX_CANDIDATES = 12
 
 
 def find(
@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         loaded = model.load(given.folder, device="cpu", dtype="float32")
         prompt = opening_prompt(loaded)[0] if given.prompt is None else given.prompt
-        candidates = find(loaded, prompt, given.seeds, given.tokens, given.any_head)[:SHOWN]
+        candidates = find(loaded, prompt, given.seeds, given.tokens, given.any_head)[:MAX_CANDIDATES]
     except (CheckpointError, PromptError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     for n, (copied, _, text) in enumerate(candidates, start=1):

@@ -12,9 +12,9 @@ from model.gpt import GPT
 from model.lens.interventions.sites import Site, activations, of_one_text
 from model.lens.text_pass import TextPass
 
-from .attention_answer import GAPS, REQUEST_BYTES, TOKEN_BYTES, in_binary
+from .attention_answer import HEAP_GROWTH, REQUEST_BYTES, TOKEN_BYTES, in_binary
 
-SCRATCH = 3  # how many times the activations of a layer are held while it is computed
+LAYER_COPIES = 3  # how many times the activations of a layer are held while it is computed
 
 
 class ActivationsAnswer:
@@ -56,7 +56,7 @@ class ActivationsAnswer:
         stream = (config.n_layer + 1) * T * config.n_embd
         layer = T * (8 * config.n_embd + 2 * config.inner_dim + 4 * config.n_head * config.head_dim)
         layer += config.n_head * T**2
-        return int(GAPS * 4 * (stream + SCRATCH * layer) + T * TOKEN_BYTES) + REQUEST_BYTES
+        return int(HEAP_GROWTH * 4 * (stream + LAYER_COPIES * layer) + T * TOKEN_BYTES) + REQUEST_BYTES
 
     def safetensors(self) -> Iterator[bytes]:
         """The header, then the tensors of one layer after the other."""

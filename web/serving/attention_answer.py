@@ -15,7 +15,7 @@ from model.lens.text_pass import TextPass
 JSON_BYTES = 14  # of one weight, at most
 TOKEN_BYTES = 500  # per token, as a Python object and as text
 REQUEST_BYTES = 150_000  # of a request in progress, not counting its answer
-GAPS = 1.25  # factor by which the C heap outgrows the memory in use, since large blocks come and go
+HEAP_GROWTH = 1.25  # factor by which the C heap outgrows the memory in use, since large blocks come and go
 PIECE_WEIGHTS = 65_536  # weights converted to bytes at a time
 
 
@@ -47,7 +47,7 @@ class AttentionAnswer:
         stream = (config.n_layer + 1) * n_tokens * config.n_embd * gpt.wte.weight.element_size()
         layer = len(self.heads) * n_tokens**2
         pieces = 2 * JSON_BYTES * min(layer, PIECE_WEIGHTS)
-        return int(GAPS * (stream + 4 * layer + pieces + n_tokens * TOKEN_BYTES)) + REQUEST_BYTES
+        return int(HEAP_GROWTH * (stream + 4 * layer + pieces + n_tokens * TOKEN_BYTES)) + REQUEST_BYTES
 
     def layers_in(self, form: Callable[[NDArray[np.float32]], Iterator[bytes]]) -> Iterator[Iterator[bytes]]:
         """The pieces of each layer; its ``(heads, T, T)`` float32 weights are freed after the last piece."""

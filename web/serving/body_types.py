@@ -41,10 +41,12 @@ def without_surrogates(text: str) -> str:
     return text
 
 
-MANY = Field(max_length=1_000)  # items of a list; the actual limits are lower and are checked elsewhere
+MAX_ITEMS = Field(max_length=1_000)  # items of a list; the actual limits are lower and are checked elsewhere
 NotEmpty = Also(minItems=1)
 Whole = BeforeValidator(whole_numbers)
 TokenIds = TypeAliasType("TokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole, NotEmpty])
 Scale = Annotated[float, Field(ge=-MAX_HEAD_SCALE, le=MAX_HEAD_SCALE)]
-HeadMask = TypeAliasType("HeadMask", Annotated[list[Annotated[list[Scale], FailFast(), MANY]], FailFast(), MANY])
+HeadMask = TypeAliasType(
+    "HeadMask", Annotated[list[Annotated[list[Scale], FailFast(), MAX_ITEMS]], FailFast(), MAX_ITEMS]
+)
 Unicode = Annotated[str, AfterValidator(without_surrogates)]  # JSON escapes can hold lone surrogates, UTF-8 cannot

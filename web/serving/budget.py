@@ -12,7 +12,6 @@ from model.errors import Busy
 from ..process_memory import trim_heap
 from ..settings import KEPT_BYTES, MEGABYTE, Limits
 
-SHARE = 2  # one client may hold the whole budget divided by this
 WORTH_TRIMMING = 32 * MEGABYTE
 IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held
 
@@ -34,7 +33,7 @@ class Budget:
     @property
     def most(self) -> int:
         """The maximum number of bytes that one client may hold."""
-        return self.n_bytes // SHARE
+        return self.n_bytes // 2  # one client may hold half
 
     def take(self, n_bytes: int, client: Hashable) -> None:
         """Hold ``n_bytes`` more. Raises ``NoRoom``."""

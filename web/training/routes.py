@@ -41,7 +41,7 @@ MAX_UPLOADS = 4  # texts that are received at the same time
 
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
-SHOWN = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
+SENT_KINDS = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 UPLOAD_GRACE_SECONDS = 10  # after which a text must arrive at the minimum rate
 MIN_UPLOAD_RATE = 50_000  # bytes per second
@@ -236,11 +236,11 @@ def add_train_endpoint(trainings: Trainings) -> None:
         known: dict[str, Any] = {"cookie": f"{COOKIE}={visitor}", "download": ARCHIVE, "name": training.name}
         async with aclosing(training.follow()) as events:
             async for event in events:
-                if event is None or event["kind"] not in SHOWN | {"step"}:
+                if event is None or event["kind"] not in SENT_KINDS | {"step"}:
                     continue
                 if event["kind"] == "step":
                     progress(min(1.0, event["seconds"] / seconds), desc=training.state)
-                if event["kind"] in SHOWN:
+                if event["kind"] in SENT_KINDS:
                     known |= {("sample" if k == "text" else k): v for k, v in event.items() if k != "kind"}
                     yield known
         if training.state == "failed":

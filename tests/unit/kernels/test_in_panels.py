@@ -32,7 +32,7 @@ LLAMA: Any = SHAPE | {
 @pytest.fixture(params=["float32", "float16", "bfloat16", "int8", "Llama"])
 def loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> model.LoadedModel:
     """A model whose weights are stored in one of the ways that the loops know."""
-    monkeypatch.setattr(in_panels, "LARGE", 0)
+    monkeypatch.setattr(in_panels, "MIN_PANEL_BYTES", 0)
     tiny = tiny_model(**(LLAMA if request.param == "Llama" else SHAPE))
     if request.param == "float16":
         tiny.gpt.half().float()

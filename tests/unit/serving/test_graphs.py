@@ -13,7 +13,7 @@ from model.serving.torch_reader import GraphReader
 
 def test_texts_equal_those_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts of different lengths, which pass from one graph to the next, and slots with nothing to read."""
-    monkeypatch.setattr(graphs, "SHORTEST", 8)
+    monkeypatch.setattr(graphs, "MIN_GRAPH_LENGTH", 8)
     tiny = tiny_model(n_layer=3, context_length=64)
     reader = GraphReader(tiny.gpt, n_slots=6, capture=False)
     engine = Engine(tiny, max_batch=6, reader=reader)

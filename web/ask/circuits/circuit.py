@@ -17,7 +17,7 @@ from ..question import HEAD_MASK, MODEL, Field, ModelAnswer, NamedToken, Questio
 
 MAX_PAIRS = 100
 MAX_STREAM_BYTES = 256_000_000  # of all pairs together
-COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
+STREAM_COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
 
 
 class HeadInCircuit(BaseModel):
@@ -78,7 +78,7 @@ def check_circuit(inquiry: Inquiry, _limits: Limits) -> None:
         except InputError as error:
             raise in_row(index, error) from None
     n_tokens = sum(len(row["prompt"]) for row in prompts)
-    most = MAX_STREAM_BYTES // (4 * COPIES * config.n_embd * (config.n_layer + 1))
+    most = MAX_STREAM_BYTES // (4 * STREAM_COPIES * config.n_embd * (config.n_layer + 1))
     if n_tokens > most:
         raise InputError("prompts", f"The prompts have {n_tokens:,} tokens; at most {most:,} are read in this model.")
 
