@@ -83,8 +83,8 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     names = tuple(parse_names(text))
     for name in names:
         if not HOST.fullmatch(name):
-            found = f"expected names such as example.org or *.example.org without a port, or *; found {name!r}"
-            raise argparse.ArgumentTypeError(found)
+            message = f"expected names such as example.org or *.example.org without a port, or *; found {name!r}"
+            raise argparse.ArgumentTypeError(message)
     return names
 
 

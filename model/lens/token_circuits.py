@@ -206,8 +206,8 @@ def check_circuit(
     if circuit not in ("ov", "qk"):
         raise InvalidValue("circuit", circuit, "'ov' or 'qk'")
     if distance and (circuit == "ov" or config.rotary is None):
-        found = "An OV circuit has no distance." if circuit == "ov" else "This model's positions are not rotary."
-        raise InputError("distance", f"{found} A distance needs the circuit 'qk' and rotary positions.")
+        reason = "An OV circuit has no distance." if circuit == "ov" else "This model's positions are not rotary."
+        raise InputError("distance", f"{reason} A distance needs the circuit 'qk' and rotary positions.")
     if (side is not None) != (earlier is not None and circuit == "qk"):
         raise InvalidValue("side", side, "'q' or 'k' for the circuit 'qk' with an earlier head, and nothing otherwise")
     if earlier is None:

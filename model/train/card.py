@@ -193,8 +193,8 @@ def head_formation(report: Report) -> list[str]:
         layer, head, score = strongest_head(last[role])
         scores = [(row["step"], strongest_head(row[role])[2]) for row in report["heads"]]
         half = next((step for step, found in scores if found >= score / 2), last["step"])
-        found = f"- {role.replace('_', ' ').capitalize()}: strongest in L{layer} H{head}, **{score:.3f}** at the end"
-        paragraphs.append(f"{found}; half of that by step {half}." if score >= FORMED else f"{found}: not formed.")
+        line = f"- {role.replace('_', ' ').capitalize()}: strongest in L{layer} H{head}, **{score:.3f}** at the end"
+        paragraphs.append(f"{line}; half of that by step {half}." if score >= FORMED else f"{line}: not formed.")
     paragraphs.append(
         f"The loss is {last['first_loss']:.2f} nats per token in the first half and {last['second_loss']:.2f} in the "
         "second: the difference is due to copying."

@@ -267,8 +267,10 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
         )
         raise InputError("format", message, "too_many_weights")
     if answer.held_bytes > services.budget.most:
-        found = f"{answer.n_weights:,} attention weights, more than this server can hold"
-        message = f"The answer would have {found}. Name fewer heads."
+        message = (
+            f"The answer would have {answer.n_weights:,} attention weights, more than this server can hold. "
+            "Name fewer heads."
+        )
         raise InputError("heads", message, "too_many_weights")
     return answer
 

@@ -80,8 +80,11 @@ def check_patch(inquiry: Inquiry, limits: Limits) -> None:
     places = config.n_layer * n_components(site, config) if values["neurons"] is None else len(values["neurons"])
     n_numbers = 2 * places * (len(inquiry.ids) if values["positions"] == "each" else 1)
     if n_numbers > limits.max_json_weights:
-        found = f"up to {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent"
-        raise InputError("positions", f"The answer would have {found}: patch all positions at once, or fewer neurons.")
+        message = (
+            f"The answer would have up to {n_numbers:,} numbers, and at most {limits.max_json_weights:,} are sent: "
+            "patch all positions at once, or fewer neurons."
+        )
+        raise InputError("positions", message)
 
 
 def prompts_of(inquiry: Inquiry) -> tuple[tuple[TextPass, TextPass], dict[str, Any], Answer]:

@@ -93,8 +93,11 @@ def check_size(inquiry: Inquiry, row: Numbers) -> None:
     """Raise ``InputError`` if as many rows as were sent, all with as many numbers, would be too large an answer."""
     n_rows, each, most = len(inquiry.values["prompts"]), count(row) - 1, inquiry.ask.limits.max_json_weights
     if n_rows * each > most:
-        found = f"The answer would have {n_rows * each:,} numbers, {each:,} for each of {n_rows:,} rows"
-        raise InputError("prompts", f"{found}; at most {most:,} are sent. Send fewer rows.")
+        message = (
+            f"The answer would have {n_rows * each:,} numbers, {each:,} for each of {n_rows:,} rows; "
+            f"at most {most:,} are sent. Send fewer rows."
+        )
+        raise InputError("prompts", message)
 
 
 def count(numbers: Any) -> int:

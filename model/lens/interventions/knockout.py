@@ -107,5 +107,4 @@ def check(text: TextPass, method: str, reference: Tensor | None) -> None:
 def check_two_tokens(ids: Sequence[int]) -> None:
     """Raise ``InputError`` for a text in which no token is predicted from another."""
     if len(ids) < 2:
-        found = f"{len(ids)} token"
-        raise InvalidValue("prompt", found, "at least two tokens, so that one is predicted from another")
+        raise InvalidValue("prompt", f"{len(ids)} token", "at least two tokens, so that one is predicted from another")
