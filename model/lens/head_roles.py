@@ -281,12 +281,17 @@ def text_scores(attention: Tensor, ids: Sequence[int]) -> dict[Look, Tensor]:
     return {role: mean_weight(attention, mask) for role, mask in role_masks(ids, TEXT_LABELS).items()}
 
 
+def uniform_attention(T: int) -> Tensor:
+    """The weights ``(T, T)`` of a head that attends to all tokens so far equally."""
+    return torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+
+
 @torch.inference_mode()
 def roles_in_text(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
     """How well each head fits each role in a text of its own, instead of random tokens."""
     T = len(text.ids)
     masks = role_masks(text.ids, LOOKS)
-    uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+    uniform = uniform_attention(T)
     scores: dict[Look, list[Tensor]] = {role: [] for role in LOOKS}
     for layer in range(text.config.n_layer):
         attention = text.attention(layer)
@@ -307,7 +312,7 @@ def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[s
     the same tokens; a role with fewer than ``MIN_QUERIES`` eligible queries is never clear.
     """
     T = len(ids)
-    uniform = torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
+    uniform = uniform_attention(T)
     masks = role_masks(ids, TEXT_LABELS)
     names = list(masks)
     scores = torch.stack([mean_weight(attention, mask) for mask in masks.values()])

@@ -107,17 +107,22 @@ def run_layer(text: TextPass, layer: int, x: Tensor, hook: Hook) -> Tensor:
     return hook("resid_post", layer, middle + hook("mlp_out", layer, block.mlp.output(neurons)))
 
 
-@torch.inference_mode()
-def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
-    """The activations ``(1, T, ...)`` of a text at every site of a layer."""
+def run_keeping(text: TextPass, layer: int, x: Tensor) -> tuple[dict[SiteName, Tensor], Tensor]:
+    """The activations at every site of a layer, given the residual stream ``x`` before it, and the one after it."""
     by_site: dict[SiteName, Tensor] = {}
 
     def keep(site: SiteName, _layer: int, x: Tensor) -> Tensor:
         by_site[site] = x
         return x
 
-    run_layer(text, layer, text.stream[layer], keep)
-    return by_site
+    after = run_layer(text, layer, x, keep)
+    return by_site, after
+
+
+@torch.inference_mode()
+def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
+    """The activations ``(1, T, ...)`` of a text at every site of a layer."""
+    return run_keeping(text, layer, text.stream[layer])[0]
 
 
 def of_one_text(site: Site, x: Tensor) -> Tensor:
@@ -139,14 +144,6 @@ def run_patched(text: TextPass, layer: int, site: SiteName, edit: Callable[[Tens
 
 def gradients(text: TextPass, layer: int, after: Tensor) -> dict[SiteName, Tensor]:
     """The gradients ``(1, T, ...)`` at every site of a layer, given the one with respect to the stream after it."""
-    by_site: dict[SiteName, Tensor] = {}
-
-    def keep(site: SiteName, _layer: int, x: Tensor) -> Tensor:
-        by_site[site] = x
-        return x
-
     with torch.inference_mode(False), torch.enable_grad():
-        before = text.stream[layer].clone().requires_grad_()
-        out = run_layer(text, layer, before, keep)
-        sites = list(by_site)
-        return dict(zip(sites, torch.autograd.grad(out, list(by_site.values()), after.clone()), strict=True))
+        by_site, out = run_keeping(text, layer, text.stream[layer].clone().requires_grad_())
+        return dict(zip(by_site, torch.autograd.grad(out, list(by_site.values()), after.clone()), strict=True))
