@@ -1,8 +1,10 @@
-"""The heads of a layer: their vectors, their matrices, and products of heads that share keys and values."""
+"""What names a head; the vectors and matrices of heads, and products of heads that share keys and values."""
 
 from typing import NamedTuple
 
 from torch import Tensor
+
+Head = tuple[int, int]  # layer and head
 
 
 class QueriesKeysValues(NamedTuple):

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from ..head_tensors import Head
+
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
 DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token
 FRAME_MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
@@ -58,7 +60,7 @@ def entropy_in_bits(rows: Tensor) -> Tensor:
     return torch.special.entr(rows).sum(-1) / math.log(2)
 
 
-def most_selective_head(attention: Tensor) -> tuple[int, int]:
+def most_selective_head(attention: Tensor) -> Head:
     """The layer and head of ``(n_layer, n_head, T, T)`` whose queries concentrate most on one earlier token.
 
     The first token, an attention sink for many heads, and the query itself do not count.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from ..head_tensors import Head
 from .alignment import Piece, align
 from .answer import Answer
 from .progress import Progress, ignore
@@ -43,7 +44,7 @@ class AttentionDifference(Answer):
     heads: Tensor
     most: Tensor
 
-    def largest(self) -> list[tuple[int, int]]:
+    def largest(self) -> list[Head]:
         """All heads as ``(layer, head)``, the most different first."""
         order = self.heads.flatten().argsort(dim=0, descending=True, stable=True).tolist()
         return [divmod(index, self.heads.shape[1]) for index in order]

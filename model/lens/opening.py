@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..drawing.metrics import most_selective_head
+from ..head_tensors import Head
 from .head_roles import CLEAR_COPYING, CLEAR_ROLE, text_scores
 
 MIN_COPIED = 0.6  # weight on the token that is written next, in an opening about copying
@@ -18,7 +19,7 @@ class FittingHead(NamedTuple):
     """The head that fits a role best in a text, and its mean attention weight there."""
 
     role: str
-    head: tuple[int, int]  # layer and head
+    head: Head
     score: float
 
 
@@ -36,7 +37,7 @@ class CopiedToken(NamedTuple):
     ``probability`` is the model's for that token.
     """
 
-    head: tuple[int, int]  # layer and head
+    head: Head
     query: int
     key: int
     weight: float
@@ -61,7 +62,7 @@ def copied_tokens(attention: Tensor, logits: Tensor, ids: Sequence[int], copying
     return sorted(copies, key=lambda copied: copied.weight * copied.probability, reverse=True)
 
 
-def head_to_open(attention: Tensor, fitting: Sequence[FittingHead]) -> tuple[int, int]:
+def head_to_open(attention: Tensor, fitting: Sequence[FittingHead]) -> Head:
     """The layer and head of the first role that a head clearly has, otherwise of the most selective head."""
     return fitting[0].head if fitting[0].score >= CLEAR_ROLE else most_selective_head(attention)
 

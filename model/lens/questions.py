@@ -15,6 +15,7 @@ from ..drawing.read import Token
 from ..drawing.trace import Trace
 from ..errors import InputError
 from ..gpt import GPT
+from ..head_tensors import Head
 from ..tokenizer import Tokenizer
 from . import neurons
 from .attribution import Attribution, Likeliest, attribution
@@ -39,7 +40,6 @@ from .token_circuits import Circuit, CircuitSummary, Side, token_circuit
 
 Prompt = str | Sequence[int]
 Text = Prompt | Trace
-Heads = Sequence[tuple[int, int]]  # each a layer and a head
 Row = Text | Mapping[str, Any]  # a prompt, or a prompt with the columns corrupted, answer and wrong
 
 
@@ -106,7 +106,7 @@ class Questions(ABC):
         return knockout(read, method=method, reference=self.replacement(read, method, reference))
 
     def removal(
-        self, text: Text, heads: Heads, *, method: Method = "zero", reference: Sequence[Text] | None = None
+        self, text: Text, heads: Sequence[Head], *, method: Method = "zero", reference: Sequence[Text] | None = None
     ) -> Removal:
         """How much worse the text is predicted without several heads at once."""
         read = self.text_pass(text)
@@ -213,7 +213,7 @@ class Questions(ABC):
         answer: str | int | None = None,
         wrong: str | int | None = None,
         direction: Direction = "denoise",
-        heads: Heads = (),
+        heads: Sequence[Head] = (),
         grid: bool = True,
     ) -> Patching:
         """Which heads and positions carry the difference between two prompts; ``heads`` are also patched together."""
@@ -353,7 +353,7 @@ class Questions(ABC):
         head: int,
         circuit: Circuit = "ov",
         *,
-        earlier: tuple[int, int] | None = None,
+        earlier: Head | None = None,
         side: Side | None = None,
         distance: int = 0,
         token: str | int | None = None,

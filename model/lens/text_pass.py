@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from ..config import GPTConfig, check_int
 from ..errors import InvalidValue
 from ..gpt import GPT, Attend, Block
+from ..head_tensors import Head
 from ..tokenizer import Tokenizer
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
@@ -29,8 +30,8 @@ class TokenizedModel(Protocol):
 Edit = Callable[[int, Tensor], Tensor]
 
 
-def heads_by_layer(config: GPTConfig, heads: Sequence[tuple[int, int]]) -> dict[int, list[int]]:
-    """Group ``heads``, given as ``(layer, head)``, by layer. Raises ``InputError`` for a head that does not exist."""
+def heads_by_layer(config: GPTConfig, heads: Sequence[Head]) -> dict[int, list[int]]:
+    """Group ``heads`` by layer. Raises ``InputError`` for a head that does not exist."""
     found: dict[int, list[int]] = {}
     for layer, head in heads:
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
+from ..head_tensors import Head
 from .answer import Answer
 from .progress import Progress, ignore, part
 from .text_pass import LOGITS_AT_ONCE
@@ -123,7 +124,7 @@ def token_circuit(
     circuit: Circuit,
     layer: int,
     head: int,
-    earlier: tuple[int, int] | None = None,
+    earlier: Head | None = None,
     side: Side | None = None,
     distance: int = 0,
     progress: Progress = ignore,
@@ -195,7 +196,7 @@ def check_circuit(
     circuit: str,
     layer: int,
     head: int,
-    earlier: tuple[int, int] | None,
+    earlier: Head | None,
     side: str | None,
     distance: int,
 ) -> None:

@@ -14,6 +14,7 @@ from pydantic import Field as Described
 
 from model import InputError, LoadedModel
 from model.config import check_int
+from model.head_tensors import Head
 from model.lens.progress import Progress
 from model.lens.text_pass import heads_by_layer
 
@@ -128,7 +129,7 @@ class HeadsField(Field):
 
     kind: Any = list[list[int]]
 
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[tuple[int, int]] | None:
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[Head] | None:
         heads = given.get(self.name)
         if heads is None:
             return None

@@ -4,6 +4,7 @@ import torch
 from pydantic import Field
 
 from model import InputError, LoadedModel
+from model.head_tensors import Head
 from model.ladder import TwiceRead, read_twice, scores_without
 from model.ladder.terms import largest_difference
 from model.lens.composition import composition
@@ -16,8 +17,6 @@ from .lesson_request import LayerAndHead, LessonRequest
 from .whole_model import TokenizedSentence, tokenize_sentence
 
 MIN_PHRASE, MAX_PHRASE = 3, 20  # tokens: with fewer there is nothing to repeat, with more the pictures are too small
-
-Place = tuple[int, int]  # layer, head
 
 
 class InductionRequest(LessonRequest):
@@ -68,7 +67,7 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
         ],
         "read": numbers_of(read, (layer, head)),
         "without": numbers_of(muted, (layer, head)),
-        "weights": [triangle(muted.weights[place]) for place in ((layer, head), fed_by) if place],
+        "weights": [triangle(muted.weights[each]) for each in ((layer, head), fed_by) if each],
         "feeding": [
             {"head": (earlier, each), "composition": feeding[earlier, each].item(), "without": score.item(),
              "previous_token": read.previous_token[earlier, each].item()}
@@ -104,16 +103,16 @@ def tokenize_phrase(served: ServedModels, request: InductionRequest, name: str) 
     return TokenizedSentence(tokenized.loaded, tokenized.ids[:most], note)
 
 
-def strongest(scores: torch.Tensor) -> Place:
+def strongest(scores: torch.Tensor) -> Head:
     """The layer and head of the largest of ``scores`` ``(n_layer, n_head)``."""
     layer, head = divmod(int(scores.argmax()), scores.shape[1])
     return layer, head
 
 
-def numbers_of(read: TwiceRead, place: Place) -> dict[str, object]:
-    """The losses of a reading, and the induction score of the head at ``place``."""
+def numbers_of(read: TwiceRead, scored: Head) -> dict[str, object]:
+    """The losses of a reading, and the induction score of a head."""
     return {
-        "induction": read.induction[place].item(),
+        "induction": read.induction[scored].item(),
         "first_loss": read.first_loss,
         "second_loss": read.second_loss,
         "losses": read.losses.tolist(),
@@ -126,7 +125,7 @@ def triangle(weights: torch.Tensor) -> list[float]:
     return weights[rows, columns].tolist()
 
 
-def difference_from_model(loaded: LoadedModel, read: TwiceRead, phrase: list[int], muted: Place | None) -> float:
+def difference_from_model(loaded: LoadedModel, read: TwiceRead, phrase: list[int], muted: Head | None) -> float:
     """The largest difference of the losses from those of the model's own forward pass."""
     mask = torch.ones(loaded.config.n_layer, loaded.config.n_head, device=loaded.device)
     if muted:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from model.gpt import Block
+from model.head_tensors import Head
 from model.ladder.averages import mask_future
 from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
@@ -16,8 +17,6 @@ from .arithmetic import softmax
 from .lesson_request import SHOWN_WORDS, TwoHeadsRequest
 from .sentence import word_model
 from .whole_model import cached_pass, tokenize_sentence
-
-Place = tuple[int, int]  # layer, head
 
 
 @torch.inference_mode()
@@ -37,7 +36,7 @@ def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, objec
     pair = request.pair
     if pair is None or any(layer >= config.n_layer or head >= config.n_head for layer, head in pair):
         pair = most_different(weights)
-    first, second = (weights[place] for place in pair)
+    first, second = (weights[head] for head in pair)
     return {
         "model": tokenized.loaded.name,
         "n_layer": config.n_layer,
@@ -86,7 +85,7 @@ def distance(first: Tensor, second: Tensor) -> Tensor:
     return (first - second).abs().sum(dim=-1)[..., rows].mean(dim=-1) / 2
 
 
-def most_different(weights: Tensor) -> tuple[Place, Place]:
+def most_different(weights: Tensor) -> tuple[Head, Head]:
     """The two heads of ``(n_layer, n_head, T, T)`` weights that are farthest apart, among those that decide.
 
     A head that spreads its weights is far from any other one, and shows little: the sharper half is compared.

@@ -17,6 +17,7 @@ from model import CheckpointError, InputError, LoadedModel, PromptError, Samplin
 from model.checkpoint.files import read_json
 from model.errors import InvalidValue
 from model.generate import generate
+from model.head_tensors import Head
 from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
 from model.lens.text_pass import TextPass
 
@@ -85,7 +86,7 @@ class Opening:
     settings: dict[str, object]  # everything that determines the text
     ids: list[int]
     n_prompt: int
-    head: tuple[int, int]
+    head: Head
     suggested_heads: list[FittingHead]
     is_declared: bool = False
 

@@ -9,6 +9,7 @@ from typing import Any
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
 from model.errors import InvalidValue, counted, shorten
 from model.generate import REQUEST_OPTIONS
+from model.head_tensors import Head
 from model.sampling import SAMPLING_OPTIONS
 
 from ..settings import Limits
@@ -126,7 +127,7 @@ def check_length(field: str, noun: str, text: str, most: int) -> None:
         raise InputError(field, f"The {noun} has {counted(len(text), 'character')}; at most {most:,} are accepted.")
 
 
-def parse_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> tuple[int, int]:
+def parse_head(limits: Limits, loaded: LoadedModel, layer: object, head: object, n_tokens: int) -> Head:
     """Check that the model has this layer and head, and that the answer has few enough weights."""
     layer = parse_index("layer", layer, 0, loaded.config.n_layer - 1)
     head = parse_index("head", head, 0, loaded.config.n_head - 1)

@@ -13,6 +13,7 @@ from model import CheckpointError, InputError, LoadedModel
 from model.checkpoint.files import read_json
 from model.checkpoint.folder_format import SNAPSHOTS
 from model.errors import MAX_SHOWN
+from model.head_tensors import Head
 from model.lens.head_roles import CLEAR_ROLE
 
 from ..bounded_cache import BoundedCache
@@ -84,16 +85,16 @@ class Snapshots:
             return {}
         return {"history": report["history"], "heads": report["heads"], "kept": report.get("best_step")}
 
-    def formed_head(self, name: str) -> tuple[int, int] | None:
+    def formed_head(self, name: str) -> Head | None:
         """The induction head that formed while a model with snapshots was trained, or None if none did."""
         training = self.training(name) if self.steps(name) else {}
         heads = training.get("heads")
         try:
             now = [row for row in heads or () if row["step"] == training["kept"]] or heads
             scores = now[-1]["induction"] if now else []
-            places = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
-            score, place = max(places, default=(0.0, (0, 0)))
-            return place if score >= CLEAR_ROLE else None
+            scored = [(score, (layer, head)) for layer, row in enumerate(scores) for head, score in enumerate(row)]
+            score, strongest = max(scored, default=(0.0, (0, 0)))
+            return strongest if score >= CLEAR_ROLE else None
         except (KeyError, TypeError, IndexError):
             return None  # the report has an unexpected shape
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, InvalidValue
+from ...head_tensors import Head
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, part
@@ -28,7 +29,6 @@ READING_PART = 0.1  # of the work, roughly
 # "exact" ablates every head alone. "attribution" estimates this by attribution patching, and ablates only the
 # ``MAX_HEADS`` heads for which the estimates are largest.
 HeadMethod = Literal["exact", "attribution"]
-Head = tuple[int, int]  # layer and head
 Item = TypeVar("Item")
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
+from ...head_tensors import Head
 from ..answer import Answer
 from ..progress import Progress, ignore
 from ..text_pass import TextPass, heads_by_layer
@@ -46,7 +47,7 @@ class Removal(Answer):
 
 @torch.inference_mode()
 def removal(
-    text: TextPass, heads: Sequence[tuple[int, int]], *, method: Method = "zero", reference: Tensor | None = None
+    text: TextPass, heads: Sequence[Head], *, method: Method = "zero", reference: Tensor | None = None
 ) -> Removal:
     """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
+from ...head_tensors import Head
 from ..answer import Answer
 from ..progress import Progress, ignore, part
 from ..text_pass import TextPass, heads_by_layer
@@ -130,7 +131,7 @@ def patching(
     answer: int | None = None,
     wrong: int | None = None,
     direction: Direction = "denoise",
-    together: Sequence[tuple[int, int]] = (),
+    together: Sequence[Head] = (),
     grid: bool = True,
     progress: Progress = ignore,
 ) -> Patching:
@@ -335,7 +336,7 @@ def attribution_patching(
     return run.plain + torch.stack(changes[::-1])
 
 
-def patch_together(run: PatchRun, together: Sequence[tuple[int, int]]) -> float:
+def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
     into, source = run.into, run.source
     chosen = heads_by_layer(into.config, together)
