@@ -17,3 +17,8 @@ def ignore(_fraction: float) -> None:
 def part(progress: Progress, start: float, stop: float) -> Progress:
     """The ``Progress`` for a step that spans the fractions ``start`` to ``stop`` of the whole computation."""
     return lambda fraction: progress(start + (stop - start) * fraction)
+
+
+def parts(progress: Progress, n: int, start: float = 0, stop: float = 1) -> list[Progress]:
+    """``n`` equal parts of the fractions from ``start`` to ``stop``."""
+    return [part(progress, start + (stop - start) * i / n, start + (stop - start) * (i + 1) / n) for i in range(n)]

@@ -12,7 +12,7 @@ from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer
 from .head_roles import LOOKS
 from .interventions.paths import ROUTES
-from .progress import Progress, ignore, part
+from .progress import Progress, ignore, parts
 from .statistics import standard_error
 
 Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensors of them
@@ -108,8 +108,7 @@ def each_row(
     rows: Sequence[Row], ask: Callable[[Row, Progress], Numbers], progress: Progress = ignore
 ) -> Iterator[Numbers]:
     """Ask about one row after another: the index of each, ``row``, with its numbers or an ``error``."""
-    for index, row in enumerate(rows):
-        step = part(progress, index / len(rows), (index + 1) / len(rows))
+    for index, (row, step) in enumerate(zip(rows, parts(progress, len(rows)), strict=True)):
         try:
             answer = ask(row, step)
         except InputError as error:  # such as two prompts with the same answer, which only the model can tell

@@ -13,7 +13,9 @@ from transformers import GPT2LMHeadModel
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
-from model.lens.interventions.circuit import Edge, Head, Pairs, all_of, edges_between, find_circuit
+from model.head_tensors import Head
+from model.lens.interventions.ablated_graph import Edge, Pairs, all_of, edges_between
+from model.lens.interventions.circuit import find_circuit
 from model.lens.interventions.patching import PatchRun, patch_run
 from model.lens.progress import ignore
 from model.lens.text_pass import TextPass

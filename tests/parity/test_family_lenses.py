@@ -16,7 +16,7 @@ from helpers.oracles.families import ONE_OF_EACH, reference, write
 from model.lens.attribution import attribution
 from model.lens.composition import composition
 from model.lens.head_roles import copying_scores
-from model.lens.interventions.circuit import Edge, Graph, edges_between
+from model.lens.interventions.ablated_graph import Edge, Graph, edges_between
 from model.lens.interventions.knockout import knockout
 from model.lens.interventions.patching import patch_run, patching
 from model.lens.interventions.paths import cut_paths

@@ -12,7 +12,7 @@ from ...gpt import Block
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role
-from ..progress import Progress, ignore, part
+from ..progress import Progress, ignore, parts
 from ..text_pass import TextPass
 from .patching import Differences, Direction, patch_run
 from .reference import Method, check_method, contexts_of, replacement
@@ -145,8 +145,8 @@ def patch_paths(
         for earlier, heads, x in without_each(into, layer, route, "resample", contexts_of(run.source)):
             patched = parts_of(into, layer, head, x)
             for way in WAYS:
-                parts = own | {way: patched[way]}
-                found = attention_weights(into, layer, parts["q"], parts["k"]) @ parts["v"]  # (B, T, head_dim)
+                vectors = own | {way: patched[way]}
+                found = attention_weights(into, layer, vectors["q"], vectors["k"]) @ vectors["v"]  # (B, T, head_dim)
                 changed = context.repeat(len(heads), 1, 1, 1)
                 changed[:, :, head] = found if mask is None else found * mask[head]
                 effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
@@ -179,16 +179,16 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # all have the same length
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
-    for n, text in enumerate(texts):
+    for text, step in zip(texts, parts(progress, len(texts)), strict=True):
         own = parts_of(text, layer, head, text.stream[layer])
         for role, score in scores(text, own["q"], own["k"]).items():
             plain[role] += float(score) / len(texts)
         for route in ROUTES:
             for earlier, heads, x in without_each(text, layer, route, "mean", mean):
-                parts = own | {way: parts_of(text, layer, head, x)[way]}
-                for role, score in scores(text, parts["q"], parts["k"]).items():
+                vectors = own | {way: parts_of(text, layer, head, x)[way]}
+                for role, score in scores(text, vectors["q"], vectors["k"]).items():
                     cut[route][role][earlier, heads] += score / len(texts)
-        part(progress, n / len(texts), (n + 1) / len(texts))(1.0)
+        step(1)
     return RoleCuts(plain, cut, uniform=float((1 / (queries + 1)).mean()))
 
 
@@ -227,8 +227,8 @@ def rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
 def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
     """One head's queries, keys and values from the stream before its layer: ``(B, T, C) -> (B, T, head_dim)``."""
     block = text.block(layer)
-    parts = block.attn.queries_keys_values(block.attention_input(x), head=head)
-    return {way: part[:, 0] for way, part in zip(WAYS, parts, strict=True)}
+    vectors = block.attn.queries_keys_values(block.attention_input(x), head=head)
+    return {way: each[:, 0] for way, each in zip(WAYS, vectors, strict=True)}
 
 
 def attention_weights(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:

@@ -8,7 +8,8 @@ from helpers.files import ROOT
 from helpers.models import prompt_ids, tiny_gpt
 from model import InputError, LoadedModel
 from model.lens.interventions import circuit as module
-from model.lens.interventions.circuit import Edge, dangling, edges_between, find_circuit, prune
+from model.lens.interventions.ablated_graph import Edge, dangling, edges_between
+from model.lens.interventions.circuit import find_circuit, prune
 from model.lens.interventions.patching import PatchRun, patch_run
 from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass
