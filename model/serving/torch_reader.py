@@ -186,7 +186,9 @@ class TorchReading:
     def last_logits(self) -> Tensor:
         return self.logits[-1].clone()
 
-    def choose(self, _sampling: SamplingSettings, _generator: random.Random, _n_drawable: int) -> None:
+    def choose(
+        self, _sampling: SamplingSettings, _generator: random.Random, _n_drawable: int
+    ) -> tuple[int, float] | None:
         return None
 
 
@@ -238,16 +240,11 @@ class TorchReader:
         pass
 
 
-class GraphReading:
+@dataclass(frozen=True, eq=False)
+class GraphReading(TorchReading):
     """See ``Reading``; ``summary`` holds the most probable token, its logit and log-sum-exp."""
 
-    attention = None
-
-    def __init__(self, logits: Tensor, summary: tuple[float, float, float]) -> None:
-        self.logits, self.summary = logits, summary
-
-    def last_logits(self) -> Tensor:
-        return self.logits[-1].clone()
+    summary: tuple[float, float, float]
 
     def choose(
         self, sampling: SamplingSettings, _generator: random.Random, n_drawable: int
@@ -287,7 +284,9 @@ class GraphReader(TorchReader):
             self.place(written)
             self.step_for(max(part.n_read for part in written) + 1)()
             summary = self.summary.tolist()
-            found |= {part.slot: GraphReading(self.logits[part.slot, None], summary[part.slot]) for part in written}
+            found |= {
+                part.slot: GraphReading(self.logits[part.slot, None], None, summary[part.slot]) for part in written
+            }
         return [found[part.slot] for part in parts]
 
     def place(self, parts: Sequence[Part]) -> None:

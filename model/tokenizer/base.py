@@ -45,6 +45,20 @@ class Tokenizer(ABC):
         return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
 
 
+class BPEVocabulary(Tokenizer):
+    """A BPE vocabulary, with the bytes of the token of each id."""
+
+    kind = "bpe"
+    bytes_of: dict[int, bytes]
+
+    @property
+    def vocab_size(self) -> int:
+        return max(self.bytes_of) + 1
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return self.bytes_of.get(token_id, b"")
+
+
 def token_text(tokenizer: Tokenizer, token_id: int) -> str:
     """The display text of a token: its text, or its bytes as ``<0xE2>`` if they are not whole characters."""
     raw = tokenizer.token_bytes(token_id)

@@ -5,7 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
-from .base import END_OF_TEXT, Spec, Tokenizer, added_tokens, check_distinct, check_id, check_post_processor, part_type
+from .base import (
+    END_OF_TEXT,
+    BPEVocabulary,
+    Spec,
+    added_tokens,
+    check_distinct,
+    check_id,
+    check_post_processor,
+    part_type,
+)
 
 # GPT-2's pre-tokenizer (Radford et al. 2019): a text is split into these pieces before any merge.
 GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -15,14 +24,13 @@ GPT2_PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+
 MAX_MERGE_WORK = 20_000_000
 
 
-class BPETokenizer(Tokenizer):
+class BPETokenizer(BPEVocabulary):
     """Byte-level byte-pair encoding as in GPT-2.
 
     tiktoken uses a token's id as its merge rank, so the vocabulary must contain all 256 bytes and its ids must follow
     the order of the merges. Raises ``Mismatch`` otherwise.
     """
 
-    kind = "bpe"
     pattern = GPT2_PATTERN
 
     def __init__(self, spec: Spec) -> None:
@@ -67,15 +75,8 @@ class BPETokenizer(Tokenizer):
         tokenizer.train_from_iterator(texts, trainer)
         return cls(json.loads(tokenizer.to_str()))
 
-    @property
-    def vocab_size(self) -> int:
-        return max(self.bytes_of) + 1
-
     def encode(self, text: str) -> list[int]:
         return self.encoding.encode(text, allowed_special="all")
-
-    def token_bytes(self, token_id: int) -> bytes:
-        return self.bytes_of.get(token_id, b"")
 
 
 def is_gpt2_byte_level(pre: object) -> bool:

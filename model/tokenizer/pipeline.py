@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import Mismatch, shorten
-from .base import Spec, Tokenizer, added_tokens, check_distinct, check_id, part_type
+from .base import BPEVocabulary, Spec, added_tokens, check_distinct, check_id, part_type
 from .byte_pair import GPT2_PATTERN, byte_to_character, is_gpt2_byte_level
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -22,10 +22,8 @@ SPACE = "▁"  # stands for a space in the vocabularies of SentencePiece (Kudo &
 PRE_TOKENIZERS = "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Qwen 2, SmolLM or Pythia"
 
 
-class PipelineTokenizer(Tokenizer):
+class PipelineTokenizer(BPEVocabulary):
     """A BPE vocabulary with one of the pipelines that these families use. Raises ``Mismatch`` for any other."""
-
-    kind = "bpe"
 
     def __init__(self, spec: Spec) -> None:
         """``spec`` is the content of a ``tokenizer.json`` with a BPE model."""
@@ -56,17 +54,10 @@ class PipelineTokenizer(Tokenizer):
         self.library.no_truncation()
         self.library.no_padding()
 
-    @property
-    def vocab_size(self) -> int:
-        return max(self.bytes_of) + 1
-
     def encode(self, text: str) -> list[int]:
         if SURROGATE.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return list(self.library.encode(text, add_special_tokens=False).ids)
-
-    def token_bytes(self, token_id: int) -> bytes:
-        return self.bytes_of.get(token_id, b"")
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``, without the tokens and the space that are put before every text."""
