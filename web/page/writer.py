@@ -82,16 +82,20 @@ class PageWriter:
         generation = self.services.engines.generate(
             text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS, in_event=in_event
         )
+        more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
+        more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
 
         def point(state: str) -> dict[str, Any]:
-            n_written = writer.run.n_earlier + len(writer.run.ids) - len(asked.prompt)
-            more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
-            new = {"new": sent.new(writer.run), "at": generation.newest_at}
-            new["training"] = self.services.is_training.is_set()
-            more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
+            current = writer.run
             # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
-            counts = {"tokens": sent.count, "written": n_written}
-            return pointer(writer.run, state, settings) | counts | new | more
+            return pointer(current, state, settings) | {
+                "written": current.n_written(len(asked.prompt)),
+                "new": sent.new(current),  # it sets the count
+                "tokens": sent.count,
+                "at": generation.newest_at,
+                "training": self.services.is_training.is_set(),
+                **more,
+            }
 
         state, why, remote_reached_limit = "done", "", False
         self.generations[run.id] = generation
@@ -176,19 +180,19 @@ def why_ended(asked: GenerationRequest, run: Run, remote_reached_limit: bool = F
 
     With ``remote_reached_limit``, the remote engine wrote all the tokens requested, counted with its own tokenizer.
     """
-    n_more = run.n_earlier + len(run.ids) - len(asked.prompt) - asked.max_new_tokens
+    n_written = run.n_written(len(asked.prompt))
+    n_more = n_written - asked.max_new_tokens
     if n_more == 0 or (n_more > 0 and not remote_reached_limit):
         return ""
     most = run.loaded.config.context_length
     if len(run.ids) > most:
-        n_written = run.n_earlier + len(run.ids) - len(asked.prompt)
         return (
             f"The context of {most} tokens is full: {n_written} of the {asked.max_new_tokens} tokens asked for were "
             "written, and the last one has no attention row."
         )
     if remote_reached_limit:
-        asked_for, here = counted(asked.max_new_tokens, "token"), asked.max_new_tokens + n_more
-        return f"Another engine wrote {asked_for}, as asked for. Tokenized by this model, its text has {here}."
+        asked_for = counted(asked.max_new_tokens, "token")
+        return f"Another engine wrote {asked_for}, as asked for. Tokenized by this model, its text has {n_written}."
     return "The model ended its text here."
 
 

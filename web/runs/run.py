@@ -75,6 +75,10 @@ class Run:
         """The tokens that the model can read: all but a last one for which the context has no room."""
         return self.ids[: self.recording.capacity]
 
+    def n_written(self, n_given: int) -> int:
+        """How many tokens follow the first ``n_given``, with those that a context shift has dropped."""
+        return self.n_earlier + len(self.ids) - n_given
+
     def take(self, event: PromptPart | Step, last: bool = False) -> None:
         """Record an event of the text. The ``last`` step only reads, so the token that it drew is dropped."""
         with self.lock:
