@@ -49,9 +49,9 @@ class BlockLayers(NamedTuple):
 
     normed: nn.LayerNorm
     attended: nn.Linear
-    normed_again: nn.LayerNorm
+    mlp_input: nn.LayerNorm
     hidden: nn.Linear
-    thought: nn.Linear
+    mlp_output: nn.Linear
 
 
 def block_layers(block: Block) -> BlockLayers:
@@ -89,12 +89,12 @@ class BlockStages(NamedTuple):
     context: Tensor  # (n_head, T, head_dim)
     heads: Tensor  # the context vectors of all heads side by side
     attended: Tensor  # after the output projection
-    middle: Tensor  # x + attended
-    normed_again: Tensor  # the input of the MLP
+    resid_mid: Tensor  # x + attended
+    mlp_input: Tensor  # the input of the MLP
     hidden: Tensor  # (T, inner_dim)
     activated: Tensor  # (T, inner_dim), after GELU
-    thought: Tensor  # the output of the MLP
-    after: Tensor  # middle + thought, the residual stream after the layer
+    mlp_output: Tensor
+    after: Tensor  # resid_mid + mlp_output, the residual stream after the layer
 
 
 @torch.inference_mode()
@@ -113,14 +113,14 @@ def block_by_ladder(block: Block, x: Tensor, muted: Sequence[int] = ()) -> Block
     context[list(muted)] = 0
     heads = merge_heads(context)
     attended = linear(attn.c_proj, heads)
-    middle = x + attended
-    normed_again = normalise(block_layers(block).normed_again, middle)
-    hidden = linear(mlp.c_fc, normed_again)
+    resid_mid = x + attended
+    mlp_input = normalise(block_layers(block).mlp_input, resid_mid)
+    hidden = linear(mlp.c_fc, mlp_input)
     activated = gelu(hidden, exact=mlp.activation == "gelu")
-    thought = linear(mlp.c_proj, activated)
+    mlp_output = linear(mlp.c_proj, activated)
     return BlockStages(
-        x, normed, query, key, value, scores, weights, context, heads, attended, middle, normed_again, hidden,
-        activated, thought, middle + thought,
+        x, normed, query, key, value, scores, weights, context, heads, attended, resid_mid, mlp_input, hidden,
+        activated, mlp_output, resid_mid + mlp_output,
     )  # fmt: skip
 
 
@@ -131,15 +131,15 @@ def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
     query, key, value = block.attn.queries_keys_values(normed)
     context, weights = block.attn.context(normed, need_weights=True)
     attended = block.attn.output(context.to(x.dtype))
-    middle = x[None] + attended
-    normed_again = block.ln_2(middle)
+    resid_mid = x[None] + attended
+    mlp_input = block.ln_2(resid_mid)
     mlp = block.mlp
-    hidden = mlp.c_fc(normed_again)
+    hidden = mlp.c_fc(mlp_input)
     activated = mlp.activate(hidden)
     assert weights is not None
     stages = {
         "normed": normed, "query": query, "key": key, "value": value, "weights": weights, "heads": context.flatten(2),
-        "attended": attended, "middle": middle, "normed_again": normed_again, "hidden": hidden,
-        "activated": activated, "thought": mlp(normed_again),
+        "attended": attended, "resid_mid": resid_mid, "mlp_input": mlp_input, "hidden": hidden,
+        "activated": activated, "mlp_output": mlp(mlp_input),
     }  # fmt: skip
     return {name: stage[0] for name, stage in stages.items()}

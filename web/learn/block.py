@@ -35,9 +35,9 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
         theirs = block(x[None], lambda block, y: block.attn(y)[0])[0]
         unlearned = layer_norm(x, torch.ones(SIZE), torch.zeros(SIZE))
         # Without an activation between them, two linear layers equal one.
-        first, second = layers.hidden, layers.thought
-        straight = linear(second, linear(first, stages.normed_again))
-        joined = stages.normed_again @ (second.weight @ first.weight).T + second.weight @ first.bias + second.bias
+        first, second = layers.hidden, layers.mlp_output
+        straight = linear(second, linear(first, stages.mlp_input))
+        joined = stages.mlp_input @ (second.weight @ first.weight).T + second.weight @ first.bias + second.bias
     curve = torch.tensor(CURVE)
     return sentence.data | {
         "x": sentence.x.tolist(),
@@ -55,17 +55,17 @@ def rest_of_a_block(served: ServedModels, request: BlockRequest) -> dict[str, ob
         "attended": stages.attended.tolist(),
         "attended_terms": dot_terms(stages.heads, layers.attended.weight),
         "attended_bias": layers.attended.bias.tolist(),
-        "middle": stages.middle.tolist(),
-        "middle_mean": stages.middle.mean(dim=-1).tolist(),
-        "middle_variance": stages.middle.var(dim=-1, correction=0).tolist(),
-        "normed_again": stages.normed_again.tolist(),
+        "resid_mid": stages.resid_mid.tolist(),
+        "resid_mid_mean": stages.resid_mid.mean(dim=-1).tolist(),
+        "resid_mid_variance": stages.resid_mid.var(dim=-1, correction=0).tolist(),
+        "mlp_input": stages.mlp_input.tolist(),
         "hidden": stages.hidden.tolist(),
-        "hidden_terms": dot_terms(stages.normed_again, first.weight),
+        "hidden_terms": dot_terms(stages.mlp_input, first.weight),
         "hidden_bias": first.bias.tolist(),
         "activated": stages.activated.tolist(),
-        "thought": stages.thought.tolist(),
-        "thought_terms": dot_terms(stages.activated, second.weight),
-        "thought_bias": second.bias.tolist(),
+        "mlp_output": stages.mlp_output.tolist(),
+        "mlp_output_terms": dot_terms(stages.activated, second.weight),
+        "mlp_output_bias": second.bias.tolist(),
         "after": stages.after.tolist(),
         "error": largest_difference(stages.after, theirs),
         "joined_error": largest_difference(straight, joined),

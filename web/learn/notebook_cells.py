@@ -230,11 +230,11 @@ def block(x: Tensor, tensors: dict[str, Tensor], config: dict[str, Any]) -> None
     show("Layer norm", stages.normed)
     show("Attention weights, head 0", stages.weights[0])
     show("What attention adds", stages.attended)
-    show("x + attention", stages.middle)
-    show("Layer norm again", stages.normed_again)
+    show("x + attention", stages.resid_mid)
+    show("Layer norm again", stages.mlp_input)
     show("Hidden numbers", stages.hidden)
     show("After GELU", stages.activated)
-    show("What the MLP adds", stages.thought)
+    show("What the MLP adds", stages.mlp_output)
     show("... + MLP", stages.after)
 
 

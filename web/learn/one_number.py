@@ -166,19 +166,19 @@ class InLayer:
                 return self.averaged(index // head_dim, index % head_dim) | {"head": index // head_dim}
             case "attended":
                 return layer_output(layers.attended, index, of["heads"])
-            case "middle":
+            case "resid_mid":
                 return added(("residual stream", "attention"), of["x"], of["attended"], index)
-            case "normed_again":
-                return norm(layers.normed_again, of["middle"], index)
+            case "mlp_input":
+                return norm(layers.mlp_input, of["resid_mid"], index)
             case "hidden":
-                return layer_output(layers.hidden, index, of["normed_again"])
+                return layer_output(layers.hidden, index, of["mlp_input"])
             case "activated":
                 check_index(index, len(of["hidden"]))
                 return {"kind": "gelu", "value": of["hidden"][index].item(), "total": of["activated"][index].item()}
-            case "thought":
-                return layer_output(layers.thought, index, of["activated"])
+            case "mlp_output":
+                return layer_output(layers.mlp_output, index, of["activated"])
             case "after":
-                return added(("residual stream", "MLP"), of["middle"], of["thought"], index)
+                return added(("residual stream", "MLP"), of["resid_mid"], of["mlp_output"], index)
         raise InputError("stage", f"There is no stage {stage!r}.")
 
     def averaged(self, head: int, index: int) -> dict[str, object]:

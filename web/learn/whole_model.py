@@ -39,7 +39,7 @@ TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is c
 THUMBNAIL = 24  # cells of a side, at most
 SHOWN_TOKENS = 10  # the likeliest next ones
 # Stages that are sent as vectors of one token, and what the model's own modules return of them.
-STAGES = ("x", "normed", "heads", "attended", "middle", "normed_again", "hidden", "activated", "thought", "after")
+STAGES = ("x", "normed", "heads", "attended", "resid_mid", "mlp_input", "hidden", "activated", "mlp_output", "after")
 
 
 @dataclass(frozen=True)

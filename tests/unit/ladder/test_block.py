@@ -22,11 +22,11 @@ HOOKED = {
     "normed": "ln_1",
     "heads": "attn.c_proj input",
     "attended": "attn.c_proj",
-    "middle": "ln_2 input",
-    "normed_again": "ln_2",
+    "resid_mid": "ln_2 input",
+    "mlp_input": "ln_2",
     "hidden": "mlp.c_fc",
     "activated": "mlp.c_proj input",
-    "thought": "mlp",
+    "mlp_output": "mlp",
 }
 
 

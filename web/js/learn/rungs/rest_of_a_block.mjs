@@ -172,12 +172,12 @@ export const restOfABlock = {
           }),
         operands: (r, c) => [[[first, r, c]], [[second, r, c]]],
       });
-    const middle = sumTable("x + attention", "middle", ["scaled", "attended", scaled, attended]);
-    const normedAgain = normTable("Layer norm again", "normed_again", {
-      read: "middle",
-      mean: "middle_mean",
-      variance: "middle_variance",
-      table: () => middle,
+    const residMid = sumTable("x + attention", "resid_mid", ["scaled", "attended", scaled, attended]);
+    const mlpInput = normTable("Layer norm again", "mlp_input", {
+      read: "resid_mid",
+      mean: "resid_mid_mean",
+      variance: "resid_mid_variance",
+      table: () => residMid,
     });
     const hidden = arithmetic.table({
       name: "Hidden numbers",
@@ -201,24 +201,24 @@ export const restOfABlock = {
       ],
       operands: (r, c) => [[[hidden, r, c]]],
     });
-    const thought = arithmetic.table({
+    const mlpOutput = arithmetic.table({
       name: "What the MLP adds",
       axes: "second layer: 12 → 3",
       explain: (r, c) => {
         const title = ["The MLP’s output for ", ...of(r, `, number ${c}`)];
-        const bias = data.thought_bias[c];
-        return dotCell({ terms: data.thought_terms, r, c, total: data.thought[r][c], title, bias });
+        const bias = data.mlp_output_bias[c];
+        return dotCell({ terms: data.mlp_output_terms, r, c, total: data.mlp_output[r][c], title, bias });
       },
       operands: (r) => [cellsOf(activated, r)],
     });
-    const after = sumTable("… + MLP", "after", ["middle", "thought", middle, thought]);
+    const after = sumTable("… + MLP", "after", ["resid_mid", "mlp_output", residMid, mlpOutput]);
     /** @type {[Part, HeatTable[]][]} */
     const parts = [
       ["norm", [x, scaled, normed]],
       ["attention", [weights, attended]],
-      ["add", [middle]],
-      ["norm_again", [normedAgain]],
-      ["mlp", [thought, hidden, activated]],
+      ["add", [residMid]],
+      ["norm_again", [mlpInput]],
+      ["mlp", [mlpOutput, hidden, activated]],
       ["add_again", [after]],
     ];
     const stopFollowing = lesson.diagram.follow(
@@ -282,14 +282,14 @@ export const restOfABlock = {
         controls(scale.element),
         rowOf(x.element, scaled.element, normed.element),
         heading("2. Attention, added to the stream"),
-        rowOf(weights.element, attended.element, middle.element),
+        rowOf(weights.element, attended.element, residMid.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
           "The MLP turns each word into four times as many numbers, bends them with the curve ",
           term("GELU"),
           ", and returns to three.",
         ),
-        rowOf(normedAgain.element, thought.element, after.element),
+        rowOf(mlpInput.element, mlpOutput.element, after.element),
         whole.element,
         heading("What each part is worth"),
         paragraph(
@@ -327,7 +327,8 @@ export const restOfABlock = {
         const twelve = Array.from({ length: data.hidden[0].length }, (_, i) => String(i));
         x.show({ rows, columns, values: data.x });
         weights.show({ rows, columns: rows, values: data.weights[0] });
-        const tables = { scaled, normed, attended, middle, normed_again: normedAgain, thought, after };
+        const secondHalf = { resid_mid: residMid, mlp_input: mlpInput, mlp_output: mlpOutput };
+        const tables = { scaled, normed, attended, ...secondHalf, after };
         for (const [name, table] of Object.entries(tables)) table.show({ rows, columns, values: data[name] });
         hidden.show({ rows, columns: twelve, values: data.hidden });
         activated.show({ rows, columns: twelve, values: data.activated });
