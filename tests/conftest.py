@@ -20,6 +20,7 @@ from model.kernels import jit
 
 if TYPE_CHECKING:
     from helpers.server import Server
+    from helpers.siege.fuzz import Damaged
 
 # The models here are tiny: on a busy machine a second thread costs far more than it gains.
 torch.set_num_threads(1)
@@ -156,6 +157,14 @@ def launch() -> Iterator[Callable[..., "Server"]]:
     yield start_one
     for server in servers:
         server.close()
+
+
+@pytest.fixture(scope="module", params=["characters", "bpe"])
+def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> "Damaged":
+    """A checkpoint whose files a test replaces."""
+    from helpers.siege.fuzz import Damaged
+
+    return Damaged(tmp_path_factory.mktemp("fuzz") / "tiny", bpe=request.param == "bpe")
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ import shutil
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from helpers.files import ROOT
 from helpers.page import change_settings, expect_drawn, expect_status, write
-from helpers.server import Server
+from helpers.server import Server, start
 from helpers.tabs import HAS_FAILED, PATIENCE, KeptTab, Profiles, opened_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -38,6 +40,15 @@ def profiles() -> Iterator[Profiles]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield Profiles(browser)
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def story() -> Iterator[Server]:
+    """The shipped model of stories, with the roles of its heads known."""
+    server = start(ROOT / "checkpoints" / "stories-bpe")
+    httpx.get(f"{server.url}/v1/lens/roles", params={"model": "stories-bpe"}, timeout=60).raise_for_status()
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -53,6 +54,15 @@ def tiny_model(
 def tiny_bpe(vocab_size: int = 400) -> BPETokenizer:
     """A byte-level vocabulary learned from ``PROSE``."""
     return BPETokenizer.train([PROSE * 3, ALPHABET], vocab_size)
+
+
+def last_probabilities(loaded: LoadedModel, text: str, muted: Sequence[tuple[int, ...]]) -> list[float]:
+    """The probability of the last token of ``text``, with all heads and without those ``muted``."""
+    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
+    for layer, head in muted:
+        mask[layer, head] = 0
+    ids = loaded.tokenizer.encode(text)
+    return [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
 
 
 def wide_alphabet(n_characters: int) -> str:

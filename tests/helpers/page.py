@@ -30,6 +30,10 @@ def expect_drawn(page: Any) -> None:
     page.wait_for_function("document.querySelector('.hs-number')?.textContent")
 
 
+def ask_panel(page: Any) -> Any:
+    return page.get_by_role("region", name="Ask", exact=True)
+
+
 def two_frames(page: Any) -> None:
     """Wait until pending drawing is on the screen."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

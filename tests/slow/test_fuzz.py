@@ -27,11 +27,6 @@ from web.api.schema import AttentionRequest, CompletionRequest
 ROUTES = [("completions", CompletionRequest), ("attention", AttentionRequest)]
 
 
-@pytest.fixture(scope="module", params=["characters", "bpe"])
-def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Damaged:
-    return Damaged(tmp_path_factory.mktemp("fuzz") / "tiny", bpe=request.param == "bpe")
-
-
 @pytest.mark.parametrize(("path", "schema"), ROUTES)
 def test_mutated_bodies(server: Server, path: str, schema: Any) -> None:
     with httpx.Client(base_url=server.url, timeout=60) as client:

@@ -11,17 +11,14 @@ import pytest
 
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import UPLOAD, Visitor, learn_nothing, quick_server
+from helpers.training.visitors import UPLOAD, Visitor, quick_server
 from web.settings import Limits
 from web.training.trainings import DISK_FULL, GAVE_WAY
 
 TEXT = TRAINING_TEXT[:2_000]
+pytestmark = pytest.mark.usefixtures("nothing_is_learned")
+
 HERE, THERE, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture(scope="module")

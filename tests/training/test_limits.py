@@ -8,15 +8,12 @@ import pytest
 
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import UPLOAD, Visitor, children, learn_nothing, quick_server
+from helpers.training.visitors import UPLOAD, Visitor, children, quick_server
+
+pytestmark = pytest.mark.usefixtures("nothing_is_learned")
 
 MAX_TEXT_BYTES = 4_000
 TEXT = TRAINING_TEXT[:2_000]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import model
 from helpers.models import max_difference
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import QUICK, Visitor, learn_nothing, quick_server
+from helpers.training.visitors import QUICK, Visitor, quick_server
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +29,6 @@ def trained(quick: Server) -> tuple[Visitor, list[dict[str, Any]], str]:
     visitor = Visitor(quick)
     name = visitor.train().json()["name"]
     return visitor, list(visitor.events()), name
-
-
-@pytest.fixture
-def nothing_is_learned(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings produce a copy of the model "tiny"."""
-    learn_nothing(monkeypatch, checkpoints / "tiny")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,23 +9,13 @@ import torch
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import choose_model, open_head, text, two_frames, write
+from helpers.page import ask_panel, choose_model, open_head, text, two_frames, write
 from helpers.server import Server
 from model.lens.interventions.knockout import Knockout, knockout, removal
 from model.lens.interventions.reference import Method, mean_contexts, shipped_passages
 from model.lens.text_pass import TextPass
 
-PROMPT = "What light through yonder window breaks?"
 SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
-
-
-@pytest.fixture
-def written(write_once: Callable[[str, int], Any]) -> Any:
-    return write_once(PROMPT, 20)
-
-
-def panel(page: Any) -> Any:
-    return page.get_by_role("region", name="Ask", exact=True)
 
 
 def ask_button(page: Any) -> Any:
@@ -35,9 +24,9 @@ def ask_button(page: Any) -> Any:
 
 def ask_knockout(page: Any) -> Any:
     ask_button(page).click()
-    panel(page).get_by_role("button", name=re.compile("Which heads does this text need?")).click()
-    expect(panel(page).locator("tr[data-place]")).to_have_count(8)
-    return panel(page)
+    ask_panel(page).get_by_role("button", name=re.compile("Which heads does this text need?")).click()
+    expect(ask_panel(page).locator("tr[data-place]")).to_have_count(8)
+    return ask_panel(page)
 
 
 def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
@@ -50,7 +39,7 @@ def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
 def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
     """The list's entry for every head: the change, and the loss without it."""
     found = {}
-    for row in panel(page).locator("tr[data-place]").all():
+    for row in ask_panel(page).locator("tr[data-place]").all():
         layer, head = map(int, row.get_attribute("data-place").split(","))
         match = SIGNED.search(" ".join(row.locator("th, td").all_text_contents()))
         assert match
@@ -194,8 +183,8 @@ def test_the_whole_matrix_is_above_the_fold(written: Any) -> None:
     ask_button(written).click()
     board = written.locator(".hs-open .hs-board")
     expect(board).to_be_in_viewport(ratio=1)
-    panel(written).get_by_role("button", name=re.compile("Which heads does this text need")).click()
-    expect(panel(written).locator("tr[data-place]").first).to_be_visible()
+    ask_panel(written).get_by_role("button", name=re.compile("Which heads does this text need")).click()
+    expect(ask_panel(written).locator("tr[data-place]").first).to_be_visible()
     expect(board).to_be_in_viewport(ratio=1)
     number = written.locator(".hs-open .hs-number").first
     expect(number).to_be_in_viewport(ratio=1)
@@ -208,9 +197,9 @@ def test_the_whole_matrix_is_above_the_fold(written: Any) -> None:
 def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     written.locator(".hs-grid button[tabindex='0']").focus()
     written.keyboard.press("a")
-    expect(panel(written)).to_be_focused()
+    expect(ask_panel(written)).to_be_focused()
     written.keyboard.press("a")
-    expect(panel(written)).to_be_hidden()
+    expect(ask_panel(written)).to_be_hidden()
     ask = ask_knockout(written)
     ask.get_by_role("button", name="reference mean", exact=True).click()
     expect(ask.get_by_text("replaced with their mean")).to_be_visible()
@@ -221,7 +210,7 @@ def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     })""")
     assert "ask=knockout" in copied and "ask_with=method.mean" in copied
     written.goto(copied)
-    expect(panel(written).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(8)
     assert in_grid(written) == shown
 
 
@@ -232,26 +221,26 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
     write(written, "So it is")
     expect(written.get_by_text("20 tokens written")).to_be_visible()
     expect(text(written)).to_have_text(re.compile("^So it is.{20}$", re.DOTALL))
-    expect(panel(written)).to_have_attribute("aria-busy", "false")
-    expect(panel(written).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(written)).to_have_attribute("aria-busy", "false")
+    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(8)
     assert in_grid(written) != before and close_to(in_grid(written), expected(written, server).delta)
     choose_model(written, "other")
-    expect(panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
+    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
 
 
 def test_progress_stop_and_errors(page: Any) -> None:
     """On a page of its own, which knows no answer yet."""
     page.route("**/v1/lens/knockout", lambda _route: None)  # never answered
     ask_button(page).click()
-    panel(page).get_by_role("button", name=re.compile("Which heads does this text")).click()
-    expect(panel(page).get_by_role("progressbar")).to_be_visible()
-    panel(page).get_by_role("button", name="Stop").click()
-    expect(panel(page).get_by_text("Stopped before the answer was ready.")).to_be_visible()
+    ask_panel(page).get_by_role("button", name=re.compile("Which heads does this text")).click()
+    expect(ask_panel(page).get_by_role("progressbar")).to_be_visible()
+    ask_panel(page).get_by_role("button", name="Stop").click()
+    expect(ask_panel(page).get_by_text("Stopped before the answer was ready.")).to_be_visible()
     error = {"error": {"message": "Too many requests are waiting.", "type": "", "param": None, "code": None}}
     page.unroute("**/v1/lens/knockout")
     page.route("**/v1/lens/knockout", lambda route: route.fulfill(status=429, json=error))
-    panel(page).get_by_role("button", name="Try again").click()
-    expect(panel(page).get_by_text("Too many requests are waiting.")).to_be_visible()
+    ask_panel(page).get_by_role("button", name="Try again").click()
+    expect(ask_panel(page).get_by_text("Too many requests are waiting.")).to_be_visible()
     page.unroute("**/v1/lens/knockout")
-    panel(page).get_by_role("button", name="Try again").click()
-    expect(panel(page).locator("tr[data-place]")).to_have_count(8)
+    ask_panel(page).get_by_role("button", name="Try again").click()
+    expect(ask_panel(page).locator("tr[data-place]")).to_have_count(8)

@@ -1,26 +1,18 @@
 """The questions about one prediction: the page shows the numbers that the Python functions compute."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.page import open_head, readout, text
+from helpers.page import ask_panel, open_head, readout, text
 from helpers.server import Server
 from model.lens.attribution import attribution
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
 from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
-
-PROMPT = "What light through yonder window breaks?"
-
-
-@pytest.fixture
-def written(write_once: Callable[[str, int], Any]) -> Any:
-    return write_once(PROMPT, 20)
 
 
 @pytest.fixture
@@ -29,22 +21,18 @@ def passed(written: Any, server: Server) -> TextPass:
     return TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
 
 
-def panel(page: Any) -> Any:
-    return page.get_by_role("region", name="Ask", exact=True)
-
-
 def ask(page: Any, title: str) -> Any:
-    if panel(page).is_hidden():
+    if ask_panel(page).is_hidden():
         page.get_by_role("region", name=re.compile("^Attention weights")).get_by_role("button", name="Ask").click()
     else:
-        panel(page).get_by_role("button", name="All questions").click()
-    panel(page).get_by_role("button", name=re.compile(re.escape(title))).click()
-    return panel(page)
+        ask_panel(page).get_by_role("button", name="All questions").click()
+    ask_panel(page).get_by_role("button", name=re.compile(re.escape(title))).click()
+    return ask_panel(page)
 
 
 def table(page: Any, name: str) -> list[list[str]]:
     """The cells of a table of the answer, row by row."""
-    rows = panel(page).locator(f"table[data-table='{name}'] tbody tr")
+    rows = ask_panel(page).locator(f"table[data-table='{name}'] tbody tr")
     expect(rows.first).to_be_visible()
     return rows.evaluate_all("(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))")
 

@@ -1,19 +1,15 @@
 """ "Show me": five steps over the text on the screen, by keyboard and tap, in motion and as stills."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import torch
 from playwright.sync_api import expect
 
+from helpers.models import last_probabilities
 from helpers.page import expect_drawn, number_field, opened_settings, text, write
-from helpers.server import Server, start
+from helpers.server import Server
 
-ROOT = Path(__file__).parents[3]
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 MOST_WORDS = 15
 PROMPT = (
@@ -24,15 +20,6 @@ STEPS = ("look", "arc", "tile", "off", "part")
 FIRST_VISIT = """localStorage["headscope-details"] = ""; localStorage["headscope-speed"] = "60";
 const animate = Element.prototype.animate; window.moves = 0;
 Element.prototype.animate = function (...how) { window.moves++; return animate.apply(this, how); };"""
-
-
-@pytest.fixture(scope="module")
-def story() -> Iterator[Server]:
-    """The shipped model of stories, with the roles of its heads known."""
-    server = start(ROOT / "checkpoints" / "stories-bpe")
-    httpx.get(f"{server.url}/v1/lens/roles", params={"model": "stories-bpe"}, timeout=60).raise_for_status()
-    yield server
-    server.close()
 
 
 def opened(browser: Any, server: Server, viewport: dict[str, int] = DESKTOP, **options: Any) -> Any:
@@ -84,13 +71,9 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     muted = page.locator(".hs-grid .hs-muted")
     assert int(re.search(r"Without these (\d+) heads that copy", said)[1]) == muted.count()  # type: ignore[index]
     # The numbers are the model's own.
-    loaded = story.served.models["stories-bpe"]
-    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
-    for place in muted.evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.place)"):
-        layer, head = map(int, place.split(","))
-        mask[layer, head] = 0
-    ids = loaded.tokenizer.encode(before)
-    falls = [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
+    places = muted.evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.place)")
+    heads = [tuple(map(int, place.split(","))) for place in places]
+    falls = last_probabilities(story.served.models["stories-bpe"], before, heads)
     shown = [float(part) / 100 for part in re.findall(r"([\d.]+)\s?%", said)]
     assert shown == [pytest.approx(falls[0], abs=0.006), pytest.approx(falls[1], abs=0.0006)]
     assert falls[0] > 0.9 and falls[1] < 0.05

@@ -1,29 +1,17 @@
 """The two questions of the first screen, answered in plain words in their place, and the way to the full comparison."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
-import torch
 from playwright.sync_api import expect
 
+from helpers.models import last_probabilities
 from helpers.page import expect_drawn, text
-from helpers.serve_once import ROOT
-from helpers.server import Server, start
+from helpers.server import Server
 
 OFF = re.compile("What if these .*heads were off")
 JARGON = re.compile(r"·|logit|token|nats|L\d H\d|\d\.\d{3}")
-
-
-@pytest.fixture(scope="module")
-def story() -> Iterator[Server]:
-    """The shipped model of stories, with the roles of its heads known."""
-    server = start(ROOT / "checkpoints" / "stories-bpe")
-    httpx.get(f"{server.url}/v1/lens/roles", params={"model": "stories-bpe"}, timeout=60).raise_for_status()
-    yield server
-    server.close()
 
 
 def opened(browser: Any, server: Server, details: str = "") -> Any:
@@ -48,16 +36,6 @@ def shares(said: str) -> list[float]:
     return [float(part) / 100 for part in re.findall(r"([\d.]+)%", said)]
 
 
-def kite(server: Server, before: str, heads: list[tuple[int, int]]) -> list[float]:
-    """The probability of the last word of the opening, with all heads and without some."""
-    loaded = server.served.models["stories-bpe"]
-    mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
-    for layer, head in heads:
-        mask[layer, head] = 0
-    ids = loaded.tokenizer.encode(before)
-    return [float(loaded.trace(ids[:-1], head_mask=scales).logits[-1].softmax(-1)[ids[-1]]) for scales in (None, mask)]
-
-
 @pytest.mark.slow
 def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, story: Server) -> None:
     page = opened(browser, story)
@@ -72,7 +50,7 @@ def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, sto
     ]
     said = shown.get_by_role("status").text_content()
     assert f"Without these {len(heads)} heads that copy, “kite” falls" in said
-    with_all, without = kite(story, before, heads)
+    with_all, without = last_probabilities(story.served.models["stories-bpe"], before, heads)
     assert shares(said) == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
     first, second = shown.locator(".hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
@@ -113,7 +91,7 @@ def test_why_this_word_names_the_heads_that_speak_for_it(browser: Any, story: Se
     assert not JARGON.search(shown.inner_text())
     heads = [tuple(map(int, re.findall(r"\d+", row)[:2])) for row in rows.all_text_contents()]
     assert said == f"{len(heads)} heads add most to “kite”: all look back at an earlier one."
-    with_all, without = kite(story, before, heads)
+    with_all, without = last_probabilities(story.served.models["stories-bpe"], before, heads)
     assert without < 0.1 * with_all
     # Each opens its head; another word of the text is explained in the same place.
     rows.first.get_by_role("button").click()

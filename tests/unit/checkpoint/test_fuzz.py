@@ -17,11 +17,6 @@ from helpers.siege.fuzz import (
 )
 
 
-@pytest.fixture(scope="module", params=["characters", "bpe"])
-def damaged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Damaged:
-    return Damaged(tmp_path_factory.mktemp("fuzz") / "tiny", bpe=request.param == "bpe")
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_unchanged_checkpoint_loads(name: str, damaged: Damaged) -> None:
     assert damaged.check(name, damaged.content[name]) == "loaded"

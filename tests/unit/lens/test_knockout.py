@@ -20,11 +20,6 @@ from model.tokenizer import CharTokenizer
 IDS = prompt_ids(12)
 
 
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, n_embd=24, n_head=4)
-
-
 OTHER = prompt_ids(12, seed=3)
 REFERENCE = [prompt_ids(5, seed=1), prompt_ids(9, seed=2)]
 

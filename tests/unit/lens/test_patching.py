@@ -22,11 +22,6 @@ CORRUPTED = [*CLEAN[:3], *prompt_ids(4, seed=1), *CLEAN[7:]]
 ANSWER, WRONG = 5, 9
 
 
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, n_embd=24, n_head=4)
-
-
 def patched(
     loaded: LoadedModel, clean: list[int] = CLEAN, corrupted: list[int] = CORRUPTED, **options: Any
 ) -> Patching:

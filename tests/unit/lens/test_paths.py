@@ -8,7 +8,7 @@ from torch import Tensor
 
 import model
 from helpers.files import ROOT
-from helpers.models import max_difference, prompt_ids, tiny_model
+from helpers.models import max_difference, prompt_ids
 from model import InputError, LoadedModel
 from model.lens import text_pass
 from model.lens.head_roles import repeated_tokens
@@ -18,11 +18,6 @@ from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(9)
 LAYER, HEAD = 2, 1
-
-
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, n_embd=24, n_head=4)
 
 
 def projections(loaded: LoadedModel, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:

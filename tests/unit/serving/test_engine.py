@@ -6,18 +6,13 @@ import pytest
 import torch
 
 from helpers.engine import SETTINGS, Asked, MakeEngine, alone, finish, ids_of, reader_for
-from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
+from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe
 from model import LoadedModel
 from model.sampling import random_generator
 from model.serving import engine as engine_module
 from model.serving.engine import Engine
 from model.serving.sequence import ContextShift
 from model.serving.torch_reader import neighbours
-
-
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, context_length=64)
 
 
 @pytest.fixture(params=["torch", "compiled"])

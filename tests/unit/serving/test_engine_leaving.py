@@ -16,11 +16,6 @@ from model.serving.sequence import Event, Failure, TextSequence
 from model.serving.torch_reader import TorchReader
 
 
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, context_length=64)
-
-
 def test_cancelling_frees_the_place_at_the_next_step(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=2)
     asked = [Asked(tiny, "A", 30, seed=i) for i in range(3)]

@@ -3,18 +3,13 @@
 import pytest
 
 from helpers.engine import KERNELS
-from helpers.models import prompt_ids, tiny_model
+from helpers.models import prompt_ids
 from model import BatchWriter, InputError, LoadedModel, PromptError
 from model.generate import generate
 from model.sampling import SamplingSettings
 from model.serving import writer as writer_module
 
 PROMPTS = [prompt_ids(1 + 3 * i, seed=i) for i in range(7)]
-
-
-@pytest.fixture(scope="module")
-def tiny() -> LoadedModel:
-    return tiny_model(n_layer=3, context_length=64)
 
 
 @pytest.fixture(params=["torch", "compiled"])

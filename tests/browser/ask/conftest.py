@@ -1,0 +1,12 @@
+"""A text to ask about."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def written(write_once: Callable[[str, int], Any]) -> Any:
+    """The page with a written text."""
+    return write_once("What light through yonder window breaks?", 20)
