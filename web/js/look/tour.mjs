@@ -14,7 +14,8 @@ import { effectOf, fallWords } from "./answers/effect.mjs";
 import { nameHeads } from "./answers/plain_answer.mjs";
 import { turningPoint } from "./answers/turning_point.mjs";
 import { traceArcs } from "./panels/arcs.mjs";
-import { describeFocus, LOOKS, withoutAlike } from "./panels/finding.mjs";
+import { describeFocus } from "./panels/focus_sentence.mjs";
+import { MIN_LOOK, withoutAlike } from "./roles/heads_alike.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
 import { PREPARED } from "./state/prepared.mjs";
 import { readStored, writeStored } from "./state/storage.mjs";
@@ -418,7 +419,7 @@ function missingIn(store) {
 /** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */
 function looksBack({ open, pointer, focus, weights }) {
   if (!isHead(open, pointer) || !focus || focus.key === null || focus.key === focus.query) return false;
-  return weights.at(focus.query, focus.key) >= LOOKS;
+  return weights.at(focus.query, focus.key) >= MIN_LOOK;
 }
 
 /**

@@ -11,8 +11,8 @@ import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { plainly, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
-import { LOOKS, withoutAlike } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
+import { MIN_LOOK, withoutAlike } from "../roles/heads_alike.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { effectOf, fallWords } from "./effect.mjs";
@@ -267,7 +267,7 @@ export class PlainAnswer extends Emitter {
       list.replaceChildren(
         ...looks.map(({ place, key, word: target, weight }) => {
           const where = key === position ? `the ${unit} itself` : `“${target}” with ${share(weight)}`;
-          const looksAt = weight < LOOKS ? "looks at many places" : `looks at ${where}`;
+          const looksAt = weight < MIN_LOOK ? "looks at many places" : `looks at ${where}`;
           const head = make("button", { type: "button", onclick: () => this.#show(place) });
           head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt));
           head.title = "Open this head";
@@ -337,7 +337,7 @@ function strongestFor(values) {
  */
 function forWords(heads, word) {
   if (!heads.length) return `No head favours “${word}”.`;
-  const back = heads.filter((head) => head.weight >= LOOKS && head.word === word).length;
+  const back = heads.filter((head) => head.weight >= MIN_LOOK && head.word === word).length;
   const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "adds" : "add"} most to “${word}”`;
   if (!back) return `${most}.`;
   const those = back === heads.length ? (back === 1 ? "it" : "all") : `${back} of them`;

@@ -1,8 +1,8 @@
 // Where in a text heads that look back matter most: the place at which to begin an introduction.
 
 import { withScale } from "../../lib/head_masks.mjs";
-import { headsAlike, LOOKS } from "../panels/finding.mjs";
 import { copies, roleOf } from "../roles/head_roles.mjs";
+import { headsAlike, MIN_LOOK } from "../roles/heads_alike.mjs";
 import { effectOf } from "./effect.mjs";
 import { plainly } from "../../lib/words.mjs";
 
@@ -54,7 +54,7 @@ export async function turningPoint(store, mixer) {
         const start = store.data.index(head) * (query + 1);
         return { head, weight: keys.reduce((sum, key) => sum + weights[start + key], 0) };
       })
-      .filter(({ weight }) => weight >= LOOKS)
+      .filter(({ weight }) => weight >= MIN_LOOK)
       .sort((a, b) => b.weight - a.weight);
     if (!looks.length) continue;
     const { head } = looks.find((one) => copies(roleOf(store, one.head))) ?? looks[0];

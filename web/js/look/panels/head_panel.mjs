@@ -7,7 +7,7 @@ import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
-import { spelledName } from "./finding.mjs";
+import { spelledName } from "./focus_sentence.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";

@@ -3,7 +3,7 @@
 import { checkbox, make, setFlag } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
-import { Finding } from "./finding.mjs";
+import { FocusSentence } from "./focus_sentence.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { compareMenu } from "../compare/compare_menu.mjs";
@@ -69,14 +69,14 @@ export function textPanel(store, next, texts, answer) {
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
-  const finding = new Finding(store, answer).element;
+  const focusSentence = new FocusSentence(store, answer).element;
   const parts = [
     top,
     ...(view.isLookOnly ? [] : [textLead(store)]),
     box,
     text.announcement,
     table.element,
-    finding,
+    focusSentence,
     answer.element,
     scrubber,
     others,

@@ -1,0 +1,127 @@
+// Which heads do the same at a token, and where in a text heads look back most clearly.
+
+import { isHead, isSame } from "../../lib/heads.mjs";
+import { scaleOf, withScale } from "../../lib/head_masks.mjs";
+import { wait } from "../../lib/latest.mjs";
+import { plainly } from "../../lib/words.mjs";
+import { copies, roleOf } from "./head_roles.mjs";
+
+/** @import { Focus, PictureId } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+
+const MIN_COPIED = 0.1; // of its attention: a copying head that gives a word this much makes it likely
+export const MIN_LOOK = 0.3; // of its attention: any other head that gives a word this much looks at it
+export const MIN_FOCUSED = 0.1; // if the strongest weight is below this, the head is said to look everywhere
+const MAX_DISTANCE = 24; // tokens back that are usually in view with the looking one
+const ROLES_TIMEOUT = 10_000; // milliseconds to wait for the heads' roles
+
+/** Which tokens are words, or parts of them. @param {Store} store */
+const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
+
+/**
+ * The head that looks back most clearly at a word from a token, best of all at the one that comes next, and best of
+ * those a head that copies; null for none.
+ * @param {Store} store
+ * @param {Float32Array} weights of the token in every picture
+ * @param {number} query
+ */
+export function headLookingBack(store, weights, query) {
+  const isWord = wordsOf(store);
+  const { tokens } = store;
+  let [best, most] = [/** @type {PictureId | null} */ (null), MIN_LOOK];
+  for (const head of store.data.heads) {
+    const start = store.data.index(head) * (query + 1);
+    for (let key = 1; key < query - 1; key++) {
+      const weight = isWord[key] ? weights[start + key] : 0;
+      const isNext = tokens[key].id === tokens[query + 1]?.id;
+      const clarity =
+        weight < MIN_LOOK ? 0 : weight + (isNext ? 1 : 0) + (isNext && copies(roleOf(store, head)) ? 1 : 0);
+      if (clarity > most) [best, most] = [head, clarity];
+    }
+  }
+  return best;
+}
+
+/**
+ * The written word from which the open head looks back most clearly at one not far away, best of all at the one that
+ * comes next; null if there is none.
+ * @param {Store} store
+ */
+export function queryLookingBack(store) {
+  const { tokens, weights, firstStep, count } = store;
+  const isWord = wordsOf(store);
+  let [best, most] = [/** @type {number | null} */ (null), MIN_LOOK];
+  for (let query = firstStep - 1; query < count - 1; query++) {
+    for (let key = Math.max(query - MAX_DISTANCE, 1); isWord[query] && key < query; key++) {
+      const weight = isWord[key] ? weights.at(query, key) : 0;
+      const clarity = weight < MIN_LOOK ? 0 : weight + (tokens[key].id === tokens[query + 1].id ? 1 : 0);
+      if (clarity > most) [best, most] = [query, clarity];
+    }
+  }
+  return best;
+}
+
+/** Whether the open picture is a head that is not switched off. @param {Store} store */
+export const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(pointer.head_mask, open) !== 0;
+
+/**
+ * Whether the open head looks at another token.
+ * @param {Store} store
+ * @param {number} [least] of its attention
+ */
+export function looksElsewhere(store, least = MIN_FOCUSED) {
+  const { query, key } = store.focus ?? {};
+  const isElsewhere = query !== undefined && key != null && key !== query;
+  return isElsewhere && isOn(store) && store.weights.at(query, key) >= least;
+}
+
+/**
+ * The heads that are selected together; else those that do what the open one does at the token in focus. With the mask
+ * without them; null if that is not known.
+ * @param {Store} store
+ */
+export async function withoutAlike(store) {
+  const { focus, fetcher, pointer } = store;
+  if (!focus || focus.key === null) return null;
+  const { query } = focus;
+  const without = (/** @type {PictureId[]} */ heads) => ({
+    heads,
+    mask: withScale(pointer.head_mask, pointer, heads, 0),
+    query,
+  });
+  const { chosen } = store.together;
+  if (chosen.length > 1) return without(chosen);
+  if (!looksElsewhere(store)) return without([store.open]);
+  try {
+    const weights = await fetcher.query(focus.query);
+    // On a page that has just been opened, what the heads do is not known yet.
+    if (!store.roles) await Promise.race([store.next("roles"), wait(ROLES_TIMEOUT)]);
+    if (fetcher !== store.fetcher) return null;
+    return without(headsAlike(store, weights, focus));
+  } catch (error) {
+    store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
+    return null;
+  }
+}
+
+/**
+ * The heads that do what one head does at a token: if it copies, all copying heads that look at the same word;
+ * otherwise, all that give this word much of their attention.
+ * @param {Store} store
+ * @param {Float32Array} weights of the query in every picture
+ * @param {Focus} focus
+ * @param {PictureId} [like] the one head
+ */
+export function headsAlike(store, weights, { query, key }, like = store.open) {
+  const { tokens, data } = store;
+  const word = plainly(tokens[key ?? 0].text);
+  const keys = tokens.slice(0, query + 1).flatMap(({ text }, i) => (plainly(text) === word ? [i] : []));
+  const isCopying = copies(roleOf(store, like));
+  /** @param {PictureId} head */
+  const isAlike = (head) => {
+    const start = data.index(head) * (query + 1);
+    const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
+    return isCopying ? weight >= MIN_COPIED && copies(roleOf(store, head)) : weight >= MIN_LOOK;
+  };
+  return data.heads.filter((head) => isSame(head, like) || isAlike(head));
+}
