@@ -104,7 +104,7 @@ export class PlainAnswer extends Emitter {
     panel.removeAttribute("data-answer");
     panel.style.minHeight = "";
     this.two.end();
-    this.store.together.point([]);
+    this.store.selectedHeads.point([]);
     if (this.#opened && isSame(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
     this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // by then, all panels know a new text
@@ -262,7 +262,7 @@ export class PlainAnswer extends Emitter {
       if (most.length) {
         this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].place };
         store.view.choose(most[0].place);
-        store.together.point(most.map(({ place }) => place));
+        store.selectedHeads.point(most.map(({ place }) => place));
       }
       list.replaceChildren(
         ...looks.map(({ place, key, word: target, weight }) => {
@@ -280,7 +280,7 @@ export class PlainAnswer extends Emitter {
   /** One of the heads of the answer alone, which stays open. @param {PictureId} head */
   #show(head) {
     this.#opened = null;
-    this.store.together.point([]);
+    this.store.selectedHeads.point([]);
     this.store.view.choose(head);
   }
 
@@ -316,7 +316,7 @@ export class PlainAnswer extends Emitter {
 export function nameHeads(store, heads) {
   if (heads.length === 1) return "this head";
   const does = copies(roleOf(store, store.open)) ? " that copy" : " that look there";
-  return `these ${heads.length} heads${store.together.chosen.length > 1 ? "" : does}`;
+  return `these ${heads.length} heads${store.selectedHeads.chosen.length > 1 ? "" : does}`;
 }
 
 /**

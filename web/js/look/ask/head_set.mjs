@@ -95,7 +95,7 @@ export class HeadSet {
 
   draw() {
     const { store, places } = this;
-    store.together.choose(places);
+    store.selectedHeads.choose(places);
     const [todo, done] = this.question.verb;
     this.buttons.hidden = !places.length;
     const add =

@@ -149,7 +149,7 @@ export class Arcs {
   get arcs() {
     const { store } = this;
     return store.queries.flatMap((query) => {
-      const row = store.together.row(query) ?? store.weights.row(query);
+      const row = store.selectedHeads.meanRow(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
       const arcs = [];
       for (let key = store.view.options.hideFirst ? 1 : 0; key < row.length; key++) {

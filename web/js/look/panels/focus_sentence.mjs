@@ -41,7 +41,7 @@ export class FocusSentence {
     this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
-    store.on("state tokens focus weights open together", () => this.draw());
+    store.on("state tokens focus weights open heads", () => this.draw());
     store.on("state tokens weights", () => this.#place());
     store.on("roles", () => {
       this.#counted.of = "";
@@ -64,7 +64,7 @@ export class FocusSentence {
     if (this.why.textContent !== why) this.why.textContent = why;
     this.why.disabled = !isKnown || store.isGrowing;
     this.off.disabled = this.why.disabled || !isOn(store);
-    const areSeveral = looksElsewhere(store) || store.together.chosen.length > 1;
+    const areSeveral = looksElsewhere(store) || store.selectedHeads.chosen.length > 1;
     if (!store.hover && !this.off.disabled && !store.view.options.details) void this.#count();
     const heads = this.#counted.of === this.#selection ? this.#counted.heads : 0;
     const these = heads > 1 ? `these ${heads} heads` : "these heads";
@@ -72,8 +72,8 @@ export class FocusSentence {
   }
 
   get #selection() {
-    const { pointer, open, focus, together } = this.store;
-    return [pointer.run, open, focus?.query, together.chosen].join(";");
+    const { pointer, open, focus, selectedHeads } = this.store;
+    return [pointer.run, open, focus?.query, selectedHeads.chosen].join(";");
   }
 
   /** Count the heads that the first question is about, once the text is at rest. */
@@ -117,12 +117,12 @@ export class FocusSentence {
     if (this.off.disabled || !this.off.matches(":hover, :focus-visible")) return;
     this.#isAsking = true;
     const removal = await withoutAlike(this.store);
-    if (removal && this.#isAsking) this.store.together.point(removal.heads);
+    if (removal && this.#isAsking) this.store.selectedHeads.point(removal.heads);
   }
 
   #hideAlike() {
     this.#isAsking = false;
-    this.store.together.point([]);
+    this.store.selectedHeads.point([]);
   }
 }
 
@@ -139,12 +139,12 @@ export function spelledName({ open, pointer }) {
  */
 export function describeFocus(store, query, key) {
   const unit = unitOf(store);
-  const together = store.together.row(query);
-  if (together) {
+  const mean = store.selectedHeads.meanRow(query);
+  if (mean) {
     const first = store.view.options.hideFirst ? 1 : 0;
-    const most = together.reduce((best, weight, at) => (at >= first && weight > together[best] ? at : best), first);
-    const those = `These ${store.together.heads.length} heads look back at `;
-    const said = [make("b", {}, spoken(store.tokens[most].text)), " with ", make("b", {}, share(together[most]))];
+    const most = mean.reduce((best, weight, at) => (at >= first && weight > mean[best] ? at : best), first);
+    const those = `These ${store.selectedHeads.heads.length} heads look back at `;
+    const said = [make("b", {}, spoken(store.tokens[most].text)), " with ", make("b", {}, share(mean[most]))];
     return [those, ...said, " of their attention on average."];
   }
   const weight = store.weights.at(query, key);

@@ -93,7 +93,7 @@ export class Grid {
     store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
     store.on("thumbnails view overlay roles", () => this.draw());
     store.on("open", () => this.open());
-    store.on("together", () => this.mark());
+    store.on("heads", () => this.mark());
     this.resized = new ResizeObserver(() => {
       this.#isResized = true;
       this.draw();
@@ -347,11 +347,11 @@ export class Grid {
 
   /** Mark the open picture, which is also the one that Tab reaches. */
   mark() {
-    const together = new Set(this.store.together.heads.map(String));
+    const selected = new Set(this.store.selectedHeads.heads.map(String));
     for (const { place, button } of this.shown) {
       const isOpen = isSame(place, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
-      button.classList.toggle("hs-with", !isOpen && together.has(String(place)));
+      button.classList.toggle("hs-with", !isOpen && selected.has(String(place)));
       button.tabIndex = isOpen ? 0 : -1;
     }
     if (this.shown.length && !this.shown.some(({ button }) => button.tabIndex === 0)) this.shown[0].button.tabIndex = 0;
@@ -367,11 +367,11 @@ export class Grid {
     clearTimeout(this.#timer);
     if (adds) {
       this.#peek(null);
-      this.store.together.toggle(card.place);
+      this.store.selectedHeads.toggle(card.place);
       return;
     }
     this.#peeked = null;
-    this.store.together.choose([]);
+    this.store.selectedHeads.choose([]);
     this.store.choosePicture(card.place);
   }
 

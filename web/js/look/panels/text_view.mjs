@@ -93,7 +93,7 @@ export class TextView {
     store.on("state tokens", () => this.fill());
     store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
-    store.on("together", () => this.drawArcs());
+    store.on("heads", () => this.drawArcs());
     store.on("key placed", () => this.scrollToKey());
     const remeasure = () => {
       this.places.forget();

@@ -89,7 +89,7 @@ export async function withoutAlike(store) {
     mask: withScale(pointer.head_mask, pointer, heads, 0),
     query,
   });
-  const { chosen } = store.together;
+  const { chosen } = store.selectedHeads;
   if (chosen.length > 1) return without(chosen);
   if (!looksElsewhere(store)) return without([store.open]);
   try {

@@ -7,10 +7,10 @@ import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
+import { SelectedHeads } from "./selected_heads.mjs";
 import { Selection } from "./selection.mjs";
 import { ShownAnswer } from "./shown_answer.mjs";
 import { TextSource } from "./text_source.mjs";
-import { Together } from "./together.mjs";
 
 /** @import { Cell, LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
@@ -28,7 +28,7 @@ const EVERYTHING = ["state", "open", ...SHOWN];
  * - weights: those of the open picture
  * - focus: the cell that is described
  * - step: the step to which the text is shown
- * - together: which heads are selected together, or where they look
+ * - heads: which are selected together, or where they look
  * - placed: the selection was made for the visitor
  * - chosen: the visitor chose a picture on its tile, or by its name
  * - key: the text should show the key in focus
@@ -56,7 +56,7 @@ export class Store extends Emitter {
     super();
     this.view = view;
     this.answer = new ShownAnswer(() => this.emit("overlay"));
-    this.together = new Together(this, () => this.emit("together"));
+    this.selectedHeads = new SelectedHeads(this, () => this.emit("heads"));
     view.on((changed) => {
       if (changed.includes("open")) {
         this.#source.open();

@@ -8,7 +8,7 @@ import { keysOf } from "../../lib/triangle.mjs";
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
 /** @import { Store } from "./store.mjs" */
 
-export class Together {
+export class SelectedHeads {
   /** @type {PictureId[]} */
   #chosen = [];
   /** @type {PictureId[]} */
@@ -90,7 +90,7 @@ export class Together {
    * The mean of the heads' weights from a token; null if there is only the open one or it is not known yet.
    * @param {number} query
    */
-  row(query) {
+  meanRow(query) {
     const { heads, store } = this;
     const known = this.#known;
     if (heads.length < 2 || known?.query !== query || known.fetcher !== store.fetcher) return null;
