@@ -11,7 +11,7 @@ import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
-import { tilesLead } from "./panels/leads.mjs";
+import { tilesExplanation } from "./panels/first_words.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
@@ -49,7 +49,7 @@ export class Workspace {
       (rows) => [saveStep(store, rows)],
     );
     this.panels.append(heads, ...(ask ? [ask.element] : []));
-    heads.prepend(tilesLead(store));
+    heads.prepend(tilesExplanation(store));
     mixTiles(mixer, heads);
     const withModel = () => [copyLink(store, controls), headScale(mixer)];
     const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];

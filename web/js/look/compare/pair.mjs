@@ -22,7 +22,7 @@ export const otherSide = (side) => (side === "a" ? "b" : "a");
 const MIN_SHARED_PART = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
 /** @type {Selected} */
-const NOTHING = { hover: null, locked: [], step: null, leads: false };
+const NOTHING = { hover: null, locked: [], step: null, isCellLatest: false };
 
 /** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
 export class Pair extends Emitter {
@@ -166,7 +166,7 @@ export class Pair extends Emitter {
   /** @param {number | null} step */
   goto(step) {
     this.#clock = step;
-    for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selected, leads: false });
+    for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selected, isCellLatest: false });
     this.#showStep();
   }
 
@@ -199,7 +199,7 @@ export class Pair extends Emitter {
   /** Mirror the visitor's selection on one side to the other. @param {SideName} from */
   #follow(from) {
     const { selected, pointer } = this.stores[from];
-    const { hover, locked, step, leads } = selected;
+    const { hover, locked, step, isCellLatest } = selected;
     if (pointer.run !== this.#runs[from]) {
       this.#runs[from] = pointer.run; // a new text: its empty selection is not the visitor's choice
       this.#selected[from] = selected;
@@ -207,12 +207,16 @@ export class Pair extends Emitter {
       return;
     }
     const before = this.#selected[from];
-    const isSame = hover === before.hover && locked === before.locked && step === before.step && leads === before.leads;
+    const isSame =
+      hover === before.hover &&
+      locked === before.locked &&
+      step === before.step &&
+      isCellLatest === before.isCellLatest;
     if (!this.isComplete || isSame) return;
     this.#selected[from] = selected;
     this.#pointed = hover || locked.length ? from : "a";
     if (!hover && this.#pointed !== from) {
-      this.#inspect("a", { ...this.#selected.a, hover: null, locked: [], leads: false });
+      this.#inspect("a", { ...this.#selected.a, hover: null, locked: [], isCellLatest: false });
     }
     if (step !== before.step) {
       this.#clock = step === null ? null : this.#alignment.stepOf(from, step);
@@ -246,7 +250,7 @@ export class Pair extends Emitter {
       hover: source.focus && isSame ? this.#mapCell(from, source.focus) : null,
       locked,
       step: this.stores[to].selected.step,
-      leads: source.leading !== null && locked.length > 0,
+      isCellLatest: source.leading !== null && locked.length > 0,
     });
   }
 

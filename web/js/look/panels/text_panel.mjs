@@ -8,7 +8,7 @@ import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { compareMenu } from "../compare/compare_menu.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
-import { textLead } from "./leads.mjs";
+import { textExplanation } from "./first_words.mjs";
 import { TextView } from "./text_view.mjs";
 import { visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
@@ -72,7 +72,7 @@ export function textPanel(store, next, texts, answer) {
   const focusSentence = new FocusSentence(store, answer).element;
   const parts = [
     top,
-    ...(view.isLookOnly ? [] : [textLead(store)]),
+    ...(view.isLookOnly ? [] : [textExplanation(store)]),
     box,
     text.announcement,
     table.element,

@@ -12,17 +12,17 @@ export class Selection {
   /**
    * @param {Cell[]} [locked] cells that were clicked
    * @param {number | null} [step] the inspected token; null for the newest
-   * @param {boolean} [leads] whether the cell locked last was chosen after the step
+   * @param {boolean} [isCellLatest] whether the cell locked last was chosen after the step
    */
-  constructor(locked = [], step = null, leads = locked.length > 0) {
+  constructor(locked = [], step = null, isCellLatest = locked.length > 0) {
     this.locked = locked;
     this.step = step;
-    this.leads = leads;
+    this.isCellLatest = isCellLatest;
   }
 
   /** The locked cell that everything describes; null while that is a step. */
   get leading() {
-    return this.leads ? (this.locked.at(-1) ?? null) : null;
+    return this.isCellLatest ? (this.locked.at(-1) ?? null) : null;
   }
 
   /**
@@ -55,12 +55,12 @@ export class Selection {
     if (!cell) this.locked = [];
     else if (more) this.locked = wasLocked ? others : [...others, cell];
     else this.locked = wasLocked && this.locked.length === 1 ? [] : [cell];
-    this.leads = this.locked.length > 0;
+    this.isCellLatest = this.locked.length > 0;
   }
 
   /** Go to a step; locked cells stay locked, next to it. @param {number | null} step */
   goto(step) {
     this.step = step;
-    this.leads = false;
+    this.isCellLatest = false;
   }
 }

@@ -14,7 +14,7 @@ import { TextSource } from "./text_source.mjs";
 
 /** @import { Cell, LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
-/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, leads: boolean }} Selected */
+/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, isCellLatest: boolean }} Selected */
 
 const FEW = 8; // written tokens
 const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
@@ -319,8 +319,8 @@ export class Store extends Emitter {
 
   /** The selection as it was made, to show it again. @returns {Selected} */
   get selected() {
-    const { hover, locked, step, leads } = this.#selection;
-    return { hover, locked, step, leads };
+    const { hover, locked, step, isCellLatest } = this.#selection;
+    return { hover, locked, step, isCellLatest };
   }
 
   /** The first token that was written. */
@@ -467,9 +467,9 @@ export class Store extends Emitter {
    * Replace the whole selection.
    * @param {Selected} selection
    */
-  inspect({ hover, locked, step, leads }) {
+  inspect({ hover, locked, step, isCellLatest }) {
     const before = [this.step, this.chosen];
-    this.#selection = new Selection(locked, step, leads);
+    this.#selection = new Selection(locked, step, isCellLatest);
     this.#selection.point(hover);
     const isElsewhere = [this.step, this.chosen].some((now, i) => now !== before[i]);
     this.emit("focus", ...(isElsewhere ? ["step"] : []));

@@ -7,8 +7,8 @@ import { unitOf } from "../../lib/words.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /** @param {Store} store */
-export const textLead = (store) =>
-  lead(store, () => {
+export const textExplanation = (store) =>
+  explanation(store, () => {
     const unit = unitOf(store);
     return [
       `A GPT reads this text and writes the next ${unit}.`,
@@ -17,8 +17,8 @@ export const textLead = (store) =>
   });
 
 /** @param {Store} store */
-export const tilesLead = (store) =>
-  lead(store, () => {
+export const tilesExplanation = (store) =>
+  explanation(store, () => {
     const { shownOverlay } = store.answer;
     const heads = counted(store.pointer.n_layer * store.pointer.n_head, "head");
     if (shownOverlay) return [`${heads}, coloured by: ${shownOverlay.title}.`, ""];
@@ -32,9 +32,9 @@ export const tilesLead = (store) =>
  * @param {Store} store
  * @param {() => [always: string, withRoom: string]} words
  */
-function lead(store, words) {
+function explanation(store, words) {
   const more = make("span", { class: "hs-wide" });
-  const element = make("p", { class: "hs-lead hs-simple" }, "", more);
+  const element = make("p", { class: "hs-explanation hs-simple" }, "", more);
   const say = () => {
     const [always, withRoom] = words();
     if (element.textContent === always + withRoom) return;
