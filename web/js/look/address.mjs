@@ -23,7 +23,7 @@ export class Address {
   shown = "";
   /** Set while the page opens an address, which must not change meanwhile. */
   isOpening = false;
-  /** The state of a new entry of the history. @type {() => import("./opened.mjs").Entry | null} */
+  /** The state of a new entry of the history. @type {() => import("./history.mjs").Entry | null} */
   entry = () => null;
 
   /** @param {Texts} texts @param {Control[]} controls the settings of a text */

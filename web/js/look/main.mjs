@@ -11,7 +11,7 @@ import { Texts } from "./compare/texts.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { stopWriting, TextWriter } from "./state/text_writer.mjs";
-import { OpenedHistory } from "./opened.mjs";
+import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
 
@@ -108,14 +108,14 @@ class Page {
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
       help: () => this.help(),
-      menu: () => this.opened?.record(),
+      menu: () => this.history?.record(),
     };
     const view = new View();
     view.set({ details: wantsDetails() });
     this.bar = new Bar(controls, barActions, withTraining, view);
     const { settings } = this.bar;
     this.texts = new Texts(view, this, controls, settings);
-    this.texts.on("changed", () => this.opened.record());
+    this.texts.on("changed", () => this.history.record());
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
@@ -123,19 +123,19 @@ class Page {
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [this.bar.element, this.bar.refusal, this.tour.element, this.texts.element, this.tour.veil];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
-    this.opened = new OpenedHistory({
-      read: () => this.#opened,
-      show: (opened) => this.#show(opened),
+    this.history = new PageHistory({
+      read: () => this.#pageState,
+      show: (state) => this.#show(state),
       isHeld: () => this.#nOpening > 0,
       pageOf,
     });
-    this.texts.address.entry = () => this.opened.entry;
+    this.texts.address.entry = () => this.history.entry;
     this.store.on("placed chosen", () => this.texts.address.follow());
-    this.texts.workspace.answer.on("asked", () => this.opened.record());
+    this.texts.workspace.answer.on("asked", () => this.history.record());
     view.on(
       (changed) =>
         ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) &&
-        this.opened.record(),
+        this.history.record(),
     );
     window.addEventListener("popstate", () => this.#arrive());
     window.addEventListener(modelsChanged, (event) => this.#reloadModels(/** @type {CustomEvent} */ (event).detail));
@@ -150,7 +150,7 @@ class Page {
   #arrive() {
     if (this.texts.left?.address === location.search) this.texts.close();
     if (this.texts.address.isAnother) this.reopen();
-    else this.opened.arrive();
+    else this.history.arrive();
   }
 
   /** Start the introduction, which is about the text. */
@@ -189,7 +189,7 @@ class Page {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     } finally {
       this.#nOpening--;
-      this.opened.begin();
+      this.history.begin();
     }
   }
 
@@ -335,7 +335,7 @@ class Page {
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
       this.texts.address.shown = `?model=${encodeURIComponent(name)}`;
-      history.pushState(this.opened.entry, "", `${this.texts.address.shown}${location.hash}`);
+      history.pushState(this.history.entry, "", `${this.texts.address.shown}${location.hash}`);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }
@@ -373,11 +373,11 @@ class Page {
     document.body.dataset.page = name;
     this.bar.showPage(name);
     if (isOther) announce(pageShown);
-    this.opened.record();
+    this.history.record();
   }
 
-  /** @returns {import("./opened.mjs").Opened} */
-  get #opened() {
+  /** @returns {import("./history.mjs").PageState} */
+  get #pageState() {
     const { view } = this.store;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
@@ -386,7 +386,7 @@ class Page {
     return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
   }
 
-  /** Show what an entry of the history holds. @param {import("./opened.mjs").Opened} opened */
+  /** Show what an entry of the history holds. @param {import("./history.mjs").PageState} opened */
   #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
     this.bar.toggleMenu(false);
     this.showPage(shown);

@@ -4,7 +4,7 @@
 /** @import { PageName } from "./bar.mjs" */
 
 /**
- * @typedef {object} Opened
+ * @typedef {object} PageState
  * @property {PageName} page
  * @property {string} ask the question of Ask; "" for none
  * @property {string} askWith the choices made for it, which have no entries of their own
@@ -14,28 +14,28 @@
  * @property {boolean} menu whether the menu of a narrow screen is open
  */
 
-/** @typedef {{ opened: Opened, chain: Opened[] }} Entry `chain` is what the entries before it held, at this address */
+/** @typedef {{ opened: PageState, chain: PageState[] }} Entry `chain` is what the entries before it held, at this address */
 
 const MAX_ENTRIES = 30; // entries of a chain
 const BACK_TIMEOUT = 1000; // milliseconds within which the browser goes back
 
-/** @param {Opened} opened */
+/** @param {PageState} opened */
 const keyOf = ({ page, ask, answer, sheet, comparing, menu }) =>
   [page, ask, answer, sheet, comparing, menu ?? false].join();
 
-/** How much is open. @param {Opened} opened */
+/** How much is open. @param {PageState} opened */
 const countOf = ({ ask, answer, sheet, comparing, menu }) =>
   [ask !== "", !["", "list"].includes(ask), answer !== "", sheet, comparing, menu].filter(Boolean).length;
 
-export class OpenedHistory {
+export class PageHistory {
   #isGoingBack = false;
   #isWaiting = false;
   #hasBegun = false;
 
   /**
    * @param {object} page
-   * @param {() => Opened} page.read what is open now
-   * @param {(opened: Opened) => void} page.show
+   * @param {() => PageState} page.read what is open now
+   * @param {(opened: PageState) => void} page.show
    * @param {() => boolean} page.isHeld whether the page is opening an address
    * @param {(hash: string) => PageName} page.pageOf
    */
@@ -100,7 +100,7 @@ export class OpenedHistory {
     const before = this.#hasBegun ? null : history.state?.opened;
     if (before?.ask) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
     const now = this.read();
-    const plain = /** @type {Opened} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false, menu: false });
+    const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false, menu: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
     this.#hasBegun = true;
     if (isFirst) {
