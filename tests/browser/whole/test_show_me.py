@@ -15,7 +15,7 @@ MOST_WORDS = 15
 PROMPT = (
     'There was a girl named Lily and a boy named Ben. Ben had a big kite. The wind took the kite up. "Look at my kite'
 )
-STEPS = ("look", "arc", "tile", "off", "part")
+STEPS = ("look", "arc", "tile", "off", "diverge")
 # Without details; and the animations that the page has started since it was opened.
 FIRST_VISIT = """localStorage["headscope-details"] = ""; localStorage["headscope-speed"] = "60";
 const animate = Element.prototype.animate; window.moves = 0;
@@ -44,7 +44,7 @@ def expect_step(page: Any, name: str) -> str:
     place = STEPS.index(name)
     expect(tour(page)).to_contain_text(f"{place + 1} of 5")
     expect(page.locator(f"[data-tour={name}]")).to_have_count(1)
-    final = {"off": "^Without ", "part": "^With all heads|^Both are the same"}.get(name, ".")
+    final = {"off": "^Without ", "diverge": "^With all heads|^Both are the same"}.get(name, ".")
     expect(tour(page).get_by_role("status")).to_have_text(re.compile(final))
     said = words(page)
     assert len(re.sub(r"\s%", "%", said).split()) <= MOST_WORDS, said
@@ -78,7 +78,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     assert shown == [pytest.approx(falls[0], abs=0.006), pytest.approx(falls[1], abs=0.0006)]
     assert falls[0] > 0.9 and falls[1] < 0.05
     page.keyboard.press("Space")
-    said = expect_step(page, "part")
+    said = expect_step(page, "diverge")
     assert re.search("wrote kite; without these heads, (?!kite)", said)
     first, second = page.locator(".hs-two .hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
@@ -86,7 +86,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     page.keyboard.press("ArrowLeft")
     expect_step(page, "off")
     page.keyboard.press("Space")
-    expect_step(page, "part")
+    expect_step(page, "diverge")
     page.keyboard.press("Space")
     expect(tour(page)).to_be_hidden()
     # Nothing offers to switch the heads off that were just switched off, and all is as it was.
@@ -121,7 +121,7 @@ def test_on_a_phone_the_words_never_cover_what_they_describe(browser: Any, story
         "arc": ".hs-written :is(.hs-query, .hs-key) .hs-word",
         "tile": ".hs-grid [aria-pressed=true]",
         "off": ".hs-grid .hs-muted",
-        "part": ".hs-two .hs-text",
+        "diverge": ".hs-two .hs-text",
     }
     for name in STEPS:
         expect_step(page, name)
@@ -150,7 +150,7 @@ def test_reduced_motion_shows_stills(browser: Any, story: Server) -> None:
             expect(page.locator(".hs-tour-row")).to_be_visible()
             expect(page.locator(".hs-tour-cell")).to_have_count(0)
         page.mouse.click(700, 880)  # anywhere
-    expect_step(page, "part")
+    expect_step(page, "diverge")
     page.go_back()  # closes the two texts, and the tour with them
     expect(tour(page)).to_be_hidden()
     expect(text(page)).to_have_text(before)

@@ -55,9 +55,9 @@ def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, sto
     first, second = shown.locator(".hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
     assert len(second) < len(before) + 150  # it stops soon after the texts have diverged
-    parted = shown.locator(".hs-parts").all_text_contents()
-    assert parted[0] == " kite" != parted[1]
-    for part in shown.locator(".hs-parts").all():
+    diverging = shown.locator(".hs-diverge").all_text_contents()
+    assert diverging[0] == " kite" != diverging[1]
+    for part in shown.locator(".hs-diverge").all():
         expect(part).to_be_in_viewport()
     # Back closes the answer; playing it has added no entry.
     page.mouse.move(5, 5)
@@ -112,7 +112,7 @@ def test_another_word_instead_is_written_next_to_the_text(browser: Any, story: S
     page.get_by_role("button", name="What if it were “big”?").click()
     shown = answer(page)
     expect(shown.locator("[data-state=done]")).to_be_visible()
-    assert shown.locator(".hs-parts").all_text_contents() == [" kite", " big"]
+    assert shown.locator(".hs-diverge").all_text_contents() == [" kite", " big"]
     assert not JARGON.search(shown.inner_text())
     shown.get_by_role("button", name="Close").click()
     expect(shown).to_be_hidden()

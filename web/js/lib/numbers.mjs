@@ -98,7 +98,7 @@ export function share(part) {
 }
 
 /**
- * What a change in loss means for a probability: "6.5 times less probable", "12 % more probable".
+ * What a change in loss means for a probability: "6.5 times less probable", "12% more probable".
  * @param {number} nats positive if the loss grows
  */
 export function probabilityChange(nats) {
@@ -126,6 +126,6 @@ export function roundTicks(low, high, most = 5) {
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   return Array.from({ length: count }, (_, i) => {
     const value = (first + i) * step;
-    return { value, text: value.toFixed(digits).replace("-", "−") };
+    return { value, text: fixed(value, digits) };
   });
 }

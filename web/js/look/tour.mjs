@@ -25,8 +25,8 @@ import { readStored, writeStored } from "./state/storage.mjs";
 /** @import { Store } from "./state/store.mjs" */
 
 /** In the page's `data-tour`, by which the style sheet dims what the step is not about. */
-const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "part"]);
-const [ARC, TILE, OFF, PART] = [1, 2, 3, 4];
+const STEPS = /** @type {const} */ (["look", "arc", "tile", "off", "diverge"]);
+const [ARC, TILE, OFF, DIVERGE] = [1, 2, 3, 4];
 
 const STORED = "headscope-tour";
 const READING = 4500; // milliseconds that a step stays while the tour plays automatically
@@ -41,7 +41,7 @@ export class Tour {
   #turn = 0; // counts the steps; what an await brings for an earlier count is dropped
   /** @type {ReturnType<typeof withoutAlike> | null} */
   #removal = null;
-  #hasParted = false;
+  #hasDiverged = false;
   #isWatching = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -83,7 +83,7 @@ export class Tour {
     texts.workspace.element.querySelector(".hs-scrubber")?.append(this.invitation);
     this.store.on("state tokens weights thumbnails", () => this.#follow());
     const { answer } = texts.workspace;
-    answer.on("asked", () => this.#at === PART && !answer.asked && this.end()); // closed by Back
+    answer.on("asked", () => this.#at === DIVERGE && !answer.asked && this.end()); // closed by Back
     window.addEventListener("keydown", (event) => this.#press(event), { capture: true });
     for (const kind of ["scroll", "resize"]) window.addEventListener(kind, () => this.#place(), { passive: true });
   }
@@ -141,12 +141,12 @@ export class Tour {
 
   /** A tap continues; it does not end the last step while its texts are being written. */
   tap() {
-    if (this.#at !== PART || this.#hasParted) this.next();
+    if (this.#at !== DIVERGE || this.#hasDiverged) this.next();
   }
 
   toggleWatch() {
     this.#setWatch(!this.#isWatching);
-    if (this.#at === PART && this.#isWatching) this.#goTo(0);
+    if (this.#at === DIVERGE && this.#isWatching) this.#goTo(0);
     else this.#dwell();
   }
 
@@ -166,8 +166,8 @@ export class Tour {
   #dwell() {
     clearTimeout(this.#timer);
     if (!this.#isWatching || this.#at < 0) return;
-    if (this.#at < PART) this.#timer = setTimeout(() => this.#goTo(this.#at + 1), READING);
-    else if (this.#hasParted) this.#setWatch(false);
+    if (this.#at < DIVERGE) this.#timer = setTimeout(() => this.#goTo(this.#at + 1), READING);
+    else if (this.#hasDiverged) this.#setWatch(false);
   }
 
   /** @param {KeyboardEvent} event */
@@ -254,7 +254,7 @@ export class Tour {
     this.#host.dataset.tour = STEPS[at];
     this.count.textContent = `${at + 1} of ${STEPS.length}`;
     this.back.disabled = at === 0;
-    this.button.textContent = at === PART ? "Done" : "Next";
+    this.button.textContent = at === DIVERGE ? "Done" : "Next";
     const { store } = this;
     const { query = 0, key = null } = store.focus ?? {};
     if (at < ARC) {
@@ -266,7 +266,7 @@ export class Tour {
     } else if (at === OFF) void this.#switchOff(this.#turn);
     else void this.#writeBoth(this.#turn);
     this.#place();
-    if (at < PART) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
+    if (at < DIVERGE) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
     store.showKey();
     if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), MOVING);
     if (at === TILE) this.#fly(query);
@@ -305,21 +305,21 @@ export class Tour {
   /** Write the text twice from the token that looks back, and say where the two diverge. @param {number} turn */
   async #writeBoth(turn) {
     const { answer } = this.texts.workspace;
-    this.#hasParted = false;
+    this.#hasDiverged = false;
     const removal = await (this.#removal ??= withoutAlike(this.store));
     if (turn !== this.#turn || !removal) return;
     const them = removal.heads.length === 1 ? "this head" : "these heads";
     this.#say(`Now the same beginning is continued twice: with ${them}, and without.`);
     const written = answer.without(Promise.resolve(removal));
     this.#bring(answer.element, answer.element);
-    const hasParted = await written;
+    const hasDiverged = await written;
     if (turn !== this.#turn) return;
-    if (!hasParted) {
+    if (!hasDiverged) {
       this.end();
       return;
     }
-    this.#hasParted = true;
-    const { partsAt: at, areSame, stores } = answer.two;
+    this.#hasDiverged = true;
+    const { divergesAt: at, areSame, stores } = answer.two;
     if (areSame) {
       this.#say("Both are the same: here, these heads made no difference.");
       return;
@@ -373,7 +373,7 @@ export class Tour {
   /** Where the words are placed on wider screens: over the sentence of the text or, with two texts, below them. */
   #place() {
     if (!this.isOpen || matchMedia(PHONE).matches) return;
-    const two = this.#at === PART ? document.querySelector(".hs-two")?.getBoundingClientRect() : undefined;
+    const two = this.#at === DIVERGE ? document.querySelector(".hs-two")?.getBoundingClientRect() : undefined;
     const sentence = document.querySelector(".hs-finding > p")?.getBoundingClientRect();
     const { left = 20, width = 600 } =
       two ?? document.querySelector(TEXT)?.parentElement?.getBoundingClientRect() ?? {};

@@ -21,7 +21,7 @@ const LINE = 1; // shown of a long text: the line with the words that differ
 export class TwoTexts {
   /** @type {AbortController | null} */
   #writing = null;
-  #hasParted = false;
+  #hasDiverged = false;
   #unit = /** @type {"word" | "letter"} */ ("word");
 
   /**
@@ -41,14 +41,14 @@ export class TwoTexts {
   /**
    * The first token at which the texts differ; the length of the shorter one if they do not differ up to there.
    */
-  get partsAt() {
+  get divergesAt() {
     const [a, b] = this.stores.map(({ tokens }) => tokens);
     const at = a.findIndex(({ id }, i) => id !== b[i]?.id);
     return at < 0 ? a.length : at;
   }
 
   get areSame() {
-    return this.stores.every(({ length }) => length === this.partsAt);
+    return this.stores.every(({ length }) => length === this.divergesAt);
   }
 
   /**
@@ -62,10 +62,10 @@ export class TwoTexts {
     const { signal } = (this.#writing = new AbortController());
     const { model } = like.pointer;
     this.#unit = unitOf(like);
-    this.#hasParted = false;
+    this.#hasDiverged = false;
     this.element.dataset.state = "writing";
     const fields = { model, temperature: 0, max_new_tokens: MOST[this.#unit], seed: 0, context_shift: false };
-    const parted = new Promise((resolve) => (this.parted = () => resolve(null)));
+    const diverged = new Promise((resolve) => (this.diverged = () => resolve(null)));
     const ended = new Promise((resolve) => signal.addEventListener("abort", resolve));
     const written = starts.map(({ given, head_mask, title }, side) => {
       const store = this.stores[side];
@@ -76,11 +76,11 @@ export class TwoTexts {
         if (!signal.aborted) store.follow(pointer);
       });
     });
-    await Promise.race([Promise.all(written).then(() => parted), ended]);
+    await Promise.race([Promise.all(written).then(() => diverged), ended]);
     return !signal.aborted;
   }
 
-  parted = () => {};
+  diverged = () => {};
 
   /** Stop writing, and show nothing. */
   end() {
@@ -100,22 +100,22 @@ export class TwoTexts {
 
   /** Stop soon after the two have diverged, and show where. */
   #follow() {
-    const { stores, partsAt, views } = this;
-    if (!this.#writing || this.#hasParted || !stores.every(({ pointer }) => pointer.run)) return;
+    const { stores, divergesAt, views } = this;
+    if (!this.#writing || this.#hasDiverged || !stores.every(({ pointer }) => pointer.run)) return;
     for (const [side, view] of views.entries()) {
       for (let i = 0; i < stores[side].length; i++) {
-        view.span(i)?.classList.toggle("hs-shared", i < partsAt);
-        view.span(i)?.classList.toggle("hs-parts", i === partsAt && !this.areSame);
+        view.span(i)?.classList.toggle("hs-shared", i < divergesAt);
+        view.span(i)?.classList.toggle("hs-diverge", i === divergesAt && !this.areSame);
       }
     }
     const isOver = stores.every(({ isGrowing }) => !isGrowing);
     const shortest = Math.min(...stores.map(({ length }) => length));
-    if (!isOver && shortest < partsAt + AFTER[this.#unit]) return;
-    this.#hasParted = true;
+    if (!isOver && shortest < divergesAt + AFTER[this.#unit]) return;
+    this.#hasDiverged = true;
     for (const store of stores) this.#halt(store);
-    const lines = views.map((view) => view.scrollTo(partsAt, LINE));
-    if (lines[0] !== lines[1]) for (const view of views) view.scrollTo(partsAt, Math.max(...lines));
+    const lines = views.map((view) => view.scrollTo(divergesAt, LINE));
+    if (lines[0] !== lines[1]) for (const view of views) view.scrollTo(divergesAt, Math.max(...lines));
     this.element.dataset.state = "done";
-    this.parted();
+    this.diverged();
   }
 }
