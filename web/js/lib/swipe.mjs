@@ -1,7 +1,7 @@
 // Closing a sheet with a finger.
 
-const FAR = 70; // CSS pixels after which letting go closes it
-const SLACK = 8; // before a touch counts as a swipe
+const MIN_CLOSING_SWIPE = 70; // CSS pixels after which letting go closes it
+const MIN_SWIPE = 8; // before a touch counts as a swipe
 
 /**
  * Call `close` when the sheet is swiped down from its top; until then it follows the finger.
@@ -35,14 +35,14 @@ export function closeBySwipe(sheet, isUp, close, except) {
         settle(); // it scrolls
         return;
       }
-      if (by < SLACK) return;
+      if (by < MIN_SWIPE) return;
       if (event.cancelable) event.preventDefault();
       sheet.style.translate = `0 ${by}px`;
     },
     { passive: false },
   );
   sheet.addEventListener("touchend", () => {
-    const isFar = from !== null && by >= FAR;
+    const isFar = from !== null && by >= MIN_CLOSING_SWIPE;
     settle();
     if (isFar) close();
   });

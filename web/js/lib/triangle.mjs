@@ -23,7 +23,7 @@ export const cells = (n) => (n_keys ? n * n_keys : (n * (n + 1)) / 2);
 export const rowsOf = (count) => (n_keys ? count / n_keys : Math.round((Math.sqrt(8 * count + 1) - 1) / 2));
 
 const MAX_DECADES = 12; // powers of ten below 1 that are counted separately
-const LOST = 0.02; // the fraction of the weights that may lie below the floor
+const MAX_BELOW_FLOOR = 0.02; // the fraction of the weights that may lie below the floor
 
 /** The exact weights of one picture; rows are added while the text is written. */
 export class HeadWeights {
@@ -67,7 +67,7 @@ export class HeadWeights {
     const total = this.#decades.reduce((sum, count) => sum + count, 0);
     let below = total;
     let decade = 0;
-    while (decade < MAX_DECADES && below > LOST * total) below -= this.#decades[decade++];
+    while (decade < MAX_DECADES && below > MAX_BELOW_FLOOR * total) below -= this.#decades[decade++];
     return 10 ** -Math.max(decade, 2);
   }
 

@@ -178,7 +178,7 @@ const ROLES = /** @type {const} */ ({
   induction: { name: "induction", css: "ht-role-3", help: "looks at what followed the same character, further back" },
 });
 const ROLE_ENTRIES = /** @type {[keyof typeof ROLES, (typeof ROLES)[keyof typeof ROLES]][]} */ (Object.entries(ROLES));
-const ALIKE = { name: "attention spread evenly", css: "ht-uniform" };
+const UNIFORM_ENTRY = { name: "attention spread evenly", css: "ht-uniform" };
 
 export class ScoresPanel {
   /** @type {SnapshotEvent[]} */
@@ -196,7 +196,11 @@ export class ScoresPanel {
       "training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
-    this.element.append(this.chart.element, legend([...ROLE_ENTRIES.map(([, role]) => role), ALIKE]), this.best);
+    this.element.append(
+      this.chart.element,
+      legend([...ROLE_ENTRIES.map(([, role]) => role), UNIFORM_ENTRY]),
+      this.best,
+    );
     this.element.append(make("p", { class: "hs-hint" }, hint));
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }

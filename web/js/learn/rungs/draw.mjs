@@ -12,7 +12,7 @@ import { openLines } from "../widgets/source_lines.mjs";
 /** @import { Lesson } from "../rung.js" */
 /** @typedef {{ p: number, drawn_with: number, n: number }} Counted */
 
-const MANY = 1000; // draws
+const MANY_DRAWS = 1000;
 const PAUSE = 90; // milliseconds to wait for a slider that is still moving
 
 export class Draw {
@@ -37,7 +37,7 @@ export class Draw {
     this.append = button("Append it and read again", () => this.#append());
     const buttons = controls(
       button("Draw", () => again(1)),
-      button(`Draw ${number(MANY)} times`, () => again(MANY)),
+      button(`Draw ${number(MANY_DRAWS)} times`, () => again(MANY_DRAWS)),
       this.append,
     );
     this.how = make("p", { class: "hl-count" });

@@ -73,7 +73,7 @@ const SENTENCES = [
   { words: ["the", "cat", "near", "the", "dogs", "sleep"], subject: "dogs" },
 ];
 const DIMS = /** @type {Record<string, string>} */ ({ 2: "2", 256: "256" });
-const SHOWN = ["cat", "dogs", "the"]; // keys that are drawn as arrows
+const SHOWN_KEYS = ["cat", "dogs", "the"]; // keys that are drawn as arrows
 /** @type {Record<string, string>} */
 const SCALES = { divided: "divided by √head_dim", plain: "not divided" };
 const KINDS = Object.keys(SCALES);
@@ -114,7 +114,7 @@ export function findTheSubject() {
     arrows.element.hidden = settings.head_dim !== 2;
     if (!arrows.element.hidden) {
       arrows.show([
-        ...SHOWN.map((word) => ({ name: `k ${word}`, values: of(key, word), css: "hl-other" })),
+        ...SHOWN_KEYS.map((word) => ({ name: `k ${word}`, values: of(key, word), css: "hl-other" })),
         ...["sleep", "sleeps"].map((word) => ({ name: `q ${word}`, values: of(query, word) })),
       ]);
       arrows.focus("q sleeps");

@@ -5,7 +5,7 @@ import { MAX_RAMP_STEP, onThemeChange, palette } from "../../lib/drawing/palette
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 
-const [COLUMNS, FEW] = [128, 64]; // the maximum number of cells in a line, and on a phone
+const [MAX_COLUMNS, MAX_PHONE_COLUMNS] = [128, 64]; // the maximum number of cells in a line, and on a phone
 const PHONE_WIDTH = 640; // pixels
 const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
@@ -77,7 +77,7 @@ export class Strip {
   }
 
   get columns() {
-    return Math.min(innerWidth > PHONE_WIDTH ? COLUMNS : FEW, this.values.length);
+    return Math.min(innerWidth > PHONE_WIDTH ? MAX_COLUMNS : MAX_PHONE_COLUMNS, this.values.length);
   }
 
   /** @param {MouseEvent} event */

@@ -20,7 +20,7 @@ import { monospace } from "./canvas.mjs";
  * @property {number} [size] of the labels
  */
 
-const SIZE = 12;
+const FONT_SIZE = 12;
 const LABEL_CELL = 12; // CSS pixels: cells of at least this size are labelled with their tokens
 const POSITIONS = 30; // CSS pixels that positions need
 const MAX_LABEL = 12; // characters of a token on an axis
@@ -35,7 +35,7 @@ export const label = (text) => shorten(visible(text), MAX_LABEL);
  * @param {Token[]} tokens
  * @param {number} n
  */
-export function labelMargin(context, tokens, n, size = SIZE) {
+export function labelMargin(context, tokens, n, size = FONT_SIZE) {
   context.font = monospace(size);
   const widths = tokens.slice(0, n).map((token) => context.measureText(label(token.text)).width);
   return Math.max(POSITIONS, Math.ceil(Math.max(...widths)) + 10);
@@ -64,7 +64,7 @@ export function layout(context, tokens, n, width, hasWords = false) {
  * @param {Layout} layout
  * @param {string} colour
  */
-export function drawAxes(context, tokens, n, { margin, cell, texts, size = SIZE }, colour) {
+export function drawAxes(context, tokens, n, { margin, cell, texts, size = FONT_SIZE }, colour) {
   context.font = monospace(size);
   context.fillStyle = colour;
   context.textBaseline = "middle";

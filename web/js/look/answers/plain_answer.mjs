@@ -26,8 +26,8 @@ import { TwoTexts } from "./two_texts.mjs";
 
 /** @typedef {"" | "without" | "why" | "instead"} Question */
 
-const PART = 1 / 3; // of the largest contribution: heads with a smaller share are not named
-const MOST = 6; // heads that are named
+const MIN_NAMED_SHARE = 1 / 3; // of the largest contribution: heads with a smaller share are not named
+const MAX_NAMED_HEADS = 6;
 
 /** Topics: asked (also when an answer is closed). */
 export class PlainAnswer extends Emitter {
@@ -327,7 +327,7 @@ function strongestFor(values) {
   const sorted = headEntries(values)
     .filter(({ value }) => value > 0)
     .sort((a, b) => b.value - a.value);
-  return sorted.filter(({ value }) => value >= PART * sorted[0].value).slice(0, MOST);
+  return sorted.filter(({ value }) => value >= MIN_NAMED_SHARE * sorted[0].value).slice(0, MAX_NAMED_HEADS);
 }
 
 /**

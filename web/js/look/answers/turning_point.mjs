@@ -10,9 +10,9 @@ import { plainly } from "../../lib/words.mjs";
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-const TRIED = 8; // words
-const PROBABLE = 0.3; // a word that the model hardly expected is not due to a head
-const FALL = 0.2; // of the probability of the word when the heads that look at it are switched off
+const MAX_TRIED = 8; // words
+const MIN_PROBABILITY = 0.3; // a word that the model hardly expected is not due to a head
+const MIN_FALL = 0.2; // of the probability of the word when the heads that look at it are switched off
 
 /** @typedef {{ head: PictureId, step: number, fall: number }} TurningPoint */
 
@@ -27,7 +27,7 @@ export function repeatedWords(tokens) {
     const word = plainly(text);
     const times = seen.get(word) ?? 0;
     seen.set(word, times + 1);
-    const isProbable = logprob === null || Math.exp(logprob) >= PROBABLE;
+    const isProbable = logprob === null || Math.exp(logprob) >= MIN_PROBABILITY;
     return times && isProbable && /^\p{L}{3,}$/u.test(word) ? [{ at, times }] : [];
   });
   return surprises.sort((a, b) => a.times - b.times || b.at - a.at).map(({ at }) => at);
@@ -44,7 +44,7 @@ export async function turningPoint(store, mixer) {
   const { tokens, fetcher, pointer } = store;
   /** @type {TurningPoint | null} */
   let best = null;
-  for (const step of repeatedWords(tokens).slice(0, TRIED)) {
+  for (const step of repeatedWords(tokens).slice(0, MAX_TRIED)) {
     const query = step - 1;
     const weights = await fetcher.query(query);
     const word = plainly(tokens[step].text);
@@ -61,7 +61,7 @@ export async function turningPoint(store, mixer) {
     const heads = headsAlike(store, weights, { query, key: keys[0] }, head);
     const mask = withScale(pointer.head_mask, pointer, heads, 0);
     const { from, to } = await effectOf(store, mixer, mask, query);
-    if (from - to >= Math.max(FALL, best?.fall ?? 0)) best = { head, step, fall: from - to };
+    if (from - to >= Math.max(MIN_FALL, best?.fall ?? 0)) best = { head, step, fall: from - to };
   }
   return best;
 }

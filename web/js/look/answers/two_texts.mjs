@@ -12,9 +12,9 @@ import { stopWriting } from "../state/text_writer.mjs";
 /** @import { View } from "../state/view.mjs" */
 
 const SIDES = /** @type {const} */ ([0, 1]);
-const MOST = { word: 40, letter: 160 }; // tokens of a text that never diverges from the other
-const AFTER = { word: 10, letter: 30 }; // tokens after the texts have diverged
-const LINE = 1; // shown of a long text: the line with the words that differ
+const MAX_WRITTEN = { word: 40, letter: 160 }; // tokens of a text that never diverges from the other
+const WRITTEN_AFTER = { word: 10, letter: 30 }; // tokens after the texts have diverged
+const SHOWN_LINE = 1; // shown of a long text: the line with the words that differ
 
 /** @typedef {{ given: string, head_mask: number[][] | null, title: string }} Start of a text */
 
@@ -64,7 +64,7 @@ export class TwoTexts {
     this.#unit = unitOf(like);
     this.#hasDiverged = false;
     this.element.dataset.state = "writing";
-    const fields = { model, temperature: 0, max_new_tokens: MOST[this.#unit], seed: 0, context_shift: false };
+    const fields = { model, temperature: 0, max_new_tokens: MAX_WRITTEN[this.#unit], seed: 0, context_shift: false };
     const diverged = new Promise((resolve) => (this.diverged = () => resolve(null)));
     const ended = new Promise((resolve) => signal.addEventListener("abort", resolve));
     const written = starts.map(({ given, head_mask, title }, side) => {
@@ -110,10 +110,10 @@ export class TwoTexts {
     }
     const isOver = stores.every(({ isGrowing }) => !isGrowing);
     const shortest = Math.min(...stores.map(({ length }) => length));
-    if (!isOver && shortest < divergesAt + AFTER[this.#unit]) return;
+    if (!isOver && shortest < divergesAt + WRITTEN_AFTER[this.#unit]) return;
     this.#hasDiverged = true;
     for (const store of stores) this.#halt(store);
-    const lines = views.map((view) => view.scrollTo(divergesAt, LINE));
+    const lines = views.map((view) => view.scrollTo(divergesAt, SHOWN_LINE));
     if (lines[0] !== lines[1]) for (const view of views) view.scrollTo(divergesAt, Math.max(...lines));
     this.element.dataset.state = "done";
     this.diverged();

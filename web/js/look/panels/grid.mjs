@@ -22,7 +22,7 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 const LAYER_NAMES = 24; // CSS pixels of their column
 const RESTING = 120; // milliseconds that the pointer stays on a tile before its head is shown
 const AT_ONCE = 8; // tiles that are drawn in one frame while a text grows
-const NARROW = 46; // CSS pixels of a column in which "rollout" does not fit
+const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
 
 /**
  * A picture in the grid.
@@ -106,7 +106,7 @@ export class Grid {
   #measureRoom() {
     this.#isResized = false;
     const width = (this.element.clientWidth - LAYER_NAMES) / this.tableColumns;
-    this.element.classList.toggle("hs-narrow", width < NARROW);
+    this.element.classList.toggle("hs-narrow", width < MIN_ROLLOUT_WIDTH);
     this.#room = this.#cards[0].canvas.clientWidth || 48;
     this.#fits = fitting(this.#cards[0].tag);
   }

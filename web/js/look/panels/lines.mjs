@@ -14,7 +14,7 @@ import { moveByKey } from "../keyboard.mjs";
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const FAINT = 6; // steps below which no line is drawn
+const MIN_DRAWN_STEP = 6; // of the colour ramp: below it no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
 const NUMBERS = 32; // CSS pixels from the left to the end of the positions
 const ROOM = 132; // CSS pixels that a token and its number need
@@ -38,7 +38,7 @@ export function* linesOf(store) {
     const largest = scale.largest(row, 0, row.length);
     for (let key = 0; key < row.length; key++) {
       const step = scale.step(row[key], key, largest);
-      if (step >= FAINT) yield { query, key, strength: step / 255 };
+      if (step >= MIN_DRAWN_STEP) yield { query, key, strength: step / 255 };
     }
   }
 }

@@ -34,10 +34,10 @@ import { OneStop } from "../keyboard.mjs";
 
 /** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
 
-const SHOWN = 20; // tokens, plus the written one
-const FEW = 5; // without details
+const MAX_TOKENS = 20; // tokens, plus the written one
+const MAX_PLAIN_TOKENS = 5; // without details
 const RESTING = 100; // milliseconds that the pointer stays on a token before its logits are loaded
-const CACHED = 24; // places whose logits are cached
+const MAX_CACHED = 24; // places whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 
 /**
@@ -132,7 +132,7 @@ export class NextToken {
       load: (fetcher, position, last) => this.load(fetcher, position, last),
       show: (found, position) => this.show(found, position),
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
-      size: CACHED,
+      size: MAX_CACHED,
     });
     store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
     store.on("state tokens step focus", () => this.want());
@@ -177,7 +177,7 @@ export class NextToken {
     const logits = await fetcher.logits(position, count);
     return Array.from({ length: logits.length / size }, (_, i) => {
       const row = logits.subarray(i * size, (i + 1) * size);
-      return { logits: row, texts, own: softmax(row), most: mostProbable(row, SHOWN) };
+      return { logits: row, texts, own: softmax(row), most: mostProbable(row, MAX_TOKENS) };
     });
   }
 
@@ -232,7 +232,7 @@ export class NextToken {
     const [drawn, shownOwn] = prediction ? [prediction.drawn, prediction.own] : [plain, own];
     const written = (this.#written = this.writtenId);
     const { details } = this.store.view.options;
-    const count = details ? SHOWN : FEW;
+    const count = details ? MAX_TOKENS : MAX_PLAIN_TOKENS;
     const likely = prediction ? likeliest(own, prediction.own, count, details) : most.slice(0, count);
     const ids = written === null || likely.includes(written) ? likely : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");

@@ -113,7 +113,7 @@ function describe(store) {
   return descriptions[state];
 }
 
-const SHOWN = 4;
+const MAX_ALTERNATIVES = 4;
 
 /**
  * @param {Store} store
@@ -125,7 +125,7 @@ function alternatives(store, next) {
 
   const draw = () => {
     const at = store.chosen;
-    const found = next.alternatives(SHOWN);
+    const found = next.alternatives(MAX_ALTERNATIVES);
     const tokens = found && found.at === at && !store.isGrowing ? found.tokens : [];
     const drawn = tokens.length ? `${store.pointer.run} ${at} ${tokens.map(({ id }) => id).join(" ")}` : "";
     if (drawn === shown) return;

@@ -16,7 +16,7 @@ import { Arcs, TokenPlaces } from "./arcs.mjs";
 
 /** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
 
-const FAINT = 12; // steps below which a token keeps the page's own colours
+const MAX_PLAIN_STEP = 12; // up to this step a token keeps the page’s own colours
 const NEAR_END = 40; // CSS pixels from the end within which the text follows the writing
 const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
@@ -254,13 +254,13 @@ export class TextView {
     for (const [i, span] of this.#spans.entries()) {
       const [ramp, step] = paint(i);
       const marks = [locked.has(i), focus?.key === i, i >= store.count, i > end, i === end];
-      const look = `${marks.map(Number).join("")}${step > FAINT ? ramp.css[step] : ""}`;
+      const look = `${marks.map(Number).join("")}${step > MAX_PLAIN_STEP ? ramp.css[step] : ""}`;
       if (look === this.#looks[i]) continue; // most tokens stay as they are from one hover to the next
       this.#looks[i] = look;
       MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
       const word = this.#words[i];
-      word.style.backgroundColor = step > FAINT ? ramp.css[step] : "";
-      word.style.color = step > FAINT ? ramp.ink[step] : "";
+      word.style.backgroundColor = step > MAX_PLAIN_STEP ? ramp.css[step] : "";
+      word.style.color = step > MAX_PLAIN_STEP ? ramp.ink[step] : "";
     }
     this.drawArcs();
   }

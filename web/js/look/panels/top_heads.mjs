@@ -21,8 +21,8 @@ import {
 /** @import { Pattern } from "../roles/text_patterns.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-const SHOWN = 5;
-const ENOUGH = 3; // suggestions; if a text has fewer, heads that copy are added
+const MAX_CHIPS = 5; // heads that are offered
+const MIN_SUGGESTIONS = 3; // if a text has fewer, heads that copy are added
 
 /** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
 const isLowestFirst = (metric) => metric === "entropy";
@@ -57,7 +57,7 @@ export function topHeads(store) {
   const showSuggested = () => {
     if (!view.options.details) return;
     const suggestions = suggestionsOf(store);
-    const copying = copyingHeads(store).slice(0, Math.max(ENOUGH - suggestions.length, 0));
+    const copying = copyingHeads(store).slice(0, Math.max(MIN_SUGGESTIONS - suggestions.length, 0));
     const inText = suggestions.map(({ head, pattern }) => {
       const name = pictureName(head, store.pointer);
       const [score, even] = [pattern.mean.toFixed(2), pattern.even.toFixed(2)];
@@ -84,7 +84,7 @@ export function topHeads(store) {
     const heads = store.data.heads.map((head) => ({ head, value: store.data.metric(head, index) }));
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
     title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
-    const chips = heads.slice(0, SHOWN).map(({ head, value }) => {
+    const chips = heads.slice(0, MAX_CHIPS).map(({ head, value }) => {
       const headName = pictureName(head, store.pointer);
       return chip(
         head,
@@ -127,7 +127,7 @@ function suggestionsOf(store) {
   const clear = [...best.values()].filter(
     ({ pattern }) => isClear(pattern) || (pattern.name !== "back" && isAboveChance(pattern)),
   );
-  return clear.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, SHOWN);
+  return clear.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, MAX_CHIPS);
 }
 
 /** Heads whose weights copy what they look at, the clearest first. @param {Store} store */

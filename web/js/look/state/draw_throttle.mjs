@@ -1,6 +1,6 @@
 // Drawing takes turns with the writing, which may run on the same machine: each drawing is followed by a rest.
 
-const REST = 8; // multiple of the time that the drawing took
+const PAUSE_RATIO = 8; // multiple of the time that the drawing took
 const MAX_PAUSE = 600; // milliseconds
 const HIDDEN = 200; // milliseconds after which no frame is expected: hidden pages have none
 
@@ -33,7 +33,7 @@ export class DrawThrottle {
    * @returns {Promise<void>}
    */
   async rest(least = 0) {
-    const pause = Math.max(least, Math.min(REST * this.#spent, MAX_PAUSE));
+    const pause = Math.max(least, Math.min(PAUSE_RATIO * this.#spent, MAX_PAUSE));
     this.#spent = 0;
     await new Promise((/** @type {(value: void) => void} */ resolve) => {
       this.#endRest = resolve;

@@ -2,7 +2,7 @@
 
 const MAX_DELAY = 80; // milliseconds that a token waits for the pictures of its step
 const MAX_FIRST_DELAY = 250; // for the first token of a text, when everything has to be fetched
-const REST = 1; // multiple of the time that a drawing took
+const PAUSE_RATIO = 1; // multiple of the time that a drawing took
 
 export class Playback {
   #shown = 0; // tokens
@@ -135,7 +135,7 @@ export class Playback {
   /** @param {number} now */
   #advance(now) {
     // Slow drawings are made less often, which leaves time for the writing and for input.
-    if (now - this.#shownAt >= REST * this.#took) {
+    if (now - this.#shownAt >= PAUSE_RATIO * this.#took) {
       const shown = this.#next(now);
       if (shown > this.#shown) {
         this.#shown = shown;

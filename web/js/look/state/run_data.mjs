@@ -8,8 +8,8 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 /** @import { Frame, PictureId, Token } from "../../types.js" */
 /** @import { Shape } from "../../lib/heads.mjs" */
 
-const UNTRAINED = 0.15; // total variation distance from uniform attention; below it, a head has learned nothing
-const ENOUGH = 8; // rows needed to judge a head
+const MIN_TRAINED_DISTANCE = 0.15; // total variation distance from uniform attention of a head that has learned something
+const MIN_ROWS = 8; // to judge a head
 
 export class RunData {
   /** @type {Token[]} */
@@ -97,7 +97,7 @@ export class RunData {
 
   /** Whether no head has learned where to look. */
   get untrained() {
-    if (this.rows < ENOUGH) return false;
-    return this.heads.every((head) => this.metric(head, UNIFORM) <= UNTRAINED);
+    if (this.rows < MIN_ROWS) return false;
+    return this.heads.every((head) => this.metric(head, UNIFORM) <= MIN_TRAINED_DISTANCE);
   }
 }

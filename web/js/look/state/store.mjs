@@ -16,9 +16,9 @@ import { TextSource } from "./text_source.mjs";
 /** @import { View } from "./view.mjs" */
 /** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, isCellLatest: boolean }} Selected */
 
-const FEW = 8; // written tokens
-const SHOWN = ["tokens", "thumbnails", "weights", "focus", "step"];
-const EVERYTHING = ["state", "open", ...SHOWN];
+const MIN_REPLAYED = 8; // written tokens
+const SHOWN_TOPICS = ["tokens", "thumbnails", "weights", "focus", "step"];
+const EVERYTHING = ["state", "open", ...SHOWN_TOPICS];
 
 /**
  * Topics:
@@ -184,7 +184,7 @@ export class Store extends Emitter {
     // The beginning of a text is shown at once, the rest at its speed.
     this.#playback.extend(this.data.tokens.length, isNew || isGiven(pointer.state));
     if (isNew) this.emit(...EVERYTHING);
-    else this.emit("state", ...(hasEnded ? SHOWN : []));
+    else this.emit("state", ...(hasEnded ? SHOWN_TOPICS : []));
     void this.#source.update();
   }
 
@@ -223,7 +223,7 @@ export class Store extends Emitter {
   /** End the text with what is shown of it. */
   halt() {
     this.#playback.halt();
-    this.emit("state", ...SHOWN);
+    this.emit("state", ...SHOWN_TOPICS);
   }
 
   /** Stop following the text that is being written. */
@@ -250,7 +250,7 @@ export class Store extends Emitter {
     const rows = this.#playback.shown - 1;
     const late = [...(this.data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
     this.data.show(this.readable);
-    this.emit(...SHOWN.filter((topic) => !late.includes(topic)));
+    this.emit(...SHOWN_TOPICS.filter((topic) => !late.includes(topic)));
     if (this.#playback.needsRows(this.data.rows, this.#pointer.rows)) void this.#source.update();
   }
 
@@ -330,7 +330,7 @@ export class Store extends Emitter {
 
   /** Where a replay begins: with the first written token or, where only few were written, with the text. */
   get firstReplayed() {
-    return this.isGrowing || this.length - this.firstStep >= FEW ? this.firstStep : 1;
+    return this.isGrowing || this.length - this.firstStep >= MIN_REPLAYED ? this.firstStep : 1;
   }
 
   /** The token that all panels name: the one after the locked row, else that of the step; null before there is one. */
