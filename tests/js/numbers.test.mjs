@@ -10,6 +10,7 @@ import {
   probabilityChange,
   share,
   signed,
+  withoutZero,
   withSign,
 } from "../../web/js/lib/numbers.mjs";
 import { listed } from "../../web/js/lib/words.mjs";
@@ -28,6 +29,7 @@ test("numbers as they are written", () => {
     ["−1.23e-4", "0.0000", "+0.2500"],
   );
   assert.deepEqual([0, 1.73e-4, 0.0005, 0.25].map(brief), ["0.000", "<0.001", "0.001", "0.250"]);
+  assert.deepEqual(["0.25", "−0.25", "10.3", "100"].map(withoutZero), [".25", "−.25", "10.3", "100"]);
   assert.equal(full(Math.fround(0.1)), "0.1");
   assert.equal(Math.fround(Number(full(Math.fround(Math.PI)))), Math.fround(Math.PI));
 });

@@ -60,6 +60,9 @@ export const fixed = (value, digits = 4) => {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 };
 
+/** A number without its leading zero, for narrow places: ".25", "−.25". @param {string} text */
+export const withoutZero = (text) => text.replace(/^(−?)0\./, "$1.");
+
 /**
  * A number with its sign, unless it rounds to 0.
  * @param {number} value

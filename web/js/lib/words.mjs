@@ -80,6 +80,9 @@ export function sentence(tokens, query, key, weight) {
 /** "L0 H1", "L0 H1 and L2 H3", "L0 H1, L0 H2 and L2 H3". @param {string[]} names */
 export const listed = (names) => [names.slice(0, -1).join(", "), names.at(-1) ?? ""].filter(Boolean).join(" and ");
 
+/** With a capital as its first letter. @param {string} text */
+export const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
+
 /** The name of a model without the training step of a snapshot. @param {string} model */
 export const baseName = (model) => model.replace(/@\d+$/, "");
 

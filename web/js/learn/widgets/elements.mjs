@@ -6,6 +6,9 @@ import { visible } from "../../lib/words.mjs";
 /** @import { Lesson } from "../rung.js" */
 /** @typedef {Node | string} Part */
 
+/** In pixels: on narrower screens strips have shorter lines, and questions are folded. */
+export const PHONE_WIDTH = 640;
+
 /** @param {...Part} parts */
 export const paragraph = (...parts) => make("p", {}, ...parts);
 

@@ -2,11 +2,10 @@
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
+import { PHONE_WIDTH } from "./elements.mjs";
 
 /** @import { Question, Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
-
-const PHONE_WIDTH = 640; // pixels; on narrower screens the question is folded, so that the picture is nearer
 
 /**
  * @param {Question} question

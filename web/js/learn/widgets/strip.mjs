@@ -4,9 +4,9 @@ import { ARROWS, make } from "../../lib/dom.mjs";
 import { MAX_RAMP_STEP, onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
+import { PHONE_WIDTH } from "./elements.mjs";
 
 const [MAX_COLUMNS, MAX_PHONE_COLUMNS] = [128, 64]; // the maximum number of cells in a line, and on a phone
-const PHONE_WIDTH = 640; // pixels
 const IN_A_ROW = 8; // numbers in a row of the table
 const [CELL, LINE] = [8, 15]; // pixels of the canvas
 

@@ -1,7 +1,7 @@
 // Names of the models and the sides of a comparison.
 
 import { counted } from "../../lib/numbers.mjs";
-import { pictureName, visible } from "../../lib/words.mjs";
+import { capitalised, pictureName, visible } from "../../lib/words.mjs";
 import { isOwn } from "../state/pointer.mjs";
 
 /** @import { Pointer, Token } from "../../types.js" */
@@ -44,7 +44,7 @@ export const modelWords = (model) => model.replace(/@(\d+)$/, (_, step) => `, tr
 export function sideTitles(a, b, alignment) {
   if (a.pointer.model !== b.pointer.model) return [modelWords(a.pointer.model), modelWords(b.pointer.model)];
   const masks = [maskWords(a.pointer), maskWords(b.pointer)];
-  if (masks[0] !== masks[1]) return [masks[0] || "All heads", masks[1] ? capital(masks[1]) : "All heads"];
+  if (masks[0] !== masks[1]) return [masks[0] || "All heads", masks[1] ? capitalised(masks[1]) : "All heads"];
   return ["First text", secondTitle(a, b, alignment)];
 }
 
@@ -67,6 +67,3 @@ function secondTitle(a, b, alignment) {
 function branchTitle(at, token, instead) {
   return `Branch at token ${at}: “${visible(token)}”${instead ? ` instead of “${visible(instead)}”` : ""}`;
 }
-
-/** @param {string} text */
-export const capital = (text) => text[0].toUpperCase() + text.slice(1);

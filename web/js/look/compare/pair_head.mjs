@@ -140,7 +140,7 @@ function differenceLegend(pair, matrix) {
   const { element: line, draw } = rampLine("difference", () =>
     [-1, -0.25, 0, 0.25, 1].map((part) => {
       const value = part * matrix.limit;
-      const text = part ? `${part < 0 ? "−" : "+"}${short(Math.abs(value))}` : "0";
+      const text = part ? `${part < 0 ? "−" : "+"}${tickText(Math.abs(value))}` : "0";
       return [0.5 + 0.5 * Math.sign(part) * position(pair.view.options.scale, Math.abs(part)), text];
     }),
   );
@@ -156,7 +156,7 @@ function differenceLegend(pair, matrix) {
 }
 
 /** @param {number} value */
-const short = (value) =>
+const tickText = (value) =>
   value >= 0.0995 ? value.toFixed(2) : value >= 0.00095 ? value.toFixed(4) : value.toExponential(1);
 
 const MIN_LIMIT = 0.001; // the smallest difference that gets the strongest colour, so that noise is not drawn

@@ -8,7 +8,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { allPictures, groupOf, groupSentence, isHead, isSame } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
-import { measured } from "../../lib/numbers.mjs";
+import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { SIDE } from "../../lib/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -41,8 +41,7 @@ const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
  */
 
 /** A value short enough for a tile. @param {number} value */
-const short = (value) =>
-  value >= 10 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(2).replace(/^0/, "");
+const short = (value) => withoutZero(value.toFixed(value >= 10 ? 0 : value >= 1 ? 1 : 2));
 
 /** Whether a word fits into a line of the page. @param {HTMLElement} line @returns {(word: string) => boolean} */
 function fitting(line) {

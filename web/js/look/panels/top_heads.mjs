@@ -4,7 +4,7 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { isSame } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
-import { pictureName, unitOf } from "../../lib/words.mjs";
+import { capitalised, pictureName, unitOf } from "../../lib/words.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
@@ -26,9 +26,6 @@ const MIN_SUGGESTIONS = 3; // if a text has fewer, heads that copy are added
 
 /** For entropy the most focused heads are the interesting ones. @param {MetricName} metric */
 const isLowestFirst = (metric) => metric === "entropy";
-
-/** @param {string} text */
-const capitalised = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** @param {string} label @param {HTMLElement[]} chips */
 const labelled = (label, chips) => (chips.length ? [make("span", {}, label), ...chips] : []);

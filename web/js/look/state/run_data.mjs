@@ -8,7 +8,7 @@ import { HeadWeights } from "../../lib/triangle.mjs";
 /** @import { Frame, PictureId, Token } from "../../types.js" */
 /** @import { Shape } from "../../lib/heads.mjs" */
 
-const MIN_TRAINED_DISTANCE = 0.15; // total variation distance from uniform attention of a head that has learned something
+const MIN_TRAINED_DISTANCE = 0.15; // total variation distance from uniform attention; below it a head is untrained
 const MIN_ROWS = 8; // to judge a head
 
 export class RunData {

@@ -2,7 +2,7 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
-import { exact, fixed, share, signed } from "../../../lib/numbers.mjs";
+import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { tableHead } from "../../../widgets/table_view.mjs";
@@ -125,7 +125,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 }
 
 /** A value, short enough for a tile; the colour shows the sign too. @param {number} value */
-const short = (value) => fixed(value, Math.abs(value) < 1 ? 2 : 1).replace(/\b0\./, ".");
+const short = (value) => withoutZero(fixed(value, Math.abs(value) < 1 ? 2 : 1));
 
 /** @param {AttributionAnswer} answer @returns {Overlay} */
 const overlayOf = ({ token, against, heads }) => ({

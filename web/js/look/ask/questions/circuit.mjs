@@ -9,9 +9,10 @@ import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
 import { circuitGraph } from "./circuit_graph.mjs";
-import { feeding } from "./feeding.mjs";
+import { feeding, WAYS } from "./feeding.mjs";
 import { percent } from "./residual_table.mjs";
 
+/** @import { Way } from "./feeding.mjs" */
 /** @import { Arc, PictureId } from "../../../types.js" */
 /** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
 /** @import { ChangedPair } from "../prompts/changed_text.mjs" */
@@ -19,7 +20,6 @@ import { percent } from "./residual_table.mjs";
 
 const TEXT = "text"; // in place of a set of prompts
 const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching chooses the heads that are patched
-const WAYS = /** @type {Record<string, string>} */ ({ q: "queries", k: "keys", v: "values" });
 
 /** @type {Question} */
 export const circuit = {
@@ -38,7 +38,8 @@ export const circuit = {
 };
 
 /** The end of an edge. @param {EdgeInCircuit} edge */
-const receiverName = ({ receiver, way }) => (receiver ? `${WAYS[way ?? ""]} of ${headName(receiver)}` : "logits");
+const receiverName = ({ receiver, way }) =>
+  receiver && way ? `${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}` : "logits";
 
 /** @param {EdgeInCircuit} edge */
 const edgeName = (edge) => `${headName(edge.sender)} → ${receiverName(edge)}`;
@@ -103,7 +104,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     const { receiver, way } = edge;
     cut.hidden = !receiver;
     if (receiver && way) {
-      cut.textContent = `Which heads feed the ${WAYS[way]} of ${headName(receiver)}?`;
+      cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}?`;
       ask = () => {
         store.view.choose(receiver);
         store.view.set({ ask: feeding.key, askWith: writeChoices({ by: "cut", way }, feeding.defaults) });

@@ -2,7 +2,7 @@
 
 import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
-import { fixed } from "../../../lib/numbers.mjs";
+import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
@@ -22,7 +22,7 @@ const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smal
 const CLEAR_RATIO = 3; // times the score of uniform attention: below it a head has no role
 
 const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
-const WAYS = { q: "queries", k: "keys", v: "values" };
+export const WAYS = { q: "queries", k: "keys", v: "values" };
 const ROUTES = { every: "every path", direct: "direct path" };
 const HELP = {
   weights:
@@ -189,7 +189,7 @@ export function readComposition(answer, [layer, head], way) {
       `${way.toUpperCase()}-composition score with ${here} ` +
       `(rotated at random: ${fixed(chance, 3)}, in the middle)`,
     ends: ["below rotated heads", "above rotated heads"],
-    short: (value) => score(value).replace(/\b0\./, "."),
+    short: (value) => withoutZero(score(value)),
     long: score,
     ramp: "change",
   };
@@ -259,7 +259,7 @@ function readRole(answer, route) {
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,
     ends: ["rises when cut", "falls when cut"],
-    short: (value) => fixed(value, 2).replace(/\b0\./, "."),
+    short: (value) => withoutZero(fixed(value, 2)),
     long: (value) => fixed(value, 3),
     ramp: "change",
     role,

@@ -2,7 +2,7 @@
 
 import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
-import { fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
+import { fixed, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
@@ -52,8 +52,8 @@ export function comparison(joint, singles) {
   return `${numbers}, about the same: each makes its own contribution.`;
 }
 
-/** A value without the leading zero, short enough for a tile. @param {number} value */
-const short = (value) => fixed(value, Math.abs(value) < 10 ? 2 : 0).replace(/\b0\./, ".");
+/** A value, short enough for a tile. @param {number} value */
+const short = (value) => withoutZero(fixed(value, Math.abs(value) < 10 ? 2 : 0));
 
 /** @type {Question} */
 export const knockout = {

@@ -77,9 +77,6 @@ const MAX_SHOWN_PRODUCTS = 6; // products shown until the visitor asks for all
 /** @param {string} name @param {...Part} parts */
 const step = (name, ...parts) => make("section", { class: "hs-step" }, make("h3", {}, name), ...parts);
 
-/** @param {...Part} parts */
-const paragraph = (...parts) => make("p", {}, ...parts);
-
 /** Numbers that are folded until asked for. @param {string} summary @param {...Part} parts */
 const more = (summary, ...parts) => make("details", {}, make("summary", {}, summary), ...parts);
 
@@ -114,7 +111,7 @@ function stageStep({ position: [from, to], frequencies }, stage, after) {
     const words =
       `Query and key are divided by the root of the mean of their squares (${fixed(root)} for the query), and each ` +
       "number is multiplied by a learned factor.";
-    return step("RMSNorm of query and key", paragraph(words), table);
+    return step("RMSNorm of query and key", make("p", {}, words), table);
   }
   const n = frequencies?.length ?? 0;
   const [a, b] = [stage.query[0], stage.query[n]];
@@ -132,8 +129,8 @@ function stageStep({ position: [from, to], frequencies }, stage, after) {
       "=",
       row(sub("q", "i"), "·", "cos", "(", "p", "f", ")", "−", sub("q", `i+${n}`), "·", "sin", "(", "p", "f", ")"),
     ]),
-    paragraph(words),
-    paragraph(worked, make("b", {}, fixed(after.query[0]))),
+    make("p", {}, words),
+    make("p", {}, worked, make("b", {}, fixed(after.query[0]))),
     table,
   );
 }
@@ -149,7 +146,7 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
     "Score: query times key, scaled",
     formula([sub("s", "k"), "=", row("(", "q", "·", sub("k", "k"), ")", "×", "scale")]),
     ...dotProduct({ title, left: query, right: key, products, total: score, few: MAX_SHOWN_PRODUCTS }),
-    paragraph(`${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
+    make("p", {}, `${fixed(score)} × ${number(scale)} = `, make("b", {}, fixed(scaled[to]))),
   );
 }
 
@@ -160,7 +157,7 @@ function maskStep({ tokens, position: [from], n_masked }) {
   const words = n_masked
     ? `${later} after ${name} has a score of −∞, whose exponential is 0: a query never sees what comes later.`
     : `${name} is the last token, so there is nothing after it to mask.`;
-  return step("Mask", paragraph(words));
+  return step("Mask", make("p", {}, words));
 }
 
 /** @param {LedgerAnswer} answer */
@@ -187,7 +184,7 @@ function valueStep(answer) {
   const times = `is multiplied by the weight ${exact(weights[position[1]])}${muted}.`;
   return step(
     "Weight times value",
-    paragraph(`Each of the ${value.length} numbers of the key’s value ${times}`),
+    make("p", {}, `Each of the ${value.length} numbers of the key’s value ${times}`),
     more("All vectors, number by number", vectorTable(answer)),
   );
 }
@@ -240,7 +237,11 @@ function sumStep({ layer, head, position, tokens, token, part, head_part, rest, 
   return step(
     "The logit of the next token",
     ...dotProduct({ title, names, products: [head_part, rest], total: logit }),
-    paragraph(`After the softmax over the vocabulary, “${visible(token.text)}” has probability ${exact(probability)}.`),
+    make(
+      "p",
+      {},
+      `After the softmax over the vocabulary, “${visible(token.text)}” has probability ${exact(probability)}.`,
+    ),
   );
 }
 

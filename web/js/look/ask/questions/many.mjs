@@ -3,7 +3,7 @@
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
-import { counted, fixed, signed } from "../../../lib/numbers.mjs";
+import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -200,8 +200,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         values,
         most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
         ramp,
-        short: (value) =>
-          words === percent ? String(Math.round(100 * value) || 0) : fixed(value, 2).replace(/\b0\./, "."),
+        short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
         long: words,
         ends,
       });

@@ -5,9 +5,9 @@ import { make, setFlag, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
-import { pictureName, stepOf, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, stepOf, visible } from "../../../lib/words.mjs";
 import { tableHead, TableView } from "../../../widgets/table_view.mjs";
-import { capital, maskWords } from "../../compare/names.mjs";
+import { maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
 import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
@@ -163,9 +163,9 @@ function build({ store, mixer, choices, choose, conclude }) {
     const now = `“${visible(texts[changedBest] ?? "")}”`;
     conclude(
       changedBest === plainBest
-        ? `${capital(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
+        ? `${capitalised(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
             `${chance(plainBest, after)}.`
-        : `${capital(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
+        : `${capitalised(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
             `“${visible(texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
     );
     prediction = { logits: changed, before, after };

@@ -1,7 +1,7 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
 import { make, tabs } from "../../../lib/dom.mjs";
-import { counted, exact, fixed, share } from "../../../lib/numbers.mjs";
+import { counted, exact, fixed, share, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { headMap } from "./head_map.mjs";
@@ -63,7 +63,7 @@ function build({ store, choices, choose, conclude, overlay }) {
         values,
         most: Math.max(...values.flat(), 1e-9),
         ramp: "looks",
-        short: (value) => value.toFixed(value < 9.95 ? 2 : 0).replace(/^0/, ""),
+        short: (value) => withoutZero(fixed(value, value < 9.95 ? 2 : 0)),
         long: exact,
         ends: ["weak", "strong"],
       });

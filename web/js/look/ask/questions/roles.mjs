@@ -2,6 +2,7 @@
 
 import { dropdown, make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
+import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { tokenPairs } from "../token_pairs.mjs";
@@ -21,8 +22,8 @@ const NAMES = /** @type {Record<Score, string>} */ ({
 const OWN_ROLE = "own"; // the role of the open head, or the closest one
 const COPYING_BY_CHANCE = 0.5; // how much a head with random weights copies
 
-/** A value with two decimals, without the leading zero. @param {number} value */
-const short = (value) => value.toFixed(2).replace(/^0/, "");
+/** A value, short enough for a tile. @param {number} value */
+const short = (value) => withoutZero(fixed(value, 2));
 
 /** @type {Question} */
 export const roles = {
