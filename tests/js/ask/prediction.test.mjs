@@ -30,8 +30,8 @@ test("the parts of a logit in the order of the model, with their sum so far", ()
 
 test("the heads with the largest parts, whatever their sign", () => {
   assert.deepEqual(headsBySize(heads).slice(0, 2), [
-    { place: [0, 1], value: -2 },
-    { place: [1, 0], value: 1 },
+    { picture: [0, 1], value: -2 },
+    { picture: [1, 0], value: 1 },
   ]);
 });
 

@@ -20,7 +20,7 @@ test("the strongest head is found with its place", () => {
       [0.1, 0.2],
       [0.7, 0.3],
     ]),
-    { place: [1, 0], value: 0.7 },
+    { picture: [1, 0], value: 0.7 },
   );
 });
 

@@ -4,10 +4,10 @@
 
 /** @typedef {{ n_layer: number, n_head: number }} Shape of a model */
 
-/** "L0 H1". @param {readonly number[]} place layer and head */
+/** "L0 H1". @param {readonly number[]} picture layer and head */
 export const headName = ([layer, head]) => `L${layer} H${head}`;
 
-/** Whether a picture is that of a head, not a mean or a rollout. @param {PictureId} place @param {Shape} shape */
+/** Whether a picture is that of a head, not a mean or a rollout. @param {PictureId} picture @param {Shape} shape */
 export const isHead = ([layer, column], { n_layer, n_head }) => layer < n_layer && column < n_head;
 
 /**
@@ -32,7 +32,7 @@ export const allPictures = ({ n_layer, n_head }) => [
 
 /**
  * The first and the last of the heads that share a head's keys and values; null if it has its own.
- * @param {readonly number[]} place
+ * @param {readonly number[]} picture
  * @param {{ n_head: number, n_kv_head?: number }} shape
  */
 export function groupOf([, head], { n_head, n_kv_head = n_head }) {
@@ -43,11 +43,11 @@ export function groupOf([, head], { n_head, n_kv_head = n_head }) {
 
 /**
  * Says which heads share a head's keys and values; "" if it has its own.
- * @param {readonly number[]} place
+ * @param {readonly number[]} picture
  * @param {{ n_head: number, n_kv_head?: number }} shape
  */
-export function groupSentence(place, shape) {
-  const group = groupOf(place, shape);
+export function groupSentence(picture, shape) {
+  const group = groupOf(picture, shape);
   return group ? `Heads ${group[0]} to ${group[1]} of this layer share their keys and values.` : "";
 }
 
@@ -58,11 +58,11 @@ export const isSame = (one, other) => one[0] === other[0] && one[1] === other[1]
  * The heads of a table in the order of the model, each with its value.
  * @template T
  * @param {readonly T[][]} values `[layer][head]`
- * @returns {{ place: PictureId, value: T }[]}
+ * @returns {{ picture: PictureId, value: T }[]}
  */
 export const headEntries = (values) =>
   values.flatMap((row, layer) =>
-    row.map((value, head) => ({ place: /** @type {PictureId} */ ([layer, head]), value })),
+    row.map((value, head) => ({ picture: /** @type {PictureId} */ ([layer, head]), value })),
   );
 
 /** The head with the largest of these values, the first of equal ones. @param {readonly number[][]} values */

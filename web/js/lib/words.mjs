@@ -54,7 +54,7 @@ export const shorten = (text, length) => (text.length > length ? `${text.slice(0
 
 /**
  * The name of a picture: a head, the mean of a layer or of all heads, a rollout.
- * @param {PictureId} place
+ * @param {PictureId} picture
  * @param {import("./heads.mjs").Shape} shape of the model
  */
 export function pictureName([layer, column], { n_layer, n_head }) {

@@ -14,7 +14,7 @@
  * @property {boolean} menu whether the menu of a narrow screen is open
  */
 
-/** @typedef {{ opened: PageState, chain: PageState[] }} Entry `chain` is what the entries before it held, at this address */
+/** @typedef {{ opened: PageState, chain: PageState[] }} Entry `chain`: what those before it held, here */
 
 const MAX_ENTRIES = 30; // entries of a chain
 const BACK_TIMEOUT = 1000; // milliseconds within which the browser goes back

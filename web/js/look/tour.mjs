@@ -266,7 +266,8 @@ export class Tour {
     } else if (at === OFF) void this.#switchOff(this.#turn);
     else void this.#writeBoth(this.#turn);
     this.#place();
-    if (at < DIVERGE) this.#bring(tokenBox(key ?? query), at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE));
+    const lower = at < TILE ? tokenBox(query) : document.querySelector(OPEN_TILE);
+    if (at < DIVERGE) this.#bring(tokenBox(key ?? query), lower);
     store.showKey();
     if (at === ARC && !isStill()) traceArcs(document.querySelectorAll(`${TEXT} .hs-arcs path`), MOVING);
     if (at === TILE) this.#fly(query);

@@ -79,9 +79,9 @@ export class HeadsPanel {
     const text = start.tokens.map(visible).join("");
     this.sentence.textContent = `“… ${text} …”, ${start.tokens.length} characters of the held-out text`;
     this.grid.style.setProperty("--ht-columns", String(start.n_head));
-    this.#tiles = allHeads(start).map((place, i) => {
+    this.#tiles = allHeads(start).map((picture, i) => {
       const canvas = make("canvas");
-      const name = headName(place);
+      const name = headName(picture);
       const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
       button.addEventListener("click", () => {
         this.#open = i;
@@ -240,9 +240,9 @@ export class ScoresPanel {
     const range = { last: Math.max(this.#start.seconds, last.seconds), low: 0, high: Math.max(0.2, highest * 1.15) };
     this.chart.draw(lines, levels, range);
     const rows = ROLE_ENTRIES.map(([role, { name, help }]) => {
-      const { place, value: score } = strongestHead(heads[role]);
-      const best = `${headName(place)} comes closest with ${score.toFixed(3)}`;
-      const words = isClearRole(score, uniform) ? `${headName(place)}, ${score.toFixed(3)}` : `none yet; ${best}`;
+      const { picture, value: score } = strongestHead(heads[role]);
+      const best = `${headName(picture)} comes closest with ${score.toFixed(3)}`;
+      const words = isClearRole(score, uniform) ? `${headName(picture)}, ${score.toFixed(3)}` : `none yet; ${best}`;
       return make("li", {}, make("b", {}, name), ` (${help}): ${words}`);
     });
     this.best.replaceChildren(...rows);

@@ -251,7 +251,7 @@ export class PlainAnswer extends Emitter {
       const { heads, token: asked, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
       const most = strongestFor(heads);
       const word = plainly(asked.text);
-      const looks = most.map(({ place, value }) => ({ place, value, ...this.#target(weights, place, position) }));
+      const looks = most.map(({ picture, value }) => ({ picture, value, ...this.#target(weights, picture, position) }));
       const unit = unitOf(store);
       const lead = forWords(looks, word);
       const [rival] = alternatives.filter((one) => one.probability > probability);
@@ -260,16 +260,16 @@ export class PlainAnswer extends Emitter {
         : "";
       this.#say(lead + more);
       if (most.length) {
-        this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].place };
-        store.view.choose(most[0].place);
-        store.selectedHeads.point(most.map(({ place }) => place));
+        this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].picture };
+        store.view.choose(most[0].picture);
+        store.selectedHeads.point(most.map(({ picture }) => picture));
       }
       list.replaceChildren(
-        ...looks.map(({ place, key, word: target, weight }) => {
+        ...looks.map(({ picture, key, word: target, weight }) => {
           const where = key === position ? `the ${unit} itself` : `“${target}” with ${share(weight)}`;
           const looksAt = weight < MIN_LOOK ? "looks at many places" : `looks at ${where}`;
-          const head = make("button", { type: "button", onclick: () => this.#show(place) });
-          head.append(make("b", {}, `Layer ${place[0]}, head ${place[1]}`), make("span", {}, looksAt));
+          const head = make("button", { type: "button", onclick: () => this.#show(picture) });
+          head.append(make("b", {}, `Layer ${picture[0]}, head ${picture[1]}`), make("span", {}, looksAt));
           head.title = "Open this head";
           return make("li", {}, head);
         }),

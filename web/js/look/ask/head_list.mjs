@@ -11,7 +11,7 @@ const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
 /**
  * A row of the list: its bar shows the value, and `text` states it.
  * @typedef {object} HeadRow
- * @property {PictureId} place
+ * @property {PictureId} picture
  * @property {number} value
  * @property {string} text
  * @property {number} [error] the standard error of the value, drawn below the bar
@@ -21,8 +21,8 @@ const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
  * A check box in every row, which selects its head.
  * @typedef {object} Picking
  * @property {(name: string) => string} label of the check box of a head
- * @property {(place: PictureId) => boolean} has
- * @property {(place: PictureId) => void} toggle
+ * @property {(picture: PictureId) => boolean} has
+ * @property {(picture: PictureId) => void} toggle
  */
 
 export class HeadList {
@@ -72,10 +72,10 @@ export class HeadList {
   }
 
   /** @param {HeadRow} row @param {number} most */
-  makeRow({ place, value, text, error }, most) {
+  makeRow({ picture, value, text, error }, most) {
     const { store } = this;
-    const open = make("button", { type: "button", class: "hs-small" }, pictureName(place, store.pointer));
-    open.addEventListener("click", () => store.view.choose(place));
+    const open = make("button", { type: "button", class: "hs-small" }, pictureName(picture, store.pointer));
+    open.addEventListener("click", () => store.view.choose(picture));
     const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
     bar.style.setProperty("--part", String(Math.abs(value) / most));
     const whisker = make("span", { class: "hs-error", "aria-hidden": "true", hidden: error === undefined });
@@ -84,13 +84,13 @@ export class HeadList {
     const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar, whisker)];
     const { picking } = this;
     if (picking) {
-      const label = picking.label(pictureName(place, store.pointer));
+      const label = picking.label(pictureName(picture, store.pointer));
       const box = make("input", { type: "checkbox", "aria-label": label, title: label });
-      box.checked = picking.has(place);
-      box.addEventListener("change", () => picking.toggle(place));
+      box.checked = picking.has(picture);
+      box.addEventListener("change", () => picking.toggle(picture));
       cells.push(make("td", { class: "hs-pick-cell" }, box));
     }
-    return make("tr", { "data-place": place.join() }, make("th", { scope: "row" }, open), ...cells);
+    return make("tr", { "data-place": picture.join() }, make("th", { scope: "row" }, open), ...cells);
   }
 
   /** Mark the open head. */

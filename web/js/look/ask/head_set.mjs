@@ -23,8 +23,8 @@ const MAX_NAMED_HEADS = 6;
  * @typedef {object} JointQuestion
  * @property {[todo: string, done: string]} verb "remove" and "Removed"
  * @property {string} waiting shown until the answer arrives
- * @property {(places: PictureId[]) => AskRequest} ask
- * @property {(places: PictureId[], names: string, answer: any) => string} say
+ * @property {(pictures: PictureId[]) => AskRequest} ask
+ * @property {(pictures: PictureId[], names: string, answer: any) => string} say
  * @property {(encoded: string) => void} choose
  */
 
@@ -58,18 +58,18 @@ export class HeadSet {
     this.element = make("div", { class: "hs-together" }, this.chips, this.sentence, this.buttons);
   }
 
-  get places() {
+  get pictures() {
     return changedHeads(this.#mask);
   }
 
-  /** @param {PictureId} place */
-  has(place) {
-    return scaleOf(this.#mask, place) === 0;
+  /** @param {PictureId} picture */
+  has(picture) {
+    return scaleOf(this.#mask, picture) === 0;
   }
 
-  /** @param {PictureId} place */
-  toggle(place) {
-    this.set(withScale(this.#mask, this.store.pointer, [place], this.has(place) ? 1 : 0));
+  /** @param {PictureId} picture */
+  toggle(picture) {
+    this.set(withScale(this.#mask, this.store.pointer, [picture], this.has(picture) ? 1 : 0));
   }
 
   /** @param {Mask} mask */
@@ -88,31 +88,31 @@ export class HeadSet {
     this.draw();
   }
 
-  /** The effect of each of these heads alone. @param {PictureId[]} places */
-  singles(places) {
-    return places.map(([layer, head]) => this.#single[layer][head]);
+  /** The effect of each of these heads alone. @param {PictureId[]} pictures */
+  singles(pictures) {
+    return pictures.map(([layer, head]) => this.#single[layer][head]);
   }
 
   draw() {
-    const { store, places } = this;
-    store.selectedHeads.choose(places);
+    const { store, pictures } = this;
+    store.selectedHeads.choose(pictures);
     const [todo, done] = this.question.verb;
-    this.buttons.hidden = !places.length;
+    this.buttons.hidden = !pictures.length;
     const add =
       openHead(store) && !this.has(store.open) ? [this.chip(`+ ${store.openName}`, () => this.toggle(store.open))] : [];
     if (add.length) add[0].title = "Add the open head";
-    if (!places.length) {
+    if (!pictures.length) {
       const rows = headEntries(this.#single);
       rows.sort((a, b) => b.value - a.value);
-      const first = rows.slice(0, SUGGESTED_HEADS).map(({ place }) => place);
+      const first = rows.slice(0, SUGGESTED_HEADS).map(({ picture }) => picture);
       const all = this.chip(`the top ${first.length}`, () => this.set(withScale(null, store.pointer, first, 0)));
       this.chips.replaceChildren(make("span", {}, `Tick heads above to ${todo} them together, or take`), all, ...add);
       this.sentence.textContent = "";
       return;
     }
-    const chips = places.map((place) => {
-      const name = pictureName(place, store.pointer);
-      const chip = this.chip(`× ${name}`, () => this.toggle(place));
+    const chips = pictures.map((picture) => {
+      const name = pictureName(picture, store.pointer);
+      const chip = this.chip(`× ${name}`, () => this.toggle(picture));
       chip.setAttribute("aria-label", `Restore ${name}`);
       return chip;
     });
@@ -127,7 +127,7 @@ export class HeadSet {
   }
 
   async measure() {
-    const request = this.question.ask(this.places);
+    const request = this.question.ask(this.pictures);
     const asked = (this.#asked = JSON.stringify([this.store.pointer.sha256, request]));
     try {
       if (!this.#known.has(asked)) {
@@ -137,12 +137,12 @@ export class HeadSet {
         this.#known.set(asked, answer);
       }
       if (asked !== this.#asked) return;
-      const { places, store } = this;
+      const { pictures, store } = this;
       const names =
-        places.length > MAX_NAMED_HEADS
-          ? `these ${places.length} heads`
-          : listed(places.map((place) => pictureName(place, store.pointer)));
-      this.sentence.textContent = this.question.say(places, names, this.#known.get(asked));
+        pictures.length > MAX_NAMED_HEADS
+          ? `these ${pictures.length} heads`
+          : listed(pictures.map((picture) => pictureName(picture, store.pointer)));
+      this.sentence.textContent = this.question.say(pictures, names, this.#known.get(asked));
     } catch (error) {
       this.sentence.textContent = /** @type {Error} */ (error).message;
     }

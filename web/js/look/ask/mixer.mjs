@@ -121,24 +121,24 @@ export class Mixer extends Emitter {
     if (this.isOn) this.set(this.store.pointer.head_mask);
   }
 
-  /** @param {PictureId} place @param {number} scale */
-  scale(place, scale) {
-    this.set(withScale(this.mask, this.store.pointer, [place], scale));
+  /** @param {PictureId} picture @param {number} scale */
+  scale(picture, scale) {
+    this.set(withScale(this.mask, this.store.pointer, [picture], scale));
   }
 
-  /** Mute a head, or restore one that is muted or scaled. @param {PictureId} place */
-  toggle(place) {
-    this.scale(place, scaleOf(this.mask, place) === 1 ? 0 : 1);
+  /** Mute a head, or restore one that is muted or scaled. @param {PictureId} picture */
+  toggle(picture) {
+    this.scale(picture, scaleOf(this.mask, picture) === 1 ? 0 : 1);
   }
 
-  /** Mute all heads but one; if that is the mask already, restore all. @param {PictureId} place */
-  solo(place) {
-    this.set(this.isSolo(place) ? null : only(this.store.pointer, [place]));
+  /** Mute all heads but one; if that is the mask already, restore all. @param {PictureId} picture */
+  solo(picture) {
+    this.set(this.isSolo(picture) ? null : only(this.store.pointer, [picture]));
   }
 
-  /** @param {PictureId} place */
-  isSolo(place) {
-    return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [place]));
+  /** @param {PictureId} picture */
+  isSolo(picture) {
+    return this.mask !== null && isSameMask(this.mask, only(this.store.pointer, [picture]));
   }
 
   /**

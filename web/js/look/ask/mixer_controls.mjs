@@ -68,14 +68,15 @@ export function mixTiles(mixer, panel) {
     drawn = now;
     panel.classList.toggle("hs-mixing", tapsMute);
     for (const tile of tiles) {
-      const place = placeOf(tile);
-      const scale = scaleOf(mask, place);
-      const isChanged = scale !== 1 && isHead(place, store.pointer);
+      const picture = pictureOf(tile);
+      const scale = scaleOf(mask, picture);
+      const isChanged = scale !== 1 && isHead(picture, store.pointer);
       tile.classList.toggle("hs-scaled", isChanged);
       tile.classList.toggle("hs-muted", isChanged && scale === 0);
       tile.querySelector(".hs-scale-badge")?.remove();
       if (isChanged) tile.append(make("span", { class: "hs-scale-badge", "aria-hidden": "true" }, badgeText(scale)));
-      const tap = tapsMute && isHead(place, store.pointer) ? (scale === 1 ? "click to mute" : "click to restore") : "";
+      const tap =
+        tapsMute && isHead(picture, store.pointer) ? (scale === 1 ? "click to mute" : "click to restore") : "";
       const words = [isChanged ? scaleWords(scale) : "", tap].filter(Boolean).join(", ");
       if (words) tile.setAttribute("aria-description", words);
       else tile.removeAttribute("aria-description");
@@ -86,32 +87,32 @@ export function mixTiles(mixer, panel) {
   /** The head at an element; null for none. @param {EventTarget | null} target */
   const headAt = (target) => {
     const tile = target instanceof Element ? target.closest(".hs-grid button[data-place]") : null;
-    const place = tile && placeOf(/** @type {HTMLElement} */ (tile));
-    return place && isHead(place, store.pointer) ? place : null;
+    const picture = tile && pictureOf(/** @type {HTMLElement} */ (tile));
+    return picture && isHead(picture, store.pointer) ? picture : null;
   };
   // In the capture phase, before the grid would open the head.
   const capture = { capture: true };
   panel.addEventListener(
     "click",
     (event) => {
-      const place = mixer.tapsMute ? headAt(event.target) : null;
-      if (!place) return;
+      const picture = mixer.tapsMute ? headAt(event.target) : null;
+      if (!picture) return;
       event.stopPropagation();
-      mixer.toggle(place);
+      mixer.toggle(picture);
     },
     capture,
   );
   panel.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "m" || event.ctrlKey || event.metaKey || event.altKey) return;
-    const place = headAt(event.target);
-    if (!place) return;
+    const picture = headAt(event.target);
+    if (!picture) return;
     event.preventDefault();
-    mixer.toggle(place);
+    mixer.toggle(picture);
   });
 }
 
 /** @param {HTMLElement} tile @returns {PictureId} */
-function placeOf(tile) {
+function pictureOf(tile) {
   const [layer, column] = String(tile.dataset.place).split(",").map(Number);
   return [layer, column];
 }

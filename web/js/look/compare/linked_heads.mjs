@@ -30,17 +30,17 @@ export class LinkedHeads extends Emitter {
     this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
   }
 
-  /** Open a head on both sides. @param {PictureId} place */
-  choose(place) {
+  /** Open a head on both sides. @param {PictureId} picture */
+  choose(picture) {
     this.isUnlinked = false;
-    this.view.choose(place);
+    this.view.choose(picture);
     this.link();
   }
 
-  /** Open another head on B than on A; null for the same one. @param {PictureId | null} place */
-  chooseB(place) {
-    this.isUnlinked = place !== null;
-    if (place) this.viewB.choose(place);
+  /** Open another head on B than on A; null for the same one. @param {PictureId | null} picture */
+  chooseB(picture) {
+    this.isUnlinked = picture !== null;
+    if (picture) this.viewB.choose(picture);
     else this.link();
     this.emit("view");
   }
@@ -63,7 +63,7 @@ export class LinkedHeads extends Emitter {
 
 /**
  * Whether another model has a picture in the same place.
- * @param {PictureId} place
+ * @param {PictureId} picture
  * @param {Shape} from
  * @param {Shape} to
  */
@@ -74,7 +74,7 @@ export function hasPlace([layer, column], from, to) {
 
 /**
  * The same layer and head if there is one, else the nearest; a mean for a mean, a rollout for a rollout.
- * @param {PictureId} place
+ * @param {PictureId} picture
  * @param {Shape} from
  * @param {Shape} to
  * @returns {PictureId}

@@ -62,9 +62,9 @@ function headSelect(pair, side) {
   const store = pair.stores[side];
   const select = make("select", { "aria-label": side === "a" ? "Head of both sides" : "Head of side B" });
   select.addEventListener("change", () => {
-    const place = /** @type {PictureId} */ (select.value.split(".").map(Number));
-    if (side === "a") pair.heads.choose(place);
-    else pair.heads.chooseB(select.value === "same" ? null : place);
+    const picture = /** @type {PictureId} */ (select.value.split(".").map(Number));
+    if (side === "a") pair.heads.choose(picture);
+    else pair.heads.chooseB(select.value === "same" ? null : picture);
   });
   const same = make("option", { value: "same" });
   let shape = "";
@@ -73,8 +73,8 @@ function headSelect(pair, side) {
     const isNew = shape !== `${pointer.n_layer}x${pointer.n_head}`;
     shape = `${pointer.n_layer}x${pointer.n_head}`;
     if (isNew) {
-      const options = (pointer.n_layer ? allPictures(pointer) : []).map((place) =>
-        make("option", { value: place.join(".") }, pictureName(place, pointer)),
+      const options = (pointer.n_layer ? allPictures(pointer) : []).map((picture) =>
+        make("option", { value: picture.join(".") }, pictureName(picture, pointer)),
       );
       if (side === "b") options.unshift(same);
       select.replaceChildren(...options);

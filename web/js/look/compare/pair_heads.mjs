@@ -20,7 +20,7 @@ import { SIDES } from "./pair.mjs";
 /** @import { Pair } from "./pair.mjs" */
 /** @import { Texts } from "./texts.mjs" */
 
-/** @typedef {{ place: PictureId, difference: number }} RankedHead */
+/** @typedef {{ picture: PictureId, difference: number }} RankedHead */
 
 const PAUSE = 80; // milliseconds, to collect changes that arrive together
 const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
@@ -53,12 +53,13 @@ export class Ranking extends Emitter {
     if (!most || this.#hasOpened) return;
     this.#hasOpened = true;
     const open = heads?.[layer]?.[head];
-    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE) pair.heads.choose(most.place);
+    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE)
+      pair.heads.choose(most.picture);
   }
 
   /** The heads of both sides, the most different first. @returns {RankedHead[]} */
   get sorted() {
-    const all = headEntries(this.heads ?? []).map(({ place, value }) => ({ place, difference: value }));
+    const all = headEntries(this.heads ?? []).map(({ picture, value }) => ({ picture, difference: value }));
     return all.sort((one, other) => other.difference - one.difference);
   }
 
@@ -166,13 +167,13 @@ export class PairHeads {
     const most = Math.max(sorted[0]?.difference ?? 0, MIN_DIFFERENCE);
     const { surprise } = palette();
     const mask = b.pointer.head_mask;
-    const unknown = this.places.map((each) => ({ place: each, difference: 0 }));
-    for (const { place, difference } of sorted.length ? sorted : unknown) {
-      const tile = this.#tiles[this.indexOf(place)];
+    const unknown = this.pictures.map((each) => ({ picture: each, difference: 0 }));
+    for (const { picture, difference } of sorted.length ? sorted : unknown) {
+      const tile = this.#tiles[this.indexOf(picture)];
       if (!tile) continue;
-      const name = pictureName(place, a.pointer);
-      const isOpen = isSame(place, a.open);
-      const scale = scaleOf(mask, place);
+      const name = pictureName(picture, a.pointer);
+      const isOpen = isSame(picture, a.open);
+      const scale = scaleOf(mask, picture);
       const state = scale === 1 ? "" : scale === 0 ? ", removed in B" : `, × ${scale} in B`;
       const label = `${name}, difference ${fixed(difference)}${state}`;
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
@@ -216,11 +217,11 @@ export class PairHeads {
     const { pair, ranking } = this;
     const { pointer, open } = pair.stores.a;
     const first = ranking.sorted.slice(0, FIRST_HEADS).filter(({ difference }) => difference >= MIN_DIFFERENCE);
-    const buttons = first.map(({ place, difference }) => {
-      const choose = () => pair.heads.choose(place);
-      const text = `${pictureName(place, pointer)} ${difference.toFixed(3)}`;
+    const buttons = first.map(({ picture, difference }) => {
+      const choose = () => pair.heads.choose(picture);
+      const text = `${pictureName(picture, pointer)} ${difference.toFixed(3)}`;
       const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
-      if (isSame(place, open)) chip.setAttribute("aria-current", "true");
+      if (isSame(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
     const isAlike = ranking.heads && !first.length;
@@ -237,11 +238,11 @@ export class PairHeads {
     return { n_layer, n_head };
   }
 
-  get places() {
+  get pictures() {
     return allHeads(this.shape);
   }
 
-  /** @param {PictureId} place */
+  /** @param {PictureId} picture */
   indexOf([layer, head]) {
     return layer * this.shape.n_head + head;
   }
@@ -251,7 +252,7 @@ export class PairHeads {
     const shape = `${n_layer}x${n_head}`;
     if (shape === this.#shape) return;
     this.#shape = shape;
-    this.#tiles = this.places.map(() => make("button", { type: "button", class: "hs-tile", tabindex: -1 }));
+    this.#tiles = this.pictures.map(() => make("button", { type: "button", class: "hs-tile", tabindex: -1 }));
     const titles = ["", ...Array.from({ length: n_head }, (_, head) => `H${head}`)];
     /** @type {HTMLElement[]} */
     const parts = titles.map((text) => make("span", { class: "hs-label" }, text));
@@ -275,17 +276,17 @@ export class PairHeads {
   click(target) {
     const at = this.#tiles.findIndex((tile) => tile === target);
     if (at < 0) return;
-    const place = this.places[at];
-    if (!this.#isMuting) this.pair.heads.choose(place);
+    const picture = this.pictures[at];
+    if (!this.#isMuting) this.pair.heads.choose(picture);
     // While only the drawing is pending, clicks still count.
-    else if (!SIDES.some((side) => isBusy(this.pair.stores[side].pointer.state))) this.toggle(place);
+    else if (!SIDES.some((side) => isBusy(this.pair.stores[side].pointer.state))) this.toggle(picture);
   }
 
-  /** Scale a head of B, or restore it. @param {PictureId} place */
-  toggle(place) {
+  /** Scale a head of B, or restore it. @param {PictureId} picture */
+  toggle(picture) {
     const { pointer } = this.pair.stores.b;
-    const scale = scaleOf(pointer.head_mask, place) === 1 ? Number(this.scale.value) : 1;
-    this.texts.readings.scaleHeads(withScale(pointer.head_mask, pointer, [place], scale));
+    const scale = scaleOf(pointer.head_mask, picture) === 1 ? Number(this.scale.value) : 1;
+    this.texts.readings.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
   }
 
   /** @param {KeyboardEvent} event */
@@ -305,8 +306,8 @@ export class PairHeads {
   /** @param {HTMLTableElement} table */
   drawTable(table) {
     const { pointer } = this.pair.stores.a;
-    const rows = this.ranking.sorted.map(({ place, difference }) =>
-      make("tr", {}, make("th", { scope: "row" }, pictureName(place, pointer)), make("td", {}, fixed(difference, 6))),
+    const rows = this.ranking.sorted.map(({ picture, difference }) =>
+      make("tr", {}, make("th", { scope: "row" }, pictureName(picture, pointer)), make("td", {}, fixed(difference, 6))),
     );
     const caption = `Differences of the heads${maskWords(this.pair.stores.b.pointer) ? ", B with heads scaled" : ""}`;
     table.replaceChildren(make("caption", {}, caption), tableHead("head", "difference"), make("tbody", {}, ...rows));

@@ -344,7 +344,7 @@ export function gridPicture(store, grid) {
    * @param {number} i
    */
   function cellOf(card, i) {
-    return sorted ? [Math.floor(i / columns), i % columns] : card.place;
+    return sorted ? [Math.floor(i / columns), i % columns] : card.picture;
   }
 
   /**
@@ -356,7 +356,7 @@ export function gridPicture(store, grid) {
     const small = offscreenContext(painter.side, painter.side);
     for (const [i, card] of grid.shown.entries()) {
       const [row, column] = cellOf(card, i);
-      small.putImageData(painter.paint(store.data.index(card.place)), 0, 0);
+      small.putImageData(painter.paint(store.data.index(card.picture)), 0, 0);
       context.globalAlpha = card.filtered ? FAINT_OPACITY : 1;
       const [x, y, size] = [column * across, row * down + TAG, pixels].map((each) => each / PIXELS);
       context.drawImage(small.canvas, left + x, up + y, size, size);

@@ -27,7 +27,7 @@ const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
 /**
  * A picture in the grid.
  * @typedef {object} Card
- * @property {PictureId} place
+ * @property {PictureId} picture
  * @property {string} name
  * @property {boolean} isHead not a mean or a rollout
  * @property {number} value of the chosen metric
@@ -72,7 +72,7 @@ export class Grid {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #sheet = offscreenContext(SIDE, SIDE); // for pictures that are enlarged
-  /** @type {(place: PictureId | null) => void} */
+  /** @type {(picture: PictureId | null) => void} */
   #hovered = () => {};
 
   /** @param {Store} store */
@@ -110,7 +110,7 @@ export class Grid {
     this.#fits = fitting(this.#cards[0].tag);
   }
 
-  /** @param {(place: PictureId | null) => void} callback gets the picture under the pointer */
+  /** @param {(picture: PictureId | null) => void} callback gets the picture under the pointer */
   onHover(callback) {
     this.#hovered = callback;
   }
@@ -119,23 +119,23 @@ export class Grid {
   hover(target, isMouse = false) {
     const button = target instanceof Element ? target.closest("button") : null;
     const card = this.shown.find((shown) => shown.button === button);
-    this.#hovered(card?.place ?? null);
+    this.#hovered(card?.picture ?? null);
     const { details, ask } = this.store.view.options;
     clearTimeout(this.#timer);
     if (details || ask || this.store.isGrowing) this.#peeked = null;
-    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.place), RESTING);
+    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.picture), RESTING);
     else if (!target) this.#peek(null);
   }
 
   /**
    * Without details, everything shows the head under the pointer, until the pointer leaves the tiles.
-   * @param {PictureId | null} place
+   * @param {PictureId | null} picture
    */
-  #peek(place) {
+  #peek(picture) {
     const { view } = this.store;
     const chosen = this.#peeked ?? view.open;
-    this.#peeked = place && chosen;
-    view.choose(place ?? chosen);
+    this.#peeked = picture && chosen;
+    view.choose(picture ?? chosen);
   }
 
   /** Make the cards, once per model shape. */
@@ -146,7 +146,7 @@ export class Grid {
     if (shape === this.#shape) return;
     this.#shape = shape;
     if (this.#cards.length) this.resized.unobserve(this.#cards[0].canvas);
-    this.#cards = run ? allPictures(pointer).map((place) => this.makeCard(place)) : [];
+    this.#cards = run ? allPictures(pointer).map((picture) => this.makeCard(picture)) : [];
     this.#layout = "";
     if (!run) {
       this.element.replaceChildren();
@@ -157,12 +157,12 @@ export class Grid {
   }
 
   /**
-   * @param {PictureId} place
+   * @param {PictureId} picture
    * @returns {Card}
    */
-  makeCard(place) {
+  makeCard(picture) {
     const { pointer } = this.store;
-    const name = pictureName(place, pointer);
+    const name = pictureName(picture, pointer);
     const canvas = make("canvas");
     const bar = make("span", { class: "hs-bar" });
     const number = make("span", { class: "hs-value", "aria-hidden": "true" });
@@ -170,12 +170,12 @@ export class Grid {
     const caption = make("span", { class: "hs-caption" }, name);
     const foot = make("span", { class: "hs-foot" }, bar, number);
     const button = make("button", { type: "button" }, tag, canvas, foot, caption);
-    button.dataset.place = place.join();
-    button.classList.toggle("hs-group-start", place[1] > 0 && groupOf(place, pointer)?.[0] === place[1]);
+    button.dataset.place = picture.join();
+    button.classList.toggle("hs-group-start", picture[1] > 0 && groupOf(picture, pointer)?.[0] === picture[1]);
     return {
-      place,
+      picture,
       name,
-      isHead: isHead(place, pointer),
+      isHead: isHead(picture, pointer),
       value: 0,
       word: "",
       filtered: false,
@@ -191,7 +191,7 @@ export class Grid {
   measure() {
     const { store } = this;
     const { metric, least, most } = store.view.options;
-    for (const card of this.#cards) card.value = store.data.metric(card.place, METRICS[metric].index);
+    for (const card of this.#cards) card.value = store.data.metric(card.picture, METRICS[metric].index);
     this.most = barEnds(store.data, metric).most;
     for (const card of this.#cards) {
       card.filtered = card.isHead && (card.value < least * this.most || card.value > most * this.most);
@@ -206,8 +206,8 @@ export class Grid {
   #label(card, ends) {
     const { store } = this;
     const { name, unit } = METRICS[store.view.options.metric];
-    const { button, tag: line, place } = card;
-    const { tag, word, text, where } = card.isHead ? labelOf(store, place) : NO_LABEL;
+    const { button, tag: line, picture } = card;
+    const { tag, word, text, where } = card.isHead ? labelOf(store, picture) : NO_LABEL;
     card.word = word;
     setText(line, [word, tag].find(this.#fits) ?? "");
     button.classList.toggle("hs-filtered", card.filtered);
@@ -219,7 +219,7 @@ export class Grid {
     if (store.isGrowing && button.title) return; // renamed when the text is complete
     const value = measured(card.value, { unit });
     button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
-    const group = groupSentence(place, store.pointer);
+    const group = groupSentence(picture, store.pointer);
     button.title = [card.name, `${name}: ${value}`, text && `${where}: ${text}`, group].filter(Boolean).join("\n");
   }
 
@@ -227,7 +227,7 @@ export class Grid {
   arrange() {
     const { sorted } = this.store.view.options;
     const shown = sortCards(this.#cards, sorted, this.hasSummaries);
-    const layout = `${sorted} ${shown.map((card) => card.place).join(" ")}`;
+    const layout = `${sorted} ${shown.map((card) => card.picture).join(" ")}`;
     if (layout === this.#layout) return;
     this.#layout = layout;
     this.#isResized = true;
@@ -319,19 +319,19 @@ export class Grid {
     const ends = barEnds(store.data, store.view.options.metric);
     const cards = [...this.#due].slice(0, most);
     for (const card of cards) {
-      const { place, canvas } = card;
+      const { picture, canvas } = card;
       this.#due.delete(card);
       this.#label(card, ends);
       if (canvas.width !== size) canvas.width = canvas.height = size;
       const context = context2d(canvas);
       context.clearRect(0, 0, size, size);
       if (!side) continue;
-      const picture = painter.paint(store.data.index(place));
+      const image = painter.paint(store.data.index(picture));
       if (!isFilled) {
-        context.putImageData(picture, 0, 0);
+        context.putImageData(image, 0, 0);
         continue;
       }
-      this.#sheet.putImageData(picture, 0, 0);
+      this.#sheet.putImageData(image, 0, 0);
       context.imageSmoothingEnabled = false;
       context.drawImage(this.#sheet.canvas, 0, 0, side, side, 0, 0, size, size);
     }
@@ -347,10 +347,10 @@ export class Grid {
   /** Mark the open picture, which is also the one that Tab reaches. */
   mark() {
     const selected = new Set(this.store.selectedHeads.heads.map(String));
-    for (const { place, button } of this.shown) {
-      const isOpen = isSame(place, this.store.open);
+    for (const { picture, button } of this.shown) {
+      const isOpen = isSame(picture, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
-      button.classList.toggle("hs-with", !isOpen && selected.has(String(place)));
+      button.classList.toggle("hs-with", !isOpen && selected.has(String(picture)));
       button.tabIndex = isOpen ? 0 : -1;
     }
     if (this.shown.length && !this.shown.some(({ button }) => button.tabIndex === 0)) this.shown[0].button.tabIndex = 0;
@@ -366,12 +366,12 @@ export class Grid {
     clearTimeout(this.#timer);
     if (adds) {
       this.#peek(null);
-      this.store.selectedHeads.toggle(card.place);
+      this.store.selectedHeads.toggle(card.picture);
       return;
     }
     this.#peeked = null;
     this.store.selectedHeads.choose([]);
-    this.store.choosePicture(card.place);
+    this.store.choosePicture(card.picture);
   }
 
   /** @param {KeyboardEvent} event */
@@ -433,10 +433,10 @@ export function gridTable(store, grid) {
     );
     const rows = grid.shown.map((card) => {
       const open = make("button", { type: "button", class: "hs-small" }, card.name);
-      setFlag(open, "aria-pressed", isSame(card.place, store.open));
-      open.addEventListener("click", () => store.view.choose(card.place));
+      setFlag(open, "aria-pressed", isSame(card.picture, store.open));
+      open.addEventListener("click", () => store.view.choose(card.picture));
       const values = Object.values(METRICS).map((kind) =>
-        make("td", {}, measured(store.data.metric(card.place, kind.index), kind)),
+        make("td", {}, measured(store.data.metric(card.picture, kind.index), kind)),
       );
       return make("tr", {}, make("th", { scope: "row" }, open), ...values);
     });

@@ -100,9 +100,9 @@ function headPreview(store, grid) {
   let hovered = null;
 
   const draw = () => {
-    const place = hovered; // the open head is shown larger anyway
-    element.hidden = !place || isSame(place, store.open);
-    if (!place || element.hidden) return;
+    const picture = hovered; // the open head is shown larger anyway
+    element.hidden = !picture || isSame(picture, store.open);
+    if (!picture || element.hidden) return;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
       new Scale(store.view.options),
@@ -112,13 +112,13 @@ function headPreview(store, grid) {
     );
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;
-    context2d(canvas).putImageData(painter.paint(store.data.index(place)), 0, 0);
-    name.textContent = pictureName(place, store.pointer);
-    text.textContent = describePicture(store, place);
+    context2d(canvas).putImageData(painter.paint(store.data.index(picture)), 0, 0);
+    name.textContent = pictureName(picture, store.pointer);
+    text.textContent = describePicture(store, picture);
   };
 
-  grid.onHover((place) => {
-    hovered = place;
+  grid.onHover((picture) => {
+    hovered = picture;
     draw();
   });
   store.on("thumbnails view open", draw);

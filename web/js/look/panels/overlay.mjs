@@ -41,8 +41,8 @@ function overlayColours(overlay, value) {
  */
 export function paintOverlay(grid, cards, overlay) {
   grid.classList.toggle("hs-overlaid", overlay !== null);
-  for (const { place, name, isHead, button, number } of cards) {
-    const value = isHead ? (overlay?.values[place[0]]?.[place[1]] ?? null) : null;
+  for (const { picture, name, isHead, button, number } of cards) {
+    const value = isHead ? (overlay?.values[picture[0]]?.[picture[1]] ?? null) : null;
     const { colour, ink } = overlay && value !== null ? overlayColours(overlay, value) : { colour: "", ink: "" };
     button.style.setProperty("--hs-tile", colour);
     button.style.setProperty("--hs-ink", ink);
@@ -104,15 +104,15 @@ const MAX_WIDTH = 4;
 export function paintArcs(grid, cards, arcs) {
   grid.querySelector(".hs-arcs")?.remove();
   if (!arcs.length) return;
-  const picture = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
-  const buttonOf = (/** @type {PictureId} */ place) => cards.find((card) => isSame(card.place, place))?.button;
+  const drawing = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
+  const buttonOf = (/** @type {PictureId} */ picture) => cards.find((card) => isSame(card.picture, picture))?.button;
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;
     const width = MIN_WIDTH + part * (MAX_WIDTH - MIN_WIDTH);
-    picture.append(svg("path", { d: curve(start, end), "stroke-width": width, "data-from": from.join() }));
+    drawing.append(svg("path", { d: curve(start, end), "stroke-width": width, "data-from": from.join() }));
   }
-  grid.prepend(picture); // the last child of the grid is the mean of all heads
+  grid.prepend(drawing); // the last child of the grid is the mean of all heads
 }
 
 /**

@@ -42,12 +42,12 @@ export function topHeads(store) {
   const list = make("span", { class: "hs-chip-list" });
   const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
 
-  /** @param {PictureId} place @param {string} text @param {string} explanation */
-  const chip = (place, text, explanation) => {
-    const onclick = () => store.choosePicture(place);
+  /** @param {PictureId} picture @param {string} text @param {string} explanation */
+  const chip = (picture, text, explanation) => {
+    const onclick = () => store.choosePicture(picture);
     const button = make("button", { type: "button", class: "hs-chip", onclick }, text);
     button.title = explanation;
-    if (isSame(place, store.open)) button.setAttribute("aria-current", "true");
+    if (isSame(picture, store.open)) button.setAttribute("aria-current", "true");
     return button;
   };
 
@@ -141,11 +141,11 @@ function copyingHeads(store) {
 /**
  * Over how many tokens, or letters, a head spreads its attention, in words: 2 to the power of its entropy.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  * @param {string} unit
  */
-function spreadWords(store, place, unit) {
-  const spread = Math.round(2 ** store.data.metric(place, METRICS.entropy.index));
+function spreadWords(store, picture, unit) {
+  const spread = Math.round(2 ** store.data.metric(picture, METRICS.entropy.index));
   return spread > 1
     ? `its attention spreads over about ${spread} ${unit}s`
     : `nearly all of its attention goes to one ${unit} at a time`;
@@ -154,20 +154,20 @@ function spreadWords(store, place, unit) {
 /**
  * What a head does in this text, in one sentence with the model's numbers.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function describePicture(store, place) {
-  const [layer, head] = place;
-  const title = pictureName(place, store.pointer);
+export function describePicture(store, picture) {
+  const [layer, head] = picture;
+  const title = pictureName(picture, store.pointer);
   const { n_layer, n_head } = store.pointer;
   if (!store.rows || layer >= n_layer) return "";
   if (head === n_head) return "The mean of this layer’s heads.";
   if (head > n_head)
     return "Attention rollout: how much of each token is in each position after all layers up to this one.";
-  const pattern = patternOf(store, place);
+  const pattern = patternOf(store, picture);
   if (pattern) return `${title} ${patternDoes(pattern)}: ${pattern.mean.toFixed(2)} on average.`;
-  const spread = spreadWords(store, place, "token");
-  const role = clearRole(store, place);
+  const spread = spreadWords(store, picture, "token");
+  const role = clearRole(store, picture);
   if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
   const here = isTooShort(store) ? "this text is too short for a pattern" : "no single pattern in this text";
   if (!role) return `${title}: ${here}; ${spread}.`;
@@ -177,16 +177,16 @@ export function describePicture(store, place) {
 /**
  * What a head does, in a few words without numbers, for somebody who sees heads for the first time.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function plainDoes(store, place) {
-  const [layer, head] = place;
+export function plainDoes(store, picture) {
+  const [layer, head] = picture;
   const { n_layer, n_head } = store.pointer;
   if (!store.rows) return "";
-  if (layer >= n_layer || head >= n_head) return describePicture(store, place);
-  const pattern = patternOf(store, place);
+  if (layer >= n_layer || head >= n_head) return describePicture(store, picture);
+  const pattern = patternOf(store, picture);
   const here = pattern && patternDoes(pattern);
-  const does = clearRole(store, place)?.does ?? here;
+  const does = clearRole(store, picture)?.does ?? here;
   if (!does) return "Over the whole text: no single pattern.";
   const mostly = here && here !== does ? `; mostly it ${here}` : "";
   return `${capitalised(does)}${mostly}.`.replaceAll("token", unitOf(store));

@@ -151,8 +151,8 @@ export class TrainingSteps {
     const formed = best.findIndex((row) => row.induction.value >= CLEAR);
     const when =
       formed > 0 ? ` An induction head forms between steps ${best[formed - 1].step} and ${best[formed].step}.` : "";
-    /** @param {{ place: PictureId, value: number }} head */
-    const scored = ({ place, value }) => `${pictureName(place, this.store.pointer)} ${value.toFixed(2)}`;
+    /** @param {{ picture: PictureId, value: number }} head */
+    const scored = ({ picture, value }) => `${pictureName(picture, this.store.pointer)} ${value.toFixed(2)}`;
     const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
     const strongestHeads = `Strongest heads on repeated random tokens: ${scores}.`;
     this.sentence.replaceChildren(make("span", { class: "hs-detail" }, strongestHeads), when);

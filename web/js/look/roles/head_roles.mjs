@@ -84,7 +84,7 @@ export function headlineRole(role) {
   return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
 }
 
-/** @param {Store} store @param {PictureId} place */
+/** @param {Store} store @param {PictureId} picture */
 export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
 
 /** @param {HeadRole | null} role */
@@ -93,10 +93,10 @@ export const copies = (role) => role !== null && role.scores.copying >= CLEAR_CO
 /**
  * The role of a head if it is clear; null if it is not, or not known.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function clearRole(store, place) {
-  const role = roleOf(store, place);
+export function clearRole(store, picture) {
+  const role = roleOf(store, picture);
   if (!role) return null;
   const best = bestRole(role);
   if (role.label === ROLES[best].name) return { ...ROLES[best], score: role.scores[best] };

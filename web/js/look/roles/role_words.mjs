@@ -14,12 +14,12 @@ const NEAR_RATIO = 3; // times the score of uniform attention: below it a head i
 /**
  * A head's role in a sentence or two; "" if it is not known.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function roleSentence(store, place) {
-  const role = roleOf(store, place);
+export function roleSentence(store, picture) {
+  const role = roleOf(store, picture);
   if (!role) return "";
-  const name = pictureName(place, store.pointer);
+  const name = pictureName(picture, store.pointer);
   const best = bestRole(role);
   const { scores, baseline } = role;
   const uniform = baseline[best].toFixed(2);
@@ -27,7 +27,7 @@ export function roleSentence(store, place) {
   const numbers = `${score} on random tokens, where uniform attention scores ${uniform}`;
   const copying = copies(role) ? ` It copies: when it looks at a token, ${copyingNumbers(role)}.` : "";
   if (role.label === ROLES[best].name) return `Role of ${name}: ${ROLES[best].name} (${numbers}).${copying}`;
-  const distance = fixedDistance(store, place);
+  const distance = fixedDistance(store, picture);
   if (distance) {
     const does = `In this text, ${name} ${patternDoes(distance)}: ${distance.mean.toFixed(2)} on average.`;
     return `${does} Of the roles below, its highest score is for ${ROLES[best].name} (${numbers}).${copying}`;
@@ -39,22 +39,22 @@ export function roleSentence(store, place) {
 /**
  * What a head does, in plain words; "" if it is not known.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function rolePlain(store, place) {
-  const role = roleOf(store, place);
+export function rolePlain(store, picture) {
+  const role = roleOf(store, picture);
   if (!role) return "";
-  const name = pictureName(place, store.pointer);
+  const name = pictureName(picture, store.pointer);
   const best = bestRole(role);
   const [score, even] = [share(role.scores[best]), share(role.baseline[best])];
   if (role.label === ROLES[best].name) {
     const also = copies(role) ? " It also copies what it finds there." : "";
-    const own = shareInText(store, place, best);
+    const own = shareInText(store, picture, best);
     const here = own === null ? "" : `, and in this text with ${share(own)}`;
     const chance = `(uniform attention: ${even})`;
     return `On random tokens, ${name} ${ROLES[best].does}, with ${score} of its attention ${chance}${here}.${also}`;
   }
-  const distance = fixedDistance(store, place);
+  const distance = fixedDistance(store, picture);
   if (distance) {
     const also = copies(role) ? ` It also ${COPYING.does}.` : "";
     return `In this text, ${name} ${patternDoes(distance)}, with ${share(distance.mean)} of its attention.${also}`;
@@ -71,10 +71,10 @@ export function rolePlain(store, place) {
 /**
  * A head's role in one line; "" if it is not known.
  * @param {Store} store
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function shortRole(store, place) {
-  const role = roleOf(store, place);
+export function shortRole(store, picture) {
+  const role = roleOf(store, picture);
   if (!role) return "";
   const best = bestRole(role);
   const score = role.scores[best].toFixed(2);
@@ -84,7 +84,7 @@ export function shortRole(store, place) {
     return `On random tokens: ${role.label} ${score}, ${chance}${copies(role) ? `; ${copying}` : ""}`;
   }
   if (copies(role)) return `By its weights: ${copying}, by chance ${role.baseline.copying.toFixed(2)}`;
-  if (fixedDistance(store, place)) return "On random tokens: none of the known roles";
+  if (fixedDistance(store, picture)) return "On random tokens: none of the known roles";
   return `On random tokens: no clear role (${ROLES[best].name} ${score}, ${chance})`;
 }
 
@@ -119,10 +119,10 @@ export function labelOf(store, head) {
 /**
  * A note on the scale of a head for its picture; "" if it is not scaled.
  * @param {Pick<Pointer, "head_mask">} pointer
- * @param {PictureId} place
+ * @param {PictureId} picture
  */
-export function scaledWords({ head_mask }, place) {
-  const scale = scaleOf(head_mask, place);
+export function scaledWords({ head_mask }, picture) {
+  const scale = scaleOf(head_mask, picture);
   if (scale === 0) return "Removed: this head still attends, but none of its output is added.";
   return scale === 1 ? "" : `Scaled: the output of this head is multiplied by ${scale}.`;
 }

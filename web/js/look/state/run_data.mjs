@@ -82,7 +82,7 @@ export class RunData {
     return allHeads(this);
   }
 
-  /** The number of a picture, in the order of the server. @param {PictureId} place */
+  /** The number of a picture, in the order of the server. @param {PictureId} picture */
   index([layer, column]) {
     return layer * (this.n_head + 2) + (layer === this.n_layer ? 0 : column);
   }

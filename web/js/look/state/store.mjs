@@ -414,9 +414,9 @@ export class Store extends Emitter {
     else if (this.leading?.query !== position) this.lock({ query: position });
   }
 
-  /** Open a picture that the visitor chose on its tile, or by its name. @param {PictureId} place */
-  choosePicture(place) {
-    this.view.choose(place);
+  /** Open a picture that the visitor chose on its tile, or by its name. @param {PictureId} picture */
+  choosePicture(picture) {
+    this.view.choose(picture);
     this.emit("chosen");
   }
 

@@ -57,19 +57,19 @@ export class View {
     this.#notify(["lifted"]);
   }
 
-  /** Open a picture. @param {PictureId} place */
-  choose(place) {
-    if (place[0] === this.#open[0] && place[1] === this.#open[1]) return;
-    this.#open = place;
+  /** Open a picture. @param {PictureId} picture */
+  choose(picture) {
+    if (picture[0] === this.#open[0] && picture[1] === this.#open[1]) return;
+    this.#open = picture;
     this.#notify(["open"]);
   }
 
   /**
    * Open a picture without notifying anyone: the store of another model announces everything at once.
-   * @param {PictureId} place
+   * @param {PictureId} picture
    */
-  openQuietly(place) {
-    this.#open = place;
+  openQuietly(picture) {
+    this.#open = picture;
   }
 
   /**

@@ -201,7 +201,7 @@ function partsTable(answer) {
 }
 
 /** @typedef {{ name: string, value: number, sum: number }} Part with the sum of all parts up to it */
-/** @typedef {{ place: PictureId, value: number }} HeadPart */
+/** @typedef {{ picture: PictureId, value: number }} HeadPart */
 
 /**
  * The embedding, each layer's heads together and its MLP, and the biases.
@@ -245,7 +245,7 @@ export function headsBySize(heads) {
  */
 function partsBySize({ embedding, heads, mlps, biases }) {
   const all = [
-    ...headsBySize(heads).map(({ place, value }) => ({ name: headName(place), value })),
+    ...headsBySize(heads).map(({ picture, value }) => ({ name: headName(picture), value })),
     ...mlps.map((value, layer) => ({ name: `the MLP of layer ${layer}`, value })),
     { name: "the embedding", value: embedding },
     { name: "the biases", value: biases },

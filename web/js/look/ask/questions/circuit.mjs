@@ -176,7 +176,7 @@ function build({ store, choices, choose, conclude, overlay }) {
           }),
       );
       const rows = heads.map(({ layer, head, lost, reads, promoted }) => ({
-        place: /** @type {PictureId} */ ([layer, head]),
+        picture: /** @type {PictureId} */ ([layer, head]),
         value: lost,
         text: `${percent(lost)}: “${visible(reads.text)}” → “${visible(promoted[0]?.text ?? "")}”`,
       }));

@@ -102,13 +102,13 @@ function build({ store, choices, choose, conclude, overlay }) {
       sentence.textContent = reading.sentence;
       conclude(reading.plain);
       list.show(reading.column, rows);
-      void training.show(role ? { later: open, earlier: rows[0].place, way } : null);
+      void training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
       const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
       /** @type {(number | null)[][]} */
       const values = Array.from({ length: store.pointer.n_layer }, () =>
         Array.from({ length: store.pointer.n_head }, () => null),
       );
-      for (const { place, value } of rows) values[place[0]][place[1]] = value;
+      for (const { picture, value } of rows) values[picture[0]][picture[1]] = value;
       const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
       const arcs = reading.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
       overlay({ title, values, most, ramp, short, long, ends, arcs });
@@ -147,7 +147,7 @@ const arcsOf = (rows, counts) =>
   rows
     .filter(counts)
     .slice(0, MAX_ARCS)
-    .map(({ place }) => place);
+    .map(({ picture }) => picture);
 
 /**
  * Composition scores, from the weights alone.
@@ -163,26 +163,26 @@ export function readComposition(answer, [layer, head], way) {
   const deviation = (/** @type {PictureId} */ [earlier, other]) => deviations[way][layer][head][earlier][other];
   const rows = rowsOf(above, score).map((row) => ({
     ...row,
-    text: `${row.text} (${fixed(deviation(row.place), 1)} SD)`,
+    text: `${row.text} (${fixed(deviation(row.picture), 1)} SD)`,
   }));
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + chance) / (first.value + chance) : 0;
-  const runnerUp = second ? `, ${percent(margin)} above ${headName(second.place)} with ${score(second.value)}` : "";
+  const runnerUp = second ? `, ${percent(margin)} above ${headName(second.picture)} with ${score(second.value)}` : "";
   const here = headName([layer, head]);
-  const isWeak = deviation(first.place) < MIN_DEVIATIONS;
-  const by = fixed(Math.abs(deviation(first.place)), 1);
-  const side = deviation(first.place) < 0 ? "below" : "above";
+  const isWeak = deviation(first.picture) < MIN_DEVIATIONS;
+  const by = fixed(Math.abs(deviation(first.picture)), 1);
+  const side = deviation(first.picture) < 0 ? "below" : "above";
   return {
     rows,
-    arcs: arcsOf(rows, ({ place }) => deviation(place) > MIN_DEVIATIONS),
+    arcs: arcsOf(rows, ({ picture }) => deviation(picture) > MIN_DEVIATIONS),
     sentence:
-      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.place)} most: ${score(first.value)}` +
+      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.picture)} most: ${score(first.value)}` +
       `${runnerUp}. That is ${by} standard deviations ${side} the same two heads rotated at random, whose score is ` +
       `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`
-      : `By its weights, ${here} could read ${headName(first.place)} most${
-          margin < CLOSE_MARGIN && second ? `, but hardly more than ${headName(second.place)}` : ""
+      : `By its weights, ${here} could read ${headName(first.picture)} most${
+          margin < CLOSE_MARGIN && second ? `, but hardly more than ${headName(second.picture)}` : ""
         }. Cutting that path shows whether it does.`,
     column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
     title:
@@ -211,12 +211,12 @@ function readCuts(answer, way, route) {
     rows,
     arcs: arcsOf(rows, ({ value }) => value > 0.001 && value >= LARGE_SHARE * first.value),
     sentence:
-      `Cutting the path from ${headName(first.place)} into the ${WAYS[way]} of ${here} ` +
+      `Cutting the path from ${headName(first.picture)} into the ${WAYS[way]} of ${here} ` +
       `${way === "v" ? "changes" : "moves"} ${percent1(first.value)} ${moved}.`,
     plain:
       first.value < SLIGHT_EFFECT
         ? `In this text, the ${WAYS[way]} of ${here} hardly change if any one earlier head is removed.`
-        : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.place)}.`,
+        : `In this text, the ${WAYS[way]} of ${here} depend most on ${headName(first.picture)}.`,
     column: way === "v" ? "change of the output when cut" : "attention that moves when cut",
     title: `Effect of cutting each head’s path into the ${WAYS[way]} of ${here}`,
     ends: ["nothing changes", "most changes"],
@@ -248,13 +248,13 @@ function readRole(answer, route) {
     rows,
     arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE_SHARE * first.value) : [],
     sentence:
-      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.place)} ` +
+      `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.picture)} ` +
       `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
       : first.value < SLIGHT_EFFECT * plain
         ? `${here} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
-        : `${here} needs ${headName(first.place)} for its role: without it, its ${ROLES[role]} score falls from ` +
+        : `${here} needs ${headName(first.picture)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,
     column: `${ROLES[role]} score before and after the cut`,
     title: `How much the ${ROLES[role]} score of ${here} falls when each head’s path into it is cut`,

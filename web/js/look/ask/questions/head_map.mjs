@@ -13,20 +13,20 @@ const MARGIN = 6; // per cent of the plot, left free at the edges for names
 /**
  * The heads closest to a given one, closest first.
  * @param {number[][][]} points `[layer][head]`
- * @param {PictureId} place
+ * @param {PictureId} picture
  * @returns {PictureId[]}
  */
 function nearest(points, [layer, head]) {
   const [x, y] = points[layer][head];
-  const others = headEntries(points).map(({ place, value }) => ({
-    place,
+  const others = headEntries(points).map(({ picture, value }) => ({
+    picture,
     far: Math.hypot(value[0] - x, value[1] - y),
   }));
   others.sort((a, b) => a.far - b.far);
   return others
-    .filter(({ place }) => place[0] !== layer || place[1] !== head)
+    .filter(({ picture }) => picture[0] !== layer || picture[1] !== head)
     .slice(0, NEIGHBOURS)
-    .map(({ place }) => place);
+    .map(({ picture }) => picture);
 }
 
 /** @param {Store} store */
@@ -47,9 +47,9 @@ export function headMap(store) {
     const dots = points.flatMap((row, layer) =>
       row.map((point, head) => {
         /** @type {PictureId} */
-        const place = [layer, head];
-        const isOpen = isSame(place, store.open);
-        const name = pictureName(place, store.pointer);
+        const picture = [layer, head];
+        const isOpen = isSame(picture, store.open);
+        const name = pictureName(picture, store.pointer);
         const dot = make("button", { type: "button", title: name, tabindex: isOpen ? 0 : -1 }, name);
         const [left, top] = range.map(({ least, size }, axis) => {
           const part = (point[axis] - least) / size;
@@ -59,7 +59,7 @@ export function headMap(store) {
         dot.style.top = `${top}%`;
         dot.style.setProperty("--layer", String(layer / Math.max(points.length - 1, 1)));
         dot.setAttribute("aria-pressed", String(isOpen));
-        dot.addEventListener("click", () => store.view.choose(place));
+        dot.addEventListener("click", () => store.view.choose(picture));
         return dot;
       }),
     );
@@ -79,11 +79,11 @@ export function headMap(store) {
     const [layer, head] = store.open;
     neighbours.hidden = !points[layer]?.[head];
     if (neighbours.hidden) return;
-    const chips = nearest(points, store.open).map((place) =>
+    const chips = nearest(points, store.open).map((picture) =>
       make(
         "button",
-        { type: "button", class: "hs-chip", onclick: () => store.view.choose(place) },
-        pictureName(place, store.pointer),
+        { type: "button", class: "hs-chip", onclick: () => store.view.choose(picture) },
+        pictureName(picture, store.pointer),
       ),
     );
     neighbours.replaceChildren(make("span", {}, `most like ${pictureName(store.open, store.pointer)}`), ...chips);

@@ -32,8 +32,8 @@ const CLEAR_GAP = 0.15; // of the sum: a smaller difference counts as about the 
 
 /** The head with the largest value. @param {number[][]} values `[layer][head]` @returns {[PictureId, number]} */
 function largest(values) {
-  const { place, value } = headEntries(values).reduce((best, one) => (one.value > best.value ? one : best));
-  return [place, value];
+  const { picture, value } = headEntries(values).reduce((best, one) => (one.value > best.value ? one : best));
+  return [picture, value];
 }
 
 /**
@@ -81,18 +81,18 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     waiting: "Reading the text without them…",
     choose: (set) => choose({ set }),
     ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: chosenMethod() } }),
-    say: (places, names, { delta, token_delta }) => {
+    say: (pictures, names, { delta, token_delta }) => {
       const position = Math.min(selectedToken(store), token_delta.length);
       const change = choices.about === "token" ? token_delta[position - 1] : delta;
       const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
       const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
-      return places.length > 1 ? `${words}: ${comparison(change, together.singles(places))}` : `${words}.`;
+      return pictures.length > 1 ? `${words}: ${comparison(change, together.singles(pictures))}` : `${words}.`;
     },
   });
   const list = new HeadList(store, "Change of the loss without each head", {
     label: (name) => `Remove ${name} together with others`,
-    has: (place) => together.has(place),
-    toggle: (place) => together.toggle(place),
+    has: (picture) => together.has(picture),
+    toggle: (picture) => together.toggle(picture),
   });
   const tokens = make("p", { class: "hs-chips" });
   const chosenMethod = () => /** @type {keyof typeof METHODS} */ (choices.method in METHODS ? choices.method : "zero");
@@ -127,8 +127,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       together.show(choices.set, values);
       const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
       const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
-      const rows = headEntries(values).map(({ place, value }) => ({
-        place,
+      const rows = headEntries(values).map(({ picture, value }) => ({
+        picture,
         value,
         text: `${signed(value, 3)} → ${fixed(plain + value, 3)}`,
       }));
@@ -136,7 +136,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const [first] = rows;
       const without =
         first.value > 0
-          ? `Without ${pictureName(first.place, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
+          ? `Without ${pictureName(first.picture, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
           : "Removing any single head does not increase it.";
       sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
       list.show("change of the loss → loss without the head (nats)", rows);
@@ -155,7 +155,12 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
 
   /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
   function conclusion(answer, position) {
-    return knockoutPlain(answer, position, (place) => pictureName(place, store.pointer), store.tokens[position]?.text);
+    return knockoutPlain(
+      answer,
+      position,
+      (picture) => pictureName(picture, store.pointer),
+      store.tokens[position]?.text,
+    );
   }
 
   /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
@@ -188,12 +193,12 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
  * Which head matters most: for the text, and for the selected token.
  * @param {Pick<PerTokenAnswer, "delta" | "token_delta">} answer
  * @param {number} position of the selected token
- * @param {(place: PictureId) => string} name of a head
+ * @param {(picture: PictureId) => string} name of a head
  * @param {string} [text] of the selected token
  * @returns {[string, string]}
  */
 export function knockoutPlain({ delta, token_delta }, position, name, text = "") {
-  const [place, value] = largest(delta);
+  const [picture, value] = largest(delta);
   const changes = delta.flat();
   const slight = changes.filter((change) => Math.abs(change) < Math.log1p(SLIGHT_CHANGE)).length;
   const percent = `${Math.round(100 * SLIGHT_CHANGE)}%`;
@@ -201,7 +206,7 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const whole =
     value < MIN_CHANGE
       ? "No single head is needed: without any one of them, this text is predicted about as well, or better."
-      : `This text needs ${name(place)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
+      : `This text needs ${name(picture)} most: without it, its tokens are on average ${probabilityChange(value)}.`;
   const rest = value < MIN_CHANGE ? "" : count;
   if (position < 1) return [whole, rest];
   const [best, change] = largest(token_delta.map((row) => row.map((head) => head[position - 1])));

@@ -164,18 +164,18 @@ function build({ store, choices, choose, conclude, overlay }) {
       const errors = /** @type {number[][]} */ (answer.standard_error[number]);
       const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
         `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
-      const rows = headEntries(values).map(({ place, value }) => {
-        const error = errors[place[0]][place[1]];
-        return { place, value, error, text: withError(value, error) };
+      const rows = headEntries(values).map(({ picture, value }) => {
+        const error = errors[picture[0]][picture[1]];
+        return { picture, value, error, text: withError(value, error) };
       });
       rows.sort((a, b) => b.value - a.value);
       const [first] = rows;
-      const best = pictureName(first.place, store.pointer);
+      const best = pictureName(first.picture, store.pointer);
       conclude(`Over ${counted(answer.n, "prompt")}, ${best} comes first for the ${name}: ${first.text}.`);
       const failed = answer.rows.length - answer.n;
       sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
       list.show("mean ± standard error", rows);
-      const [layer, column] = first.place;
+      const [layer, column] = first.picture;
       body.replaceChildren(
         ...answer.rows.map((row) => {
           const { prompt, answer: right } = current.rows[Number(row.row)] ?? { prompt: "" };

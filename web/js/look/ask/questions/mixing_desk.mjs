@@ -109,20 +109,20 @@ function build({ store, mixer, choices, choose, conclude }) {
   }
 
   function drawMuted() {
-    const places = changedHeads(mixer.mask);
-    const headChips = places.slice(0, MAX_CHIPS).map((place) => {
-      const name = pictureName(place, store.pointer);
-      const scale = scaleOf(mixer.mask, place);
+    const pictures = changedHeads(mixer.mask);
+    const headChips = pictures.slice(0, MAX_CHIPS).map((picture) => {
+      const name = pictureName(picture, store.pointer);
+      const scale = scaleOf(mixer.mask, picture);
       const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
       const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Restore ${name}` }, text);
       chip.title = `${name} is ${scaleWords(scale)}: click to restore it`;
-      chip.addEventListener("click", () => mixer.scale(place, 1));
+      chip.addEventListener("click", () => mixer.scale(picture, 1));
       return chip;
     });
-    const more = places.length - headChips.length;
+    const more = pictures.length - headChips.length;
     const rest = more > 0 ? [make("span", {}, `and ${more} more`)] : [];
-    refill(muted, places.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
-    muted.hidden = !places.length;
+    refill(muted, pictures.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
+    muted.hidden = !pictures.length;
   }
 
   /** The next token before and after, in a sentence. */
@@ -256,22 +256,22 @@ export function presets({ shape, roles, layer, mask }) {
 function withoutRole(key, shape, roles) {
   const role = ROLES[key];
   const name = `without ${role.replace(" ", "-")} heads`;
-  const places = headEntries(roles ?? [])
+  const pictures = headEntries(roles ?? [])
     .filter(({ value: { label, scores } }) => (key === "copying" ? scores.copying >= CLEAR_COPYING : label === role))
-    .map(({ place }) => place);
-  const mask = withScale(null, shape, places, 0);
+    .map(({ picture }) => picture);
+  const mask = withScale(null, shape, pictures, 0);
   const reason = !roles
     ? "The roles of this checkpoint’s heads are not known yet."
-    : places.length
+    : pictures.length
       ? ""
       : `No head of this checkpoint is clearly ${role === "induction" ? "an" : "a"} ${role} head.`;
   const muted = mask ? `${name} (${headNames(mask, shape)})` : name;
-  return { key, name: muted, mask, help: `Mutes ${headNames(mask, shape, places.length)}.`, reason };
+  return { key, name: muted, mask, help: `Mutes ${headNames(mask, shape, pictures.length)}.`, reason };
 }
 
 /** The heads that a mask changes, by name. @param {Mask} mask @param {Shape} shape @param {number} [most] */
 function headNames(mask, shape, most = MAX_NAMED_HEADS) {
-  const names = changedHeads(mask).map((place) => pictureName(place, shape));
+  const names = changedHeads(mask).map((picture) => pictureName(picture, shape));
   const more = names.length - most;
   return more > 0 ? `${names.slice(0, most).join(", ")} and ${more} more` : names.join(", ");
 }

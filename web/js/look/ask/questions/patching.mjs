@@ -94,19 +94,20 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     waiting: "Patching them together…",
     choose: (set) => choose({ set }),
     ask: (heads) => ({ route: "patch", body: { ...body, heads, grid: false } }),
-    say: (places, names, { joint, raw }) => {
+    say: (pictures, names, { joint, raw }) => {
       const words = WAY_WORDS[way()];
       const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
-      if (places.length === 1) return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
-      const sum = together.singles(places).reduce((total, value) => total + value, 0);
+      if (pictures.length === 1)
+        return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
+      const sum = together.singles(pictures).reduce((total, value) => total + value, 0);
       const alone = `one by one, they add up to ${percent(sum)}`;
       return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${alone}.`;
     },
   });
   const list = new HeadList(store, "Share of the difference that each head accounts for", {
     label: (name) => `Patch ${name} together with others`,
-    has: (place) => together.has(place),
-    toggle: (place) => together.toggle(place),
+    has: (picture) => together.has(picture),
+    toggle: (picture) => together.toggle(picture),
   });
   const residual = residualTable(store);
   /** @type {Example[]} */
@@ -183,14 +184,14 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
       const words = WAY_WORDS[way()];
       const effects = answer.heads.map((row) => row.map(effect));
-      const rows = headEntries(effects).map(({ place: [layer, head], value }) => ({
-        place: /** @type {PictureId} */ ([layer, head]),
+      const rows = headEntries(effects).map(({ picture: [layer, head], value }) => ({
+        picture: /** @type {PictureId} */ ([layer, head]),
         value,
         text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
       }));
       rows.sort((a, b) => b.value - a.value);
       const first = rows[0];
-      const carrier = pictureName(first.place, store.pointer);
+      const carrier = pictureName(first.picture, store.pointer);
       const at = "(a head is replaced at all positions at once)";
       sentence.textContent =
         `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +
