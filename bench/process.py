@@ -37,6 +37,12 @@ class Server:
         """Its peak memory since ``forget_highest``."""
         return self.status("VmHWM")
 
+    @property
+    def cpu_seconds(self) -> float:
+        """The processor time it has used."""
+        user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def status(self, field: str) -> int:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith(field)).split()[1]) * 1024

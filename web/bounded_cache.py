@@ -12,21 +12,24 @@ V = TypeVar("V")
 class BoundedCache(Generic[K, V]):
     """Values by key; thread-safe. The least recently used are evicted first; the newest is never evicted.
 
-    ``size`` gives the bytes of a value, which may grow while it is cached. ``can_evict`` may protect a value that is
-    in use. ``on_evict`` is called, without holding the lock, for each value evicted to make room.
+    ``max_bytes`` may be a function, as the limit may change. ``size`` gives the bytes of a value, which may grow while
+    it is cached. ``can_evict`` may protect a value that is in use. ``shrink`` releases a part of a value: it is tried
+    on the values, in the same order, before any is evicted. ``on_evict`` is called, without holding the lock, for each
+    value evicted to make room.
     """
 
     def __init__(
         self,
         *,
         max_entries: int | None = None,
-        max_bytes: int | None = None,
+        max_bytes: int | Callable[[], int] | None = None,
         size: Callable[[V], int] = lambda _: 0,
         can_evict: Callable[[V], bool] = lambda _: True,
+        shrink: Callable[[V], object] | None = None,
         on_evict: Callable[[V], object] = lambda _: None,
     ) -> None:
         self.max_entries, self.max_bytes = max_entries, max_bytes
-        self.size, self.can_evict, self.on_evict = size, can_evict, on_evict
+        self.size, self.can_evict, self.shrink, self.on_evict = size, can_evict, shrink, on_evict
         self.entries: OrderedDict[K, V] = OrderedDict()  # the least recently used first
         self.computations: dict[K, Computation[V]] = {}  # running ones whose results will be cached
         self.lock = threading.Lock()  # never held during a computation
@@ -100,12 +103,20 @@ class BoundedCache(Generic[K, V]):
             return [self.entries.pop(key) for key in [key for key in self.entries if predicate(key, self.entries[key])]]
 
     def trim(self) -> None:
-        """Evict values until the rest is within the limits, or no more can be evicted."""
+        """Shrink and evict values until the rest is within the limits, or no more can be evicted."""
         evicted: list[V] = []
         with self.lock:
-            n_bytes = 0 if self.max_bytes is None else sum(map(self.size, self.entries.values()))
+            most = self.max_bytes() if callable(self.max_bytes) else self.max_bytes
+            n_bytes = 0 if most is None else sum(map(self.size, self.entries.values()))
+            for value in list(self.entries.values())[:-1]:
+                if most is None or n_bytes <= most or not self.shrink:
+                    break
+                if self.can_evict(value):
+                    n_bytes -= self.size(value)
+                    self.shrink(value)
+                    n_bytes += self.size(value)
             for key in list(self.entries)[:-1]:
-                too_large = self.max_bytes is not None and n_bytes > self.max_bytes
+                too_large = most is not None and n_bytes > most
                 if not too_large and (self.max_entries is None or len(self.entries) <= self.max_entries):
                     break
                 if self.can_evict(self.entries[key]):

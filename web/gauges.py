@@ -48,6 +48,11 @@ class Gauges:
         yield GaugeMetricFamily(
             "headscope_runs_cached_bytes", "Bytes of the cached attention weights.", self.runs.cache.nbytes
         )
+        yield CounterMetricFamily(
+            "headscope_read_again",
+            "Texts of the page read again, because something requested of them was not kept.",
+            self.runs.exact.n_read,
+        )
         turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
         asked.add_metric(["computing"], len(turns.running))

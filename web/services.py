@@ -101,12 +101,13 @@ def check(settings: Settings) -> None:
 def make_services(settings: Settings) -> Services:
     """Everything but the models, which ``Services.load`` loads. Raises ``ValueError`` for an invalid engine address."""
     served = ServedModels(settings)
-    runs, metrics = Runs(may_see=served.private.may_see), Metrics(served.private.name_in_metrics)
+    budget, metrics = budget_for(settings.limits), Metrics(served.private.name_in_metrics)
+    runs = Runs(may_see=served.private.may_see, spare=lambda: budget.free)
+    budget.make_room = runs.trim
     make_reader = functools.partial(choose_reader, cache=settings.cache) if settings.kernels else None
     engines = Engines(settings.limits, metrics, parse_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
     ask = Ask(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))
-    budget = budget_for(settings.limits)
     return Services(
         served=served,
         snapshots=Snapshots(served, runs.forget_read_with, ask.forget),

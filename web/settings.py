@@ -23,13 +23,13 @@ MEGABYTE = 1_000_000
 MAX_RUN_ID = 64  # characters
 UPLOAD_SECONDS = 60  # for a text to train on
 
-# Caches, shared by all visitors. A part of the memory budget is reserved for them.
-MAX_CACHED_BYTES = 16_000_000  # attention weights of runs; the least recently used are evicted first
-MAX_RUN_PASS_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
+# Caches, shared by all visitors. A part of the memory budget is reserved for them; the first two also use what is free.
+MIN_RUN_BYTES = 16_000_000  # attention weights of runs
+MIN_RUN_PASS_BYTES = 4_000_000  # residual streams from which the rest of a run is recomputed, not counting the newest
 MAX_ANSWER_BYTES = 16_000_000  # answers of Ask
 MAX_ASK_PASS_BYTES = 16_000_000  # texts that Ask read in float32, not counting the newest
 MAX_SNAPSHOT_BYTES = 48_000_000  # weights of snapshots that were opened, not counting the newest
-KEPT_BYTES = MAX_CACHED_BYTES + MAX_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
+KEPT_BYTES = MIN_RUN_BYTES + MIN_RUN_PASS_BYTES + MAX_ANSWER_BYTES + MAX_ASK_PASS_BYTES + MAX_SNAPSHOT_BYTES
 
 
 # Parsers of flags and variables. An invalid value raises ``ArgumentTypeError`` with the reason.

@@ -81,6 +81,35 @@ async def ask(
         return Answer(0, b"")
 
 
+class Session:
+    """Requests one after the other on one connection, which is kept open between them, as browsers do."""
+
+    def __init__(self, port: int, source: str) -> None:
+        self.port, self.source = port, source
+        self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: str, body: object = None, timeout: float = 60.0) -> Answer:
+        """The response to one request, which must have a length. A connection that was closed is opened again."""
+        sent, is_new = request(method, path, body), self.streams is None
+        try:
+            async with asyncio.timeout(timeout):
+                reader, writer = self.streams = self.streams or await connect(self.port, self.source)
+                writer.write(sent)
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(line[15:] for line in head.lower().splitlines() if line.startswith(b"content-length:"))
+                return Answer(int(head.split(b" ", 2)[1]), await reader.readexactly(int(length)))
+        except (OSError, TimeoutError, StopIteration, asyncio.IncompleteReadError) as error:
+            self.close()
+            if is_new or isinstance(error, TimeoutError | StopIteration):
+                return Answer(0, b"")
+        return await self.ask(method, path, body, timeout)
+
+    def close(self) -> None:
+        if self.streams:
+            self.streams[1].transport.abort()
+        self.streams = None
+
+
 async def read_answer(reader: asyncio.StreamReader) -> Answer:
     """Everything received until the server closes the connection."""
     found = await reader.read(-1)

@@ -85,6 +85,13 @@ class WeightBuffer:
             for i in range(max(0, block.shape[1] - MAX_NEWEST), block.shape[1]):
                 self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
 
+    def release_all(self, shown: int | None) -> None:
+        """Keep from now on what is kept without ``keep_all``, of the earlier rows only the picture ``shown``."""
+        if self.weights is not None:
+            if shown is not None:
+                self.kept_pictures[shown] = mapped(1, triangle(self.capacity))[0].copy_(self.weights[shown])
+            self.weights = None
+
     def keep_picture(self, index: int) -> Tensor:
         """A buffer for one picture's weights, which are kept from now on; the picture kept longest is dropped."""
         rows = mapped(1, triangle(self.capacity))[0]
@@ -190,6 +197,7 @@ class Recording:
         self.earlier: Summary | None = None  # of the first ``n_earlier`` rows
         self.n_earlier = 0
         self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)
+        self.shown: int | None = None  # the picture that was requested last
         self.rollout: GrowingRollout | None = GrowingRollout(n_layer, capacity)
         self.total: Tensor | None = None  # over the heads of the layers added so far
         self.pending: list[Tensor] = []
@@ -200,6 +208,11 @@ class Recording:
     def nbytes(self) -> int:
         """The maximum number of bytes that this recording will hold once it is finished."""
         return 2 * self.summary.nbytes + self.buffer.nbytes
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether all weights are kept."""
+        return self.buffer.keeps_all
 
     @property
     def working_bytes(self) -> int:
@@ -232,6 +245,16 @@ class Recording:
             self.flush()
             self.rollout = None
             self.buffer.newest.clear()
+
+    def release_weights(self) -> None:
+        """Keep no more than without ``keep_weights``: thumbnails, metrics, and the picture that was requested last.
+
+        Does nothing while another thread uses them.
+        """
+        if self.lock.acquire(blocking=False):
+            self.buffer.release_all(self.shown)
+            self.earlier = None
+            self.lock.release()
 
     def thumbnails(self, start: int = 0, until: int | None = None) -> ThumbnailRows:
         """The part of all thumbnails that rows from ``start`` on affect.
@@ -271,16 +294,15 @@ class Recording:
         """
         index = picture_index(layer, column, self.n_layer, self.n_head)
         with self.keep_lock:
-            if self.buffer.picture(index, 0, 0) is None:
+            while True:  # all weights may be released between two steps
                 with self.lock:
                     self.flush()
+                    self.shown = index
+                    cells = self.buffer.picture(index, start, self.n_rows)
+                    if cells is not None:
+                        return cells.numpy().tobytes()
                     n_rows, rows = self.n_rows, self.buffer.keep_picture(index)
                 rows[: triangle(n_rows)] = lower_triangle(recompute(n_rows))
-            with self.lock:
-                self.flush()
-                cells = self.buffer.picture(index, start, self.n_rows)
-                assert cells is not None, "it is kept"
-                return cells.numpy().tobytes()
 
     def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:
         """The float32 weights that one query has in every picture: ``(n_pictures, query + 1)``.

@@ -39,7 +39,7 @@ def written(runs: Runs, loaded: LoadedModel, n_new: int, prompt: str = PROMPT, *
     run = runs.new(loaded, loaded.read_prompt(prompt), n_new)
     for event in recorded_events(loaded, prompt, n_new + 1, **settings):
         run.take(event)
-    run.end()
+    runs.end(run)
     return run
 
 

@@ -34,7 +34,7 @@ def visit(seed):
             run.frame(run.recording.n_rows - 64)
             runs.exact.picture(run, 2, 5, 0)
             runs.exact.logits(run, len(run.ids) - 1)
-    run.end()
+    runs.end(run)
     for layer, column in ((0, 0), (3, 8), (5, 9), (6, 8)):
         runs.exact.picture(run, layer, column, 0)
     runs.exact.logits(run, 40)

@@ -100,6 +100,8 @@ class PageWriter:
         state, why, remote_reached_limit = "done", "", False
         self.generations[run.id] = generation
         try:
+            if self.services.budget.is_tight(run.most_bytes, client):
+                run.release_weights()
             with self.services.budget.hold(run.most_bytes, client):
                 async with generation:
                     yield point("waiting")

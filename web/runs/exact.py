@@ -11,7 +11,7 @@ from model.drawing.pictures import last_rows, layers_of, picture
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
-from ..settings import MAX_RUN_PASS_BYTES
+from ..settings import MIN_RUN_PASS_BYTES
 from .run import Run
 
 MAX_LOGITS = 65_536  # numbers in a response with the logits of several tokens
@@ -22,7 +22,8 @@ Key = tuple[str, LoadedModel]  # the id of a run, and its model
 class ExactNumbers:
     """Weights and logits of runs as float32 bytes."""
 
-    def __init__(self, max_bytes: int = MAX_RUN_PASS_BYTES) -> None:
+    def __init__(self, max_bytes: int | Callable[[], int] = MIN_RUN_PASS_BYTES) -> None:
+        self.n_read = 0  # how often a text was read
         self.text_passes = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
     def text_pass(self, run: Run, n_tokens: int) -> TextPass:
@@ -30,9 +31,14 @@ class ExactNumbers:
 
         A cached pass is used while it is long enough, so a text being written is not read again for each token.
         """
+
+        def read() -> TextPass:
+            self.n_read += 1
+            return TextPass(run.loaded.gpt, run.readable_ids, run.head_mask)
+
         return self.text_passes.get_or_compute(
             (run.id, run.loaded),
-            lambda: TextPass(run.loaded.gpt, run.readable_ids, run.head_mask),
+            read,
             lambda text_pass: len(text_pass.ids) >= n_tokens,
         )
 

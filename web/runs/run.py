@@ -60,6 +60,10 @@ class Run:
     def nbytes(self) -> int:
         return self.recording.nbytes
 
+    def release_weights(self) -> None:
+        """Keep only thumbnails and the head that was opened last; others are recomputed if requested."""
+        self.recording.release_weights()
+
     @property
     def most_bytes(self) -> int:
         """The maximum number of bytes that the run takes while it is being written."""

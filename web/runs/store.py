@@ -5,7 +5,6 @@ import hmac
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 
 from torch import Tensor
 
@@ -13,7 +12,7 @@ from model import LoadedModel, Step
 from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
 
 from ..bounded_cache import BoundedCache
-from ..settings import MAX_CACHED_BYTES
+from ..settings import MIN_RUN_BYTES, MIN_RUN_PASS_BYTES
 from .exact import ExactNumbers
 from .run import Run
 
@@ -21,20 +20,27 @@ MAX_CACHED_RUNS = 1_000
 
 
 class Runs:
-    """The runs of all visitors by id, up to ``max_bytes`` in all: the least recently used are evicted first.
+    """The runs of all visitors by id, up to ``max_bytes`` in all, and most of ``spare()`` bytes.
 
-    A run that is being written is not evicted; the engines limit how many of these there are.
+    Of those used least recently, first the weights are released and only thumbnails are kept; then they are evicted. A
+    run that is being written is neither counted nor evicted: whoever writes it holds a part of the memory budget.
     """
 
-    def __init__(self, max_bytes: int = MAX_CACHED_BYTES, may_see: Callable[[str], bool] = lambda _name: True) -> None:
+    def __init__(
+        self,
+        max_bytes: int = MIN_RUN_BYTES,
+        may_see: Callable[[str], bool] = lambda _name: True,
+        spare: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.may_see = may_see
         self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
-        self.exact = ExactNumbers()
+        self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 4)
         self.cache = BoundedCache[str, Run](
             max_entries=MAX_CACHED_RUNS,
-            max_bytes=max_bytes,
-            size=attrgetter("nbytes"),
+            max_bytes=lambda: max_bytes + spare() * 3 // 4,
+            size=lambda run: 0 if run.writing else run.nbytes,
             can_evict=lambda run: not run.writing,
+            shrink=Run.release_weights,
             on_evict=self.exact.forget,
         )
 
@@ -59,7 +65,14 @@ class Runs:
         run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped), before.head_mask)
         run.earlier = before.earlier + before.loaded.tokenizer.decode(before.ids[:n_dropped])
         run.n_earlier = before.n_earlier + n_dropped
+        if not before.recording.keeps_weights:
+            run.release_weights()
         return run
+
+    def trim(self) -> None:
+        """Release what exceeds the limits, because there is less spare memory than before."""
+        self.cache.trim()
+        self.exact.text_passes.trim()
 
     def end(self, run: Run) -> None:
         """Mark a run as complete. It may be evicted from now on, but starts as the most recently used."""

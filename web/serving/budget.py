@@ -4,7 +4,7 @@ import gc
 import threading
 import time
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 from model.errors import Busy
@@ -13,6 +13,7 @@ from ..process_memory import trim_heap
 from ..settings import KEPT_BYTES, MEGABYTE, Limits
 
 WORTH_TRIMMING = 32 * MEGABYTE
+LARGE = MEGABYTE // 4  # for something smaller, caches need not make room at once
 IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held
 
 
@@ -29,6 +30,12 @@ class Budget:
         self.trimmed_at, self.used = 0.0, False  # since then
         self.clients: Counter[Hashable] = Counter()
         self.lock = threading.Lock()
+        self.make_room: Callable[[], object] = lambda: None  # called when less is free: caches use what nobody holds
+
+    @property
+    def free(self) -> int:
+        """The number of bytes that nobody holds."""
+        return self.n_bytes - self.held
 
     @property
     def most(self) -> int:
@@ -46,6 +53,13 @@ class Budget:
             self.clients[client] += n_bytes
             self.highest = max(self.highest, self.held)
             self.used = True
+        if n_bytes >= LARGE:
+            self.make_room()
+
+    def is_tight(self, n_bytes: int, client: Hashable) -> bool:
+        """Whether ``n_bytes`` more for this client would leave less than a quarter of its share, or of the whole."""
+        with self.lock:
+            return 4 * (self.held + n_bytes) > 3 * self.n_bytes or 4 * (self.clients[client] + n_bytes) > 3 * self.most
 
     def give_back(self, n_bytes: int, client: Hashable) -> None:
         with self.lock:

@@ -22,6 +22,7 @@ from web.runs import exact
 from web.runs import run as run_module
 from web.runs.run import Run
 from web.runs.store import Runs
+from web.serving.budget import Budget
 
 
 def test_a_speed_is_told_when_it_can_be(loaded: LoadedModel) -> None:
@@ -55,14 +56,37 @@ def test_the_last_token_of_a_full_context_is_not_read() -> None:
 
 def test_cached_runs_stay_within_the_byte_limit() -> None:
     loaded = tiny_model()
-    size = written(Runs(), loaded, 10).nbytes
-    runs = Runs(max_bytes=3 * size)
+    sample = written(Runs(), loaded, 10)
+    large = sample.nbytes
+    sample.release_weights()
+    small = sample.nbytes
+    assert small < large
+    runs = Runs(max_bytes=large + 3 * small)
     kept = [written(runs, loaded, 10) for _ in range(20)]
-    assert runs.cache.nbytes <= 3 * size
-    assert list(runs.cache.entries) == [run.id for run in kept[-3:]]
-    assert runs.get(kept[-3].id) is kept[-3]  # asked for, so no longer the least used
+    assert runs.cache.nbytes <= large + 3 * small
+    assert list(runs.cache.entries) == [run.id for run in kept[-4:]]
+    assert [run.recording.keeps_weights for run in kept[-4:]] == [False, False, False, True]
+    assert runs.get(kept[-4].id) is kept[-4]  # asked for, so no longer the least used
     written(runs, loaded, 10)
-    assert kept[-3].id in runs.cache.entries and kept[-2].id not in runs.cache.entries
+    assert kept[-4].id in runs.cache.entries and kept[-3].id not in runs.cache.entries
+
+
+def test_runs_also_use_spare_memory_until_someone_needs_it() -> None:
+    loaded, budget = tiny_model(), Budget(4_000_000)
+    runs = Runs(max_bytes=0, spare=lambda: budget.free)
+    budget.make_room = runs.trim
+    kept = [written(runs, loaded, 10) for _ in range(5)]
+    runs.exact.picture(kept[0], 1, 1, 0)
+    exact, frames = runs.exact.picture(kept[0], 0, 1, 0), [run.frame(0) for run in kept]
+    assert all(run.recording.keeps_weights for run in kept) and runs.exact.n_read == 0
+    with budget.hold(2_000_000, "somebody"), budget.hold(2_000_000 - runs.cache.nbytes, "somebody else"):
+        assert not kept[0].recording.keeps_weights
+    assert [run.frame(0) for run in kept] == frames
+    assert runs.exact.picture(kept[0], 0, 1, 0) == exact and runs.exact.n_read == 0  # it was shown
+    shown_before = np.frombuffer(runs.exact.picture(kept[0], 1, 1, 0), np.float32)
+    own = loaded.trace(kept[0].ids).attention[1, 1]
+    np.testing.assert_allclose(shown_before, own[torch.ones_like(own).tril().bool()], atol=1e-5)
+    assert runs.exact.n_read == 1
 
 
 def test_runs_being_written_are_not_evicted() -> None:
