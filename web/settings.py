@@ -163,7 +163,7 @@ class Limits:
     """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
 
     max_batch: int = limit(16, "texts that a model writes at once")
-    max_waiting: int = limit(64, "further texts that may wait; requests beyond that get 429", least=0)
+    max_waiting: int = limit(128, "further texts that may wait; requests beyond that get 429", least=0)
     max_seconds: int = limit(300, "seconds that writing a text may take before it is cut off")
     max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
     max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")

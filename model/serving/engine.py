@@ -21,6 +21,7 @@ PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts a
 PREFILL_ALONE = 512  # while no text is being written
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
+AHEAD = 1.0  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
 
 
 class Engine:
@@ -36,7 +37,7 @@ class Engine:
     ) -> None:
         self.loaded, self.max_batch, self.max_waiting = loaded, max_batch, max_waiting
         self.reader = reader
-        self.queue: FairQueue[TextSequence] = FairQueue()
+        self.queue = FairQueue[TextSequence](can_wait)
         self.slots: list[TextSequence | None] = [None] * max_batch
         self.turns = itertools.count()
         self.changed = threading.Condition()
@@ -131,22 +132,38 @@ class Engine:
                 self.end(sequence, Cut("deadline", sequence.out.finish()))
 
     def admit(self) -> None:
-        """Give free slots to waiting texts, and move slots from clients with several to clients with fewer."""
+        """Give free slots to waiting texts; ``to_pause`` may free one."""
         while self.queue:
             counts = Counter(sequence.client for sequence in self.at_work)
             if None not in self.slots:
-                client, most = counts.most_common(1)[0]
-                if most - counts[self.queue.next_client(counts)] < 2:
+                paused = self.to_pause(counts)
+                if paused is None:
                     return
-                evictable = (sequence for sequence in self.at_work if sequence.client == client)
-                self.preempt(max(evictable, key=lambda sequence: sequence.turn))
+                self.preempt(paused)
             sequence = self.fill_slot(counts)
             sequence.reader = self.reader = self.reader or TorchReader(self.loaded.gpt, self.max_batch)
+
+    def to_pause(self, counts: Counter[Hashable]) -> TextSequence | None:
+        """The text that gives its slot to the next waiting one; None if that has to wait.
+
+        It is the newest of a client with at least two texts more, or else the one that is furthest ahead of its reader,
+        if the waiting one has nothing to read.
+        """
+        waiting = self.queue.next_item(counts)
+        client, most = counts.most_common(1)[0]
+        if most - counts[waiting.client] >= 2:
+            return max((each for each in self.at_work if each.client == client), key=lambda each: each.turn)
+        if can_wait(waiting):
+            return None
+        ahead = [each for each in self.at_work if counts[each.client] > counts[waiting.client] and each.may_pause]
+        furthest = max(ahead, key=lambda each: each.seconds_ahead, default=None)
+        return furthest if furthest and furthest.seconds_ahead > AHEAD else None
 
     def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
         """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
         sequence = self.queue.take(counts)
         sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+        sequence.n_before = len(sequence.ids)
         self.slots[sequence.slot] = sequence
         return sequence
 
@@ -178,7 +195,7 @@ class Engine:
         """Fail all requests and reset, because the cause of the error is unknown."""
         with self.changed:
             sequences = [*self.queue, *self.at_work]
-            self.queue, self.slots = FairQueue(), [None] * self.max_batch
+            self.queue, self.slots = FairQueue(can_wait), [None] * self.max_batch
             for sequence in sequences:
                 sequence.clear()
                 sequence.slot, sequence.reader = NO_SLOT, None
@@ -240,3 +257,8 @@ class Engine:
         sequence.report(step)
         if not sequence.n_read and sequence.request.record:
             sequence.report(ContextShift(list(sequence.ids)))
+
+
+def can_wait(sequence: TextSequence) -> bool:
+    """Whether its reader still has something to read."""
+    return sequence.seconds_ahead > 0

@@ -20,10 +20,12 @@ class FairQueue(Generic[T]):
     """First come, first served within each client.
 
     The next client is the one with the fewest active texts, so that a hundred requests from one client do not delay
-    others; among equals, the client that has waited longest since its last turn.
+    others; among equals, one whose next item is not ``can_wait``, and the client that has waited longest since its last
+    turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, can_wait: Callable[[T], bool] = lambda _: False) -> None:
+        self.can_wait = can_wait
         self.clients: OrderedDict[Hashable, deque[T]] = OrderedDict()
         self.length = 0  # a plain number, because other threads read it
 
@@ -45,7 +47,11 @@ class FairQueue(Generic[T]):
 
     def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
         """The client whose turn it is; ``at_work`` counts active texts by client. The queue must not be empty."""
-        return min(self.clients, key=lambda client: at_work.get(client, 0))
+        return min(self.clients, key=lambda client: (at_work.get(client, 0), self.can_wait(self.clients[client][0])))
+
+    def next_item(self, at_work: Mapping[Hashable, int]) -> T:
+        """The item whose turn it is. The queue must not be empty."""
+        return self.clients[self.next_client(at_work)][0]
 
     def take(self, at_work: Mapping[Hashable, int]) -> T:
         """Remove and return the next item."""
@@ -59,7 +65,7 @@ class FairQueue(Generic[T]):
 
     def in_order(self, at_work: Mapping[Hashable, int]) -> list[T]:
         """All items in the order in which they are taken if no active one ends before."""
-        rest, counts, taken = FairQueue[T](), Counter(at_work), list[T]()
+        rest, counts, taken = FairQueue[T](self.can_wait), Counter(at_work), list[T]()
         rest.clients = OrderedDict((client, deque(waiting)) for client, waiting in self.clients.items())
         while rest.clients:
             taken.append(rest.take(counts))

@@ -1,6 +1,7 @@
 """One text in the engine: its request, its state, and the events for its listener."""
 
 import logging
+import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from .reader import Part, Reader, Reading
 log = logging.getLogger(__name__)
 
 NO_SLOT = -1
+READING_PACE = 20.0  # tokens per second, at which the page shows a text
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +104,8 @@ class TextSequence(Continuation):
         self.slot = NO_SLOT
         self.reader: Reader | None = None  # set while it is in the batch
         self.turn = 0  # counts admissions to the batch
+        self.n_before = 0  # how many of ``ids`` there were when it was admitted
+        self.began = time.monotonic()  # when it was requested; once it has a token, when it got its first one
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
 
@@ -118,6 +122,16 @@ class TextSequence(Continuation):
     def n_unread(self) -> int:
         """How many tokens must be read before the next one can be written: one while it writes."""
         return len(self.ids) - self.n_read
+
+    @property
+    def seconds_ahead(self) -> float:
+        """How long someone who reads along can go on reading; negative while there is nothing left to read."""
+        return len(self.written) / READING_PACE - (time.monotonic() - self.began)
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether reading it again later takes little in comparison with what it has written since it was admitted."""
+        return 2 * (len(self.ids) - self.n_before) >= len(self.ids)
 
     @property
     def part(self) -> Part:
@@ -194,6 +208,8 @@ class TextSequence(Continuation):
         )
         step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
         self.ids.append(step.token_id)
+        if len(self.written) == 1:
+            self.began = time.monotonic()
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` gets here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
             self.n_given = len(self.ids)
