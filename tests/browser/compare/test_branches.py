@@ -142,6 +142,7 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
 @pytest.mark.slow
 def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
+    page.wait_for_url("**model=slow**")  # the text on the screen is that of this model
     first = opened_text(page)
     branch_at(page, page, 10)
     slow.gate.release(2)

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.models import last_probabilities
-from helpers.page import expect_drawn, number_field, opened_settings, text, write
+from helpers.page import expect_drawn, expect_status, number_field, opened_settings, text, write
 from helpers.server import Server
 
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -201,7 +201,7 @@ def test_in_a_visitors_own_text_it_begins_where_a_head_matters(browser: Any, sto
         number_field(settings, "length").fill("4")
     page.get_by_role("switch", name="Details").click()
     write(page, PROMPT)
-    expect(page.locator(".hs-written .hs-status")).to_have_text(re.compile("written"))
+    expect_status(page, "4 tokens written")
     page.get_by_role("button", name="Show me").click()
     assert "looks back from" in expect_step(page, "look")
     for _ in range(3):

@@ -10,6 +10,7 @@ import torch
 from playwright.sync_api import expect
 
 from helpers import also_slow
+from helpers.gate import Gate, News
 from helpers.page import AT_ONCE, text, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
@@ -157,14 +158,18 @@ def test_the_sentence_gives_the_mean_attention_of_several_heads(browser: Any, st
 
 
 @pytest.mark.slow
-def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browser: Any, stories: Server) -> None:
+def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(
+    browser: Any, stories: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, gate = stories.services.engines.engine_for(stories.served.models["stories-bpe"]), Gate(News())
+    forward = engine.forward
+    monkeypatch.setattr(engine, "forward", lambda planned: gate.pass_through(lambda: False) and forward(planned))
     page = opened(browser, stories)
     page.evaluate("""() => {
       window.frames = [0];
       const draw = CanvasRenderingContext2D.prototype.drawImage;
       CanvasRenderingContext2D.prototype.drawImage = function (...how) {
-        const isWriting = document.querySelector(".hs-page[data-state=writing]") && !window.areAllDrawn;
-        if (isWriting && this.canvas.closest(".hs-grid")) {
+        if (document.querySelector(".hs-page[data-state=writing]") && this.canvas.closest(".hs-grid")) {
           if (!frames.at(-1)) requestAnimationFrame(() => frames.push(0));
           frames[frames.length - 1]++;
         }
@@ -173,11 +178,11 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(browse
     }""")
     page.get_by_label("Prompt").fill('Sara has a green frog. Tom has a blue hat. Sara says, "I like my green')
     page.get_by_role("button", name="Write", exact=True).click()
-    expect(page.locator(".hs-page[data-state=writing]")).to_be_visible()
+    gate.release(12)
     page.wait_for_function("document.querySelectorAll('.hs-writing .hs-token').length > 30")
-    page.evaluate("window.areAllDrawn = true")  # at the end, all at once
-    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     assert 0 < max(page.evaluate("frames")) <= 16
+    gate.release(1_000)
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
     expect(page.locator(".hs-finding p")).to_contain_text(" looks back at ")
     expect(page.get_by_role("button", name=OFF)).to_be_enabled()
     # Who gets its address sees the same, and may be shown what it means.
