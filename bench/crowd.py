@@ -141,7 +141,8 @@ class Visitor:
             self.ids[self.n_rows :] = header["ids"]
             self.n_rows = header["rows"]
         began = time.perf_counter()
-        content = await self.of_run(f"heads/{self.head[0]}/{self.head[1]}?start={self.n_weights}", counts=True)
+        path = f"heads/{self.head[0]}/{self.head[1]}?start={self.n_weights}&until={self.n_rows}"
+        content = await self.of_run(path, counts=True)
         self.seen.heads.append(time.perf_counter() - began)
         n_floats = len(content) // 4 + self.n_weights * (self.n_weights + 1) // 2
         self.n_weights = int((2 * n_floats + 0.25) ** 0.5)

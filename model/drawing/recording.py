@@ -275,10 +275,10 @@ class Recording:
 
     def summary_at(self, until: int | None) -> tuple[Summary, int]:
         """The summary of about ``until`` rows, and their exact number; the caller holds the lock."""
-        self.flush()
-        if until is None or until >= self.n_rows - MAX_EXTRA_ROWS or not self.buffer.keeps_all:
+        n_rows = self.store_rows(until)
+        if until is None or until >= n_rows - MAX_EXTRA_ROWS or not self.buffer.keeps_all:
             self.earlier = None
-            return self.summary, self.n_rows
+            return self.summary, n_rows
         if self.earlier is None or self.n_earlier > until:
             self.earlier, self.n_earlier = Summary(self.n_pictures, self.capacity), 0
         if self.n_earlier < until:
@@ -286,22 +286,23 @@ class Recording:
             self.n_earlier = until
         return self.earlier, self.n_earlier
 
-    def picture(self, layer: int, column: int, start: int, recompute: Callable[[int], Tensor]) -> bytes:
+    def picture(
+        self, layer: int, column: int, start: int, recompute: Callable[[int], Tensor], until: int | None = None
+    ) -> bytes:
         """The float32 weights of one picture, from row ``start`` to the newest, row after row.
 
-        ``recompute(n)`` returns them ``(n, n)`` for the first ``n`` tokens; it is called if they were not kept. Raises
-        ``InputError`` if there is no such picture.
+        With ``until``, at least to that row, if it exists. ``recompute(n)`` returns the weights ``(n, n)`` for the
+        first ``n`` tokens; it is called if they were not kept. Raises ``InputError`` if there is no such picture.
         """
         index = picture_index(layer, column, self.n_layer, self.n_head)
         with self.keep_lock:
             while True:  # all weights may be released between two steps
                 with self.lock:
-                    self.flush()
-                    self.shown = index
-                    cells = self.buffer.picture(index, start, self.n_rows)
+                    n_rows, self.shown = self.store_rows(until), index
+                    cells = self.buffer.picture(index, start, n_rows)
                     if cells is not None:
                         return cells.numpy().tobytes()
-                    n_rows, rows = self.n_rows, self.buffer.keep_picture(index)
+                    rows = self.buffer.keep_picture(index)
                 rows[: triangle(n_rows)] = lower_triangle(recompute(n_rows))
 
     def query(self, query: int, recompute: Callable[[int], Tensor]) -> bytes:
@@ -318,6 +319,15 @@ class Recording:
             if kept is not None:
                 return kept.numpy().tobytes()
         return recompute(query + 1).numpy().tobytes()
+
+    def store_rows(self, until: int | None) -> int:
+        """Store the pending rows unless ``until`` rows are stored already; the caller holds the lock.
+
+        Returns the number of stored rows. Storing a few at a time takes much longer than storing many at once.
+        """
+        if until is None or self.n_rows - len(self.pending) < until:
+            self.flush()
+        return self.n_rows - len(self.pending)
 
     def flush(self) -> None:
         """Store the pending rows; the caller holds the lock."""

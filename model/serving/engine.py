@@ -21,7 +21,7 @@ PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts a
 PREFILL_ALONE = 512  # while no text is being written
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
-AHEAD = 1.0  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
+AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
 
 
 class Engine:

@@ -50,8 +50,11 @@ class ExactNumbers:
         """Remove the cached passes of models for which ``is_gone`` is true, including those being computed."""
         self.text_passes.remove(lambda key, _: is_gone(key[1]))
 
-    def picture(self, run: Run, layer: int, column: int, start: int) -> bytes:
-        """Rows of a picture (``model.drawing.pictures``) from ``start`` on. Raises ``InputError`` if there is none."""
+    def picture(self, run: Run, layer: int, column: int, start: int, until: int | None = None) -> bytes:
+        """Rows of a picture (``model.drawing.pictures``) from ``start`` on, at least to ``until`` if that is given.
+
+        Raises ``InputError`` if there is no such picture.
+        """
         config = run.loaded.config
 
         def recompute(n_rows: int) -> Tensor:
@@ -59,7 +62,7 @@ class ExactNumbers:
             needed = layers_of(layer, column, config.n_layer, config.n_head)
             return picture((text_pass.attention(i, n_rows) for i in needed), column, config.n_head)
 
-        return run.recording.picture(layer, column, start, recompute)
+        return run.recording.picture(layer, column, start, recompute, until)
 
     def query(self, run: Run, query: int) -> bytes:
         """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``InputError`` if there is none."""

@@ -116,8 +116,8 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     async def rows(start: int = 0) -> Content:
         return lambda run: run.frame(max(start, 0))
 
-    async def head(layer: int, head: int, start: int = 0) -> Content:
-        return lambda run: runs.exact.picture(run, layer, head, max(start, 0))
+    async def head(layer: int, head: int, start: int = 0, until: int | None = None) -> Content:
+        return lambda run: runs.exact.picture(run, layer, head, max(start, 0), until)
 
     async def query(query: int) -> Content:
         return lambda run: runs.exact.query(run, query)

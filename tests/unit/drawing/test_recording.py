@@ -9,7 +9,7 @@ from torch import Tensor
 from helpers import also_slow
 from model.drawing.metrics import DISTANCES, FRAME_MEASURES, METRICS
 from model.drawing.pictures import last_rows, picture, picture_index
-from model.drawing.recording import Recording, triangle
+from model.drawing.recording import Recording, lower_triangle, triangle
 from model.drawing.thumbnails import encode_weights, tile
 
 
@@ -130,7 +130,23 @@ def test_a_recording_returns_its_state_at_fewer_rows(is_finished: bool) -> None:
 
 def test_where_not_all_weights_are_kept_it_tells_what_it_is() -> None:
     recording = recorded(causal(2, 3, 40), 5, keep_weights=False)
-    assert recording.thumbnails(0, 20) == recording.thumbnails()
+    newest = recording.thumbnails()
+    assert newest.n_rows == 40 and recording.thumbnails(0, 20) == newest
+
+
+def test_few_rows_are_stored_only_if_they_are_needed() -> None:
+    attention = causal(2, 3, 40)
+    recording = recorded(attention, 0)
+    own = attention[1, 2]
+
+    def rows(start: int, until: int | None) -> Tensor:
+        content = recording.picture(1, 2, start, lambda n: own[:n, :n], until)
+        return torch.frombuffer(bytearray(content), dtype=torch.float32)
+
+    assert rows(0, 20).equal(lower_triangle(own[:32, :32])) and len(recording.pending) == 8
+    assert recording.thumbnails(0, 20).n_rows == 20 and len(recording.pending) == 8
+    assert rows(32, 33).equal(lower_triangle(own)[triangle(32) :]) and not recording.pending
+    assert rows(0, None).equal(lower_triangle(own))
 
 
 def test_a_single_token_has_no_metrics() -> None:

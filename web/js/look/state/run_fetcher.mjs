@@ -38,13 +38,15 @@ export class RunFetcher {
   }
 
   /**
-   * The exact weights of one picture, from row `start` on.
+   * The exact weights of one picture, from row `start` on, at least to row `until`.
    * @param {number} layer
    * @param {number} column
    * @param {number} start
+   * @param {number} until
    */
-  async head(layer, column, start) {
-    return new Float32Array(await this.#fetch(`heads/${layer}/${column}?start=${start}`));
+  async head(layer, column, start, until) {
+    const least = start ? `&until=${until}` : ""; // prepared openings have the weights from row 0 on
+    return new Float32Array(await this.#fetch(`heads/${layer}/${column}?start=${start}${least}`));
   }
 
   /** The weights of one query, picture after picture. @param {number} query */

@@ -114,7 +114,7 @@ export class TextSource {
     const { fetcher } = this;
     const { weights } = this.data;
     if (weights.rows >= this.data.rows) return;
-    const floats = await fetcher.head(...this.store.open, weights.rows);
+    const floats = await fetcher.head(...this.store.open, weights.rows, this.data.rows);
     if (fetcher !== this.fetcher || weights !== this.data.weights) return;
     const isDue = this.#isDue;
     weights.append(floats);
