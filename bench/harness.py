@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 import model
-from model.config import GPTConfig
+from model.config import GPTConfig, RotaryConfig
 from model.gpt import GPT
 from model.loaded import LoadedModel
 from model.tokenizer import CharTokenizer
@@ -29,6 +29,23 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(tempfile.gettempdir()) / "headscope-bench"
 GPT2_SHAPE = GPTConfig(n_layer=12, n_head=12, n_embd=768, vocab_size=50_257, context_length=1024)
+SMOLLM2_SHAPE = GPTConfig(
+    n_layer=30,
+    n_head=9,
+    n_kv_head=3,
+    n_embd=576,
+    n_inner=1536,
+    vocab_size=49_152,
+    context_length=2048,
+    layer_norm_epsilon=1e-5,
+    activation_function="silu",
+    gated_mlp=True,
+    norm="RMSNorm",
+    rotary=RotaryConfig(n_dim=64, theta=100_000.0),
+    qkv_bias=False,
+    attn_proj_bias=False,
+    mlp_bias=False,
+)
 CHAR_SHAPE = GPTConfig(n_layer=6, n_head=8, n_embd=256, vocab_size=65, context_length=256)
 
 
