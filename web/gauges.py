@@ -23,10 +23,19 @@ class Gauges:
         compiled = GaugeMetricFamily(
             "headscope_compiled", "1 if compiled loops write the texts, 0 if torch does.", labels=["model"]
         )
+        products = GaugeMetricFamily(
+            "headscope_products",
+            "1 for the precision of the inputs of the matrix products that write the texts.",
+            labels=["model", "precision"],
+        )
         tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
         numbers: dict[str, Counter[str]] = {}
+        precisions: set[tuple[str, str]] = set()
         for loaded, engine in self.engines.all():
-            numbers.setdefault(self.model_name(loaded.name), Counter()).update(
+            name = self.model_name(loaded.name)
+            if engine.reader:
+                precisions.add((name, engine.reader.products))
+            numbers.setdefault(name, Counter()).update(
                 batch=len(engine.at_work),
                 waiting=len(engine.queue),
                 read=engine.tokens_read,
@@ -39,7 +48,9 @@ class Gauges:
             compiled.add_metric([name], min(counts["compiled"], 1))
             for kind in ("read", "written"):
                 tokens.add_metric([name, kind], counts[kind])
-        yield from (batch, waiting, compiled, tokens)
+        for labels in sorted(precisions):
+            products.add_metric(labels, 1)
+        yield from (batch, waiting, compiled, products, tokens)
         yield GaugeMetricFamily(
             "headscope_runs_cached",
             "Texts of the page that are cached with their attention weights.",

@@ -104,8 +104,14 @@ def make_services(settings: Settings) -> Services:
     budget, metrics = budget_for(settings.limits), Metrics(served.private.name_in_metrics)
     runs = Runs(may_see=served.private.may_see, spare=lambda: budget.free)
     budget.make_room = runs.trim
-    make_reader = functools.partial(choose_reader, cache=settings.cache) if settings.kernels else None
-    engines = Engines(settings.limits, metrics, parse_addresses(settings), make_reader, zero_gpu=settings.zero_gpu)
+    make_reader = functools.partial(choose_reader, cache=settings.cache, bfloat16_products=settings.bfloat16_products)
+    engines = Engines(
+        settings.limits,
+        metrics,
+        parse_addresses(settings),
+        make_reader if settings.kernels else None,
+        zero_gpu=settings.zero_gpu,
+    )
     ask = Ask(settings.limits, metrics, settings.cache)
     metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))
     return Services(

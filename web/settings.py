@@ -244,6 +244,12 @@ class Settings:
     train: bool = flag(True, "do not let visitors train GPTs", parse_negated, name="no-train")
     cache: Path | None = flag(None, "folder that caches computed results", parse_path)
     kernels: bool = flag(True, "write with torch alone, which is slower on a CPU", parse_negated, name="no-kernels")
+    bfloat16_products: bool = flag(
+        True,
+        "keep the inputs of a bfloat16 model's matrix products in float32, where bfloat16 would be faster",
+        parse_negated,
+        name="no-bfloat16-products",
+    )
     zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
     engine_urls: tuple[str, ...] = flag(
         (),

@@ -14,6 +14,7 @@ from ..gpt import GPT
 from .forward import (
     ACTIVATIONS,
     ARRIVED,
+    BLOCK_ROWS,
     DONE,
     IS_MASKED,
     IS_WANTED,
@@ -35,8 +36,8 @@ from .forward import (
     padded,
 )
 from .functions import BLOCK, draw
-from .pack import aligned, pack
-from .panels import Integers
+from .pack import aligned, pack, room_for
+from .panels import GROUP, Pairs
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -49,11 +50,13 @@ NOT_RECORDED = -1
 class CompiledGPT:
     """Reads up to ``max_rows`` tokens at a time from ``n_slots`` texts, with the weights of a ``gpt`` on the CPU.
 
-    Everything between the matrix products is computed in float32, whatever the precision of the weights. The result for
-    a text is bit-identical for any batch and any number of threads. Only one thread at a time may call its methods.
+    Everything between the matrix products is computed in float32, whatever the precision of the weights. So are the
+    products, except with int8 weights, and with ``in_pairs`` for weights stored as bfloat16: their inputs are then
+    rounded to bfloat16. The result for a text is bit-identical for any batch and any number of threads. Only one thread
+    at a time may call its methods.
     """
 
-    def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1) -> None:
+    def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1, *, in_pairs: bool = False) -> None:
         config = self.config = gpt.config
         L, H, D, T, C = config.n_layer, config.n_head, config.head_dim, config.context_length, config.n_embd
         K, inner, wide = config.n_kv_head, config.inner_dim, config.inner_dim * (2 if config.gated_mlp else 1)
@@ -75,7 +78,6 @@ class CompiledGPT:
             has_qk_norm=config.qk_norm,
         )
         weights = self.weights = pack(gpt)
-        n_integers = max_rows * padded(max(C, inner, H * D)) if weights.group > 1 else 0
         memory = Memory(
             control=np.zeros(24, np.int64),
             job=np.zeros(7, np.int64),
@@ -90,14 +92,10 @@ class CompiledGPT:
             logits=floats(max_rows * padded(config.vocab_size)),
             summary=np.zeros((max_rows, 3)),
             normed=floats(max_threads * max_rows * C).reshape(max_threads, -1),
-            scores=floats(max_threads * padded(T)).reshape(max_threads, -1),
-            context=floats(max_threads * padded(D)).reshape(max_threads, -1),
+            scores=floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
+            context=floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
             key=floats(max_threads * padded(D)).reshape(max_threads, -1),
-            integers=Integers(
-                np.zeros((max_threads, n_integers), np.int8),
-                np.zeros((max_threads, max_rows), np.float32),
-                np.zeros((max_threads, max_rows), np.int32),
-            ),
+            room=room_for(weights, max_rows, max(C, inner, H * D), max_threads, in_pairs=in_pairs),
         )
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
@@ -115,6 +113,13 @@ class CompiledGPT:
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
         announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
+
+    @property
+    def products(self) -> str:
+        """The precision to which the inputs of the matrix products are rounded; "float32" if they are not."""
+        if isinstance(self.memory.room, Pairs):
+            return "bfloat16"
+        return "int8" if self.weights.group == GROUP else "float32"
 
     @property
     def summary(self) -> NDArray[np.float64]:

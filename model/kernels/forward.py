@@ -28,7 +28,7 @@ from .functions import (
 )
 from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, largest, pause, yield_core
 from .jit import EXACT, compiled
-from .panels import WIDTH, Integers, Matrix, Rows, inputs_for, multiply
+from .panels import WIDTH, Integers, Matrix, Pairs, Rows, inputs_for, multiply
 
 # NumPy integers, because Numba would compile the functions again for each Python integer passed to them.
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
@@ -37,7 +37,7 @@ SET, ADD = np.bool_(False), np.bool_(True)  # whether a product overwrites its o
 BEFORE_ATTENTION, BEFORE_MLP = np.int64(0), np.int64(2)  # the norms of a layer: gain, followed by shift
 FINAL = np.int64(0)  # the norm after the last layer
 QUERY, KEY = np.int64(0), np.int64(1)  # the gains of the norms of queries and keys
-LEADER = np.int64(0)  # the thread that announces a pass
+LEADER, ALONE = np.int64(0), np.int64(1)  # the thread that announces a pass; the number of threads without others
 TURN, DONE, ARRIVED = 0, 8, 16  # indices in ``control``, each in a separate cache line
 N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # indices in ``job``
 TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
@@ -47,6 +47,7 @@ Array = NDArray[Any]
 GELU_NEW, GELU, SILU = range(3)
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
 AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
+BLOCK_ROWS = 8  # tokens of a text whose attention is computed together
 
 
 class Shape(NamedTuple):
@@ -111,7 +112,7 @@ class Memory(NamedTuple):
     scores: Array
     context: Array
     key: Array
-    integers: Integers
+    room: Integers | Pairs  # for the rounded inputs of a product
 
 
 @compiled(EXACT)
@@ -147,6 +148,10 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
             multiply(matrix, panel, x, out, 0, add, 1, 4)
             panel += AT_ONCE
             continue
+        if n_rows == 1 and panel + 2 <= end:
+            multiply(matrix, panel, x, out, 0, add, 1, 2)
+            panel += 2
+            continue
         row = 0
         while row + 8 <= n_rows:
             multiply(matrix, panel, x, out, row, add, 8, 1)
@@ -164,13 +169,13 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 
 @compiled(EXACT)
-def project(weights, layer, index, x, n_rows, depth, width, out, add, integers, thread, n_threads):
+def project(weights, layer, index, x, n_rows, depth, width, out, add, room, thread, n_threads):
     """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see ``linear``."""
     groups = (depth + weights.group - 1) // weights.group
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
-    panel_size, scale = groups * weights.group * WIDTH, weights.scales[bias:]
-    matrix = Matrix(weights.panels, start, panel_size, groups, width, scale, weights.biases[bias:])
-    inputs = inputs_for(weights.panels, x, n_rows, depth, integers, thread)
+    scale, bias = weights.scales[bias:], weights.biases[bias:]
+    matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias)
+    inputs = inputs_for(weights.panels, x, n_rows, depth, room, thread)
     linear(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
@@ -187,16 +192,34 @@ def remember(shape, head, position, key, value, memory):
 
 
 @compiled(EXACT)
-def attend(shape, head, n_keys, scale, query, zeros, memory, scores, context):
-    """Write one head's context vector into ``context`` and its attention weights into ``scores``."""
-    D, T = shape.head_dim, shape.context_length
+def attend(shape, head, position, n, scale, queries, zeros, memory, scores, contexts):
+    """Write one head's context vectors into ``contexts`` and its attention weights into ``scores``.
+
+    The ``n`` queries are those of the tokens from ``position`` on. The weights of later keys are 0, which is exact.
+    """
+    D, T, n_keys = shape.head_dim, shape.context_length, position + n
     keys = Matrix(memory.keys, head * padded(T) * D, WIDTH * D, D, n_keys, zeros, zeros)
-    for panel in range((n_keys + WIDTH - 1) // WIDTH):
-        multiply(keys, panel, query, Rows(scores, 0, 0), 0, False, 1, 1)
-    softmax(scores[:n_keys], scale)
+    linear(keys, queries, n, scores, SET, LEADER, ALONE)
+    for i in range(n):
+        row = scores.numbers[i * scores.stride :][:n_keys]
+        softmax(row[: position + i + 1], scale)
+        row[position + i + 1 :] = ZERO
     values = Matrix(memory.values, head * padded(D) * T, WIDTH * T, n_keys, D, zeros, zeros)
-    for panel in range(padded(D) // WIDTH):
-        multiply(values, panel, Rows(scores, 0, 0), Rows(context, 0, 0), 0, False, 1, 1)
+    linear(values, scores, n, contexts, SET, LEADER, ALONE)
+
+
+@compiled(EXACT)
+def block_of(rows, first, end):
+    """How many rows from ``first`` on are successive tokens of the same text, at most ``BLOCK_ROWS``."""
+    n = 1
+    while (
+        n < BLOCK_ROWS
+        and first + n < end
+        and rows[first + n, SLOT] == rows[first, SLOT]
+        and rows[first + n, POSITION] == rows[first, POSITION] + n
+    ):
+        n += 1
+    return n
 
 
 @compiled(EXACT)
@@ -213,34 +236,41 @@ def norm_and_rotate(shape, weights, layer, which, position, vector):
 @compiled(EXACT)
 def attention(shape, weights, memory, layer, thread, n_threads):
     """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in order."""
-    H, K, D = shape.n_head, shape.n_kv_head, shape.head_dim
+    H, K, D, T = shape.n_head, shape.n_kv_head, shape.head_dim, padded(shape.context_length)
     job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded((H + 2 * K) * D)
     n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
     recorded = carray(address_of(job[RECORDED]), shape.n_layer * H * n_recorded * n_keys)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
     scores, context, scale = memory.scores[thread], memory.context[thread], weights.attention_scales[layer]
+    all_scores, all_contexts = Rows(scores, 0, T), Rows(context, 0, padded(D))
     changed = shape.has_qk_norm or shape.n_rotated > 0
     for h in range(thread, H, n_threads):
         # Threads whose heads share a key and a value all write it, with the same bits, and need not wait for another.
         shared = h * K // H
-        for row in range(job[N_ROWS]):
-            position = rows[row, POSITION]
-            head = (layer * shape.n_slots + rows[row, SLOT]) * K + shared
-            query = row * wide + h * D
-            key = qkv[row * wide + (H + shared) * D :][:D]
-            if changed:
-                norm_and_rotate(shape, weights, layer, QUERY, position, qkv[query:][:D])
-                scaled(key, ONE, memory.key[thread])
-                key = memory.key[thread][:D]
-                norm_and_rotate(shape, weights, layer, KEY, position, key)
-            remember(shape, head, position, key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
-            attend(shape, head, position + 1, scale, Rows(qkv, query, 0), zeros, memory, scores, context)
-            factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
-            scaled(context[:D], factor, memory.contexts[(row * H + h) * D :])
-            if rows[row, RECORD] >= 0:
-                to = recorded[((layer * H + h) * n_recorded + rows[row, RECORD]) * n_keys :][:n_keys]
-                scaled(scores[: position + 1], ONE, to)
-                to[position + 1 :] = ZERO
+        first = 0
+        while first < job[N_ROWS]:
+            start, n = rows[first, POSITION], block_of(rows, first, job[N_ROWS])
+            head = (layer * shape.n_slots + rows[first, SLOT]) * K + shared
+            query = first * wide + h * D
+            for row in range(first, first + n):
+                key = qkv[row * wide + (H + shared) * D :][:D]
+                if changed:
+                    position = rows[row, POSITION]
+                    norm_and_rotate(shape, weights, layer, QUERY, position, qkv[row * wide + h * D :][:D])
+                    scaled(key, ONE, memory.key[thread])
+                    key = memory.key[thread][:D]
+                    norm_and_rotate(shape, weights, layer, KEY, position, key)
+                remember(shape, head, rows[row, POSITION], key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
+            attend(shape, head, start, n, scale, Rows(qkv, query, wide), zeros, memory, all_scores, all_contexts)
+            for i in range(n):
+                row, n_seen = first + i, start + i + 1
+                factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
+                scaled(context[i * padded(D) :][:D], factor, memory.contexts[(row * H + h) * D :])
+                if rows[row, RECORD] >= 0:
+                    to = recorded[((layer * H + h) * n_recorded + rows[row, RECORD]) * n_keys :][:n_keys]
+                    scaled(scores[i * T :][:n_seen], ONE, to)
+                    to[n_seen:] = ZERO
+            first += n
 
 
 @compiled(EXACT)
@@ -282,7 +312,7 @@ def forward(thread, shape, weights, memory):
     L, C, inner, V = shape.n_layer, shape.n_embd, shape.inner_dim, shape.vocab_size
     E, n_qkv = shape.n_head * shape.head_dim, (shape.n_head + 2 * shape.n_kv_head) * shape.head_dim
     wide = 2 * inner if shape.is_gated else inner
-    job, control, rows, integers = memory.job, memory.control, memory.rows, memory.integers
+    job, control, rows, room = memory.job, memory.control, memory.rows, memory.room
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
     own = memory.normed[thread]  # every thread normalises for itself, which is faster than waiting for another
     normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, E)
@@ -299,30 +329,30 @@ def forward(thread, shape, weights, memory):
 
     for layer in range(L):
         norm(shape, weights, memory, layer, BEFORE_ATTENTION, False, own)
-        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, integers, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, room, thread, n_threads)
         if shape.is_parallel:  # the MLP reads the same stream as attention
             norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
-            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
+            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
         attention(shape, weights, memory, layer, thread, n_threads)
         if shape.is_parallel:
             activate(shape, memory, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, E, C, x, ADD, integers, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, E, C, x, ADD, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
         if not shape.is_parallel:
             norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
-            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, integers, thread, n_threads)
+            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, room, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
             activate(shape, memory, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, integers, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
     norm(shape, weights, memory, L, FINAL, True, own)
     logits = Rows(memory.logits, 0, padded(V))
-    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, integers, thread, n_threads)
+    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, room, thread, n_threads)
     arrived = barrier(control, n_threads, arrived)
     for row in range(thread, job[N_WANTED], n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]

@@ -17,6 +17,21 @@ FLOAT, HALF = ir.FloatType(), ir.HalfType()
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
 
 
+class BFloat(ir.types.Type):  # type: ignore[misc]
+    """LLVM's 16-bit float with the exponent of a float32, which llvmlite lacks."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    __str__ = _to_string
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BFloat)
+
+    def __hash__(self) -> int:
+        return hash(BFloat)
+
+
 def splat(builder: Any, number: Any) -> Any:
     """A vector with ``number`` in every lane."""
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
@@ -62,7 +77,7 @@ def address_of(typing, address):
 
 @intrinsic
 def widen_one(typing, array, index):
-    """``array[index]`` as float32, from any type in which ``panels`` stores weights, except int8."""
+    """``array[index]`` as float32, from float32, float16 (as int16) or bfloat16 (as uint16)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         place, kind = element(context, builder, signature, arguments), signature.args[0].dtype

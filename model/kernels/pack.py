@@ -14,12 +14,14 @@ from ..gpt import GPT
 from ..modules.rotary import Rotary
 from .forward import ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT, QUERY_KEY_VALUE, ZEROS, Weights, padded, project
 from .int8 import Int8Linear
-from .panels import GROUP, UNSIGNED, WIDTH, Integers, Rows
+from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 HUGE = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
 Array = NDArray[Any]
 Linear = nn.Linear | Int8Linear
+GROUPS = {np.int32: GROUP, np.uint32: PAIR}  # inputs per stored number; 1 if missing here
+STORED_AS = {np.int32: torch.uint8, np.uint32: torch.bfloat16, np.int16: torch.float16, np.float32: torch.float32}
 MIN_PANEL_BYTES = 64_000_000  # below this, a second copy is worth the simpler layers
 MIN_THREADED_ROWS = 16  # with fewer, a product on one thread takes no longer than calling other threads
 
@@ -29,7 +31,7 @@ def pack(gpt: GPT) -> Weights:
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In ``Weights``, ``panels`` holds for each
     layer the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output
-    head; the weights for ``group`` inputs are adjacent. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
+    head; a number holds the weights for ``group`` inputs. ``panels_at`` ``(n_layer + 1, 4)`` holds the start of each.
     ``biases``, and for int8 ``scales``, hold those of each matrix in the same order, padded to whole panels, followed
     by zeros. ``norms`` ``(n_layer + 1, 4, n_embd)`` are gain and shift of both norms; the last row is for the final
     norm. ``qk_gains`` ``(n_layer, 2, head_dim)`` are the gains of the norms of queries and keys; ``cosines`` and
@@ -39,15 +41,15 @@ def pack(gpt: GPT) -> Weights:
     matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
     dtype = storage([matrix for row in matrices for matrix in row])
     widths = [[padded(len(matrix.weight)) for matrix in row] for row in matrices]
-    group = GROUP if dtype == np.uint8 else 1
+    group = GROUPS.get(dtype.type, 1)
     sizes = [
         [padded(len(matrix.weight)) * in_groups(matrix.weight.shape[1], group) for matrix in row] for row in matrices
     ]
-    longest = max(max(row) for row in widths)
+    longest = max(padded(gpt.config.context_length), *map(max, widths))
 
     panels = aligned(sum(map(sum, sizes)), dtype)
     biases = np.zeros(sum(map(sum, widths)) + longest, np.float32)
-    scales = biases.copy() if dtype == np.uint8 else biases[:0]
+    scales = biases.copy() if dtype == np.int32 else biases[:0]
     panels_at, biases_at = (np.zeros((len(matrices), 4), np.int64) for _ in range(2))
     at = bias_at = 0
     for layer, row in enumerate(matrices):
@@ -116,48 +118,57 @@ def blocks(gpt: GPT) -> list[Any]:
 
 def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
     """The type to store the weights in; see ``panels``."""
-    dtypes = {matrix.weight.dtype for matrix in matrices}
-    if dtypes == {torch.int8}:
-        return np.dtype(np.uint8)
-    if dtypes == {torch.bfloat16}:
-        return np.dtype(np.uint16)
-    for narrow, stored_as in ((torch.float16, np.int16), (torch.bfloat16, np.uint16)):
+    if {matrix.weight.dtype for matrix in matrices} == {torch.int8}:
+        return np.dtype(np.int32)
+    has_pairs = all(matrix.weight.shape[1] % PAIR == 0 for matrix in matrices)
+    for narrow, stored_as in ((torch.bfloat16, np.uint32), (torch.float16, np.int16)):
+        if stored_as == np.uint32 and not has_pairs:
+            continue
         if all(torch.equal(matrix.weight.to(narrow).to(matrix.weight.dtype), matrix.weight) for matrix in matrices):
             return np.dtype(stored_as)
     return np.dtype(np.float32)
 
 
 def stored(weight: Tensor, dtype: np.dtype[Any]) -> Array:
-    """A matrix ``(d_out, d_in)``, converted to the storage type."""
+    """A matrix ``(d_out, d_in)`` in the storage type, with as many numbers per output as there are groups of inputs."""
     weight = weight.detach()
     if dtype == np.int16:
         return weight.to(torch.float16).view(torch.int16).numpy()
-    if dtype == np.uint16:
-        return weight.to(torch.bfloat16).view(torch.uint16).numpy()
-    if dtype == np.uint8:
-        return (weight.to(torch.int16) + UNSIGNED).to(torch.uint8).numpy()
-    return weight.numpy()
+    if dtype == np.uint32:
+        return weight.to(torch.bfloat16).contiguous().view(torch.int32).numpy().view(np.uint32)
+    if dtype == np.int32:
+        unsigned = (weight.to(torch.int16) + UNSIGNED).to(torch.uint8)
+        # Zero weights for padding inputs, which are always 0.
+        return nn.functional.pad(unsigned, (0, -weight.shape[1] % GROUP)).contiguous().view(torch.int32).numpy()
+    return weight.float().numpy()
 
 
 def in_groups(count: int, group: int) -> int:
-    """``count`` rounded up to whole groups."""
-    return -(-count // group) * group
+    """How many groups ``count`` inputs take."""
+    return -(-count // group)
 
 
 def fill_panels(panels: Array, matrix: Array) -> None:
-    """Write ``matrix`` ``(d_out, d_in)`` into flat ``panels``, and zeros where the last one is not full."""
-    group = GROUP if matrix.dtype == np.uint8 else 1
-    d_out, d_in = matrix.shape
-    if d_in % group:  # zero weights for padding inputs, which are always 0
-        matrix = np.pad(matrix, ((0, 0), (0, -d_in % group)))
-    groups = matrix.shape[1] // group
-    shaped = panels.reshape(-1, groups, WIDTH, group)
+    """Write ``matrix`` ``(d_out, groups)`` into flat ``panels``, and zeros where the last one is not full."""
+    d_out, groups = matrix.shape
+    shaped = panels.reshape(-1, groups, WIDTH)
     whole, rest = divmod(d_out, WIDTH)
-    grouped = matrix.reshape(d_out, groups, group)
-    shaped[:whole] = grouped[: whole * WIDTH].reshape(whole, WIDTH, groups, group).transpose(0, 2, 1, 3)
+    shaped[:whole] = matrix[: whole * WIDTH].reshape(whole, WIDTH, groups).transpose(0, 2, 1)
     if rest:
         shaped[whole] = 0
-        shaped[whole, :, :rest] = grouped[whole * WIDTH :].transpose(1, 0, 2)
+        shaped[whole, :, :rest] = matrix[whole * WIDTH :].T
+
+
+def room_for(weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False) -> Integers | Pairs:
+    """Scratch memory for ``n_rows`` rounded inputs of at most ``depth`` numbers per thread; empty if it is not needed.
+
+    Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too.
+    """
+    if in_pairs and weights.group == PAIR:
+        return Pairs(np.zeros((n_threads, n_rows * depth), np.uint16))
+    n_numbers = n_rows * in_groups(depth, GROUP) * GROUP if weights.group == GROUP else 0
+    sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
+    return Integers(*(np.empty((n_threads, size), kind) for size, kind in sizes))
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:
@@ -206,15 +217,14 @@ class PanelLinear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The matrix ``(d_out, d_in)`` of the original layer, rebuilt on each access."""
-        group, start = self.weights.group, self.weights.panels_at[self.place]
-        groups = -(-self.d_in // group)
-        stored = self.weights.panels[start : start + padded(self.d_out) * groups * group]
-        panels = torch.from_numpy(stored).view(-1, groups, WIDTH, group)
-        matrix = panels.transpose(1, 2).reshape(-1, groups * group)[: self.d_out, : self.d_in]
-        if stored.dtype == np.uint8:
+        start, groups = self.weights.panels_at[self.place], in_groups(self.d_in, self.weights.group)
+        stored = self.weights.panels[start : start + padded(self.d_out) * groups]
+        panels = torch.from_numpy(stored.view(f"i{stored.itemsize}")).view(-1, groups, WIDTH)
+        matrix = panels.transpose(1, 2).reshape(-1, groups).view(STORED_AS[stored.dtype.type])
+        matrix = matrix[: self.d_out, : self.d_in]
+        if stored.dtype == np.int32:
             return (matrix.to(torch.int16) - UNSIGNED).to(torch.int8)
-        narrow = {np.dtype(np.int16): torch.float16, np.dtype(np.uint16): torch.bfloat16}.get(stored.dtype)
-        return (matrix if narrow is None else matrix.view(narrow)).to(self.dtype)
+        return matrix.to(self.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.d_in).float().contiguous()
@@ -222,23 +232,17 @@ class PanelLinear(nn.Module):
         n_threads = torch.get_num_threads() if n >= MIN_THREADED_ROWS else 1
         out = np.empty((n, width), np.float32)
         inputs, outputs = Rows(rows.numpy().reshape(-1), 0, self.d_in), Rows(out.reshape(-1), 0, width)
-        integers = self.room(n, n_threads)
+        room = room_for(self.weights, n, self.d_in, n_threads)
 
         def compute(thread: int) -> None:
             shape = n, self.d_in, self.d_out
-            project(self.weights, *self.place, inputs, *shape, outputs, False, integers, thread, n_threads)
+            project(self.weights, *self.place, inputs, *shape, outputs, False, room, thread, n_threads)
 
         others = [helpers().submit(compute, thread) for thread in range(1, n_threads)]
         compute(0)
         for other in others:
             other.result()
         return torch.from_numpy(out)[:, : self.d_out].to(x.dtype).view(*x.shape[:-1], -1)
-
-    def room(self, n_rows: int, n_threads: int) -> Integers:
-        """Scratch memory for ``n_rows`` quantized inputs per thread; empty if it is not needed."""
-        n_numbers = n_rows * -(-self.d_in // GROUP) * GROUP if self.weights.group > 1 else 0
-        sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
-        return Integers(*(np.empty((n_threads, size), kind) for size, kind in sizes))
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

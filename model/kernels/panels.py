@@ -6,12 +6,14 @@ whole vectors, and a panel is fetched from memory once for all rows. Every sum r
 that the result for a row does not depend on the other rows.
 
 Weights are stored as float32, float16 or bfloat16, and widened to float32 in the registers, which is exact. Numba has
-no 16-bit floats, so an int16 array holds float16 and a uint16 array bfloat16.
+no 16-bit floats, so an int16 array holds float16. A uint32 array holds bfloat16: each number is a pair of weights, for
+two adjacent inputs of the same output, with the first in the lower half. Where the inputs are pairs of bfloat16, too, a
+single instruction adds both products to a float32 sum.
 
-Alternatively, weights are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers too. The
-weights of an output for ``GROUP`` inputs are then adjacent, ``(d_out / WIDTH, d_in / GROUP, WIDTH, GROUP)``, because
-one instruction adds up that many products. It multiplies unsigned by signed integers, so ``UNSIGNED`` is added to the
-stored weights, and ``UNSIGNED`` times the sum of the inputs is subtracted from the result.
+Alternatively, weights are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers, too.
+Each number of an int32 array then holds the weights for four adjacent inputs, because one instruction adds up that many
+products. It multiplies unsigned by signed integers, so ``UNSIGNED`` is added to the stored weights, and ``UNSIGNED``
+times the sum of the inputs is subtracted from the result.
 """
 
 import functools
@@ -32,11 +34,11 @@ from .intrinsics import (
     FLOATS,
     HALF,
     INT8,
-    INT16,
     INT32,
     INT64,
     INTS,
     LANES,
+    BFloat,
     bits_of,
     float_of,
     load,
@@ -46,22 +48,27 @@ from .intrinsics import (
 from .jit import EXACT, compiled
 
 WIDTH = 32  # outputs in a panel
-GROUP = 4  # integer inputs that are multiplied together
+PAIR = 2  # bfloat16 weights stored as one number
+GROUP = 4  # int8 weights stored as one number
 UNSIGNED = 128  # added to an int8 weight to make it unsigned
 VECTORS = WIDTH // LANES  # vectors per input of a panel
-AHEAD = 2048  # bytes by which weights are prefetched before they are needed
+AHEAD = 4096  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
 MAGNITUDE_BITS = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
 SMALL = ir.VectorType(INT8, LANES * GROUP)
+BFLOATS = ir.VectorType(BFloat(), LANES * PAIR)
+UPPER = np.int32(16)  # bits below those of a bfloat16 in a float32
+HALF_UNIT, ODD = np.int32(0x7FFF), np.int32(1)
+INFINITE, QUIET_NAN = np.int32(0x7F800000), np.int32(0x7FC0)
 
 
 class Matrix(NamedTuple):
     """Where a matrix ``(width, depth)`` lies in flat ``weights``: its first panel, and the stride from one to the next.
 
-    ``depth`` counts inputs, or groups of inputs for integers. ``bias`` ``(width,)`` and, for integers, ``scale``
-    ``(width,)`` begin with the entry of its first output.
+    ``depth`` counts numbers per output, each for one input or a group. ``bias`` ``(width,)`` and, for integers,
+    ``scale`` ``(width,)`` begin with the entry of its first output.
     """
 
     weights: NDArray[Any]
@@ -91,6 +98,20 @@ class IntegerRows(NamedTuple):
     offsets: NDArray[Any]
 
 
+class PairRows(NamedTuple):
+    """Rows of bfloat16 in a flat uint16 array, multiplied in pairs."""
+
+    numbers: NDArray[Any]
+    start: int
+    stride: int
+
+
+class Pairs(NamedTuple):
+    """Scratch memory for rows rounded to bfloat16: ``numbers`` uint16 has a row for each thread."""
+
+    numbers: NDArray[Any]
+
+
 class Integers(NamedTuple):
     """Scratch memory for quantized rows; each array has a row for each thread.
 
@@ -112,7 +133,11 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
     row_count, panel_count = n_rows.literal_value, n_panels.literal_value
     kind = matrix.types[0].dtype
-    sums: FloatSums | IntegerSums = IntegerSums() if kind == types.uint8 else FloatSums(kind)
+    sums: FloatSums | PairSums | IntegerSums = FloatSums(kind)
+    if kind == types.int32:
+        sums = IntegerSums()
+    elif x.instance_class is PairRows:
+        sums = PairSums()
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         matrix, panel, _, _, row, add, *_ = arguments
@@ -137,20 +162,20 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         at_panel = builder.add(first, builder.mul(panel, panel_size))
         panels = [pointer(0, 0, at_panel, times(panel_size, i)) for i in range(panel_count)]
         inputs = starts(2)
-        step = WIDTH * sums.group
         totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
         with cgutils.for_range(builder, depth) as loop:
             weights = []
             for start in panels:
-                place = builder.gep(start, [times(loop.index, step)])
-                prefetch(builder, place, step * kind.bitwidth // 8)
+                place = builder.gep(start, [times(loop.index, WIDTH)])
+                prefetch(builder, place, WIDTH * kind.bitwidth // 8)
                 for vector in range(VECTORS):
-                    at_vector = builder.gep(place, [ir.Constant(INT64, step // VECTORS * vector)])
+                    at_vector = builder.gep(place, [ir.Constant(INT64, LANES * vector)])
                     weights.append(sums.read_weights(builder, at_vector))
             for numbers, row_totals in zip(inputs, totals, strict=True):
-                number = sums.read_input(builder, builder.gep(numbers, [times(loop.index, sums.group)]))
-                for weight, total in zip(weights, row_totals, strict=True):
-                    builder.store(sums.add(builder, builder.load(total), weight, number), total)
+                read = sums.read_inputs(builder, builder.gep(numbers, [times(loop.index, sums.group)]))
+                for vectors, total in zip(weights, row_totals, strict=True):
+                    for weight, number in zip(vectors, read, strict=True):
+                        builder.store(sums.add(builder, builder.load(total), weight, number), total)
 
         for i, (target, row_totals) in enumerate(zip(starts(3), totals, strict=True)):
             at_row = builder.add(row, ir.Constant(INT64, i))
@@ -172,24 +197,29 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
 class FloatSums:
     """Code generation for float32 sums of products with weights stored as ``kind``."""
 
-    group, zero = 1, ir.Constant(FLOATS, [0.0] * LANES)
+    zero = ir.Constant(FLOATS, [0.0] * LANES)
 
     def __init__(self, kind: types.Type) -> None:
         self.kind = kind
+        self.group = PAIR if kind == types.uint32 else 1  # inputs per stored number
 
-    def read_weights(self, builder: Any, place: Any) -> Any:
-        """``LANES`` stored weights as float32."""
+    def read_weights(self, builder: Any, place: Any) -> list[Any]:
+        """The weights in ``LANES`` stored numbers as float32: a vector for each input of the group."""
         if self.kind == types.float32:
-            return load(builder, place, FLOATS)
+            return [load(builder, place, FLOATS)]
         if self.kind == types.int16:
-            return builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)
-        if self.kind == types.uint16:  # the upper half of a float32
-            bits = load(builder, place, ir.VectorType(INT16, LANES))
-            return builder.bitcast(builder.shl(builder.zext(bits, INTS), ir.Constant(INTS, [16] * LANES)), FLOATS)
+            return [builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)]
+        if self.kind == types.uint32:  # a bfloat16 is the upper half of a float32
+            pairs = load(builder, place, INTS)
+            first = builder.shl(pairs, ir.Constant(INTS, [16] * LANES))
+            second = builder.and_(pairs, ir.Constant(INTS, [0xFFFF0000] * LANES))
+            return [builder.bitcast(first, FLOATS), builder.bitcast(second, FLOATS)]
         raise TypeError(f"weights of type {self.kind}")
 
-    def read_input(self, builder: Any, place: Any) -> Any:
-        return splat(builder, builder.load(place))
+    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
+        """The inputs of a group, each in all lanes."""
+        places = [builder.gep(place, [ir.Constant(INT64, i)]) for i in range(self.group)]
+        return [splat(builder, builder.load(place)) for place in places]
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
         """``total + weight * number``, rounded once."""
@@ -198,17 +228,35 @@ class FloatSums:
         return builder.call(call, [weight, number, total])
 
 
+class PairSums:
+    """Code generation for float32 sums of products of bfloat16, ``PAIR`` at a time."""
+
+    group, zero = PAIR, ir.Constant(FLOATS, [0.0] * LANES)
+
+    def read_weights(self, builder: Any, place: Any) -> list[Any]:
+        return [load(builder, place, INTS)]
+
+    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
+        return [splat(builder, builder.load(builder.bitcast(place, INT32.as_pointer())))]
+
+    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
+        """``total`` plus, in each lane, the products of a pair of weights and a pair of inputs."""
+        function = ir.FunctionType(FLOATS, [FLOATS, BFLOATS, BFLOATS])
+        call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512bf16.dpbf16ps.512")
+        return builder.call(call, [total, builder.bitcast(weight, BFLOATS), builder.bitcast(number, BFLOATS)])
+
+
 class IntegerSums:
     """Code generation for sums of products of 8-bit integers, ``GROUP`` at a time."""
 
     group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
 
-    def read_weights(self, builder: Any, place: Any) -> Any:
-        return load(builder, place, SMALL)
+    def read_weights(self, builder: Any, place: Any) -> list[Any]:
+        return [load(builder, place, SMALL)]
 
-    def read_input(self, builder: Any, place: Any) -> Any:
+    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
         group = builder.load(builder.bitcast(place, INT32.as_pointer()))
-        return builder.bitcast(splat(builder, group), SMALL)
+        return [builder.bitcast(splat(builder, group), SMALL)]
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
         """``total`` plus, in each lane, the ``GROUP`` products of unsigned weights and signed inputs."""
@@ -233,7 +281,18 @@ class IntegerSums:
 @functools.cache
 def has_integer_products() -> bool:
     """Whether this processor adds the products of 8-bit integers in one instruction."""
-    return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get("avx512vnni"))
+    return has_feature("avx512vnni")
+
+
+@functools.cache
+def has_pair_products() -> bool:
+    """Whether this processor adds the products of bfloat16 in one instruction."""
+    return has_feature("avx512bf16")
+
+
+def has_feature(name: str) -> bool:
+    """Whether this is an x86 processor with the feature that LLVM calls ``name``."""
+    return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get(name))
 
 
 def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
@@ -267,15 +326,31 @@ def quantize(x, out):
     return size / LARGEST, total
 
 
+@compiled(EXACT)
+def round_to_bfloat16(x, out):
+    """Write the bits of ``x``, rounded to the nearest bfloat16, ties to even, into ``out``; NaN stays NaN."""
+    for i in range(len(x)):
+        bits = bits_of(x[i])
+        rounded = (bits + HALF_UNIT + ((bits >> UPPER) & ODD)) >> UPPER
+        out[i] = rounded if bits & SIZE <= INFINITE else QUIET_NAN
+
+
 def inputs_for(panels, x, n_rows, depth, room, thread):
-    """The rows of ``x`` as input of a product with ``panels``: unchanged, or quantized into this thread's ``room``."""
+    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``room``."""
 
 
 @overload(inputs_for)
 def choose_inputs(panels, x, n_rows, depth, room, thread):
-    if panels.dtype != types.uint8:
-        return lambda panels, x, n_rows, depth, room, thread: x
-    return integer_inputs
+    if panels.dtype == types.int32:
+        return integer_inputs
+    return pair_inputs if room.instance_class is Pairs else lambda panels, x, n_rows, depth, room, thread: x
+
+
+def pair_inputs(panels, x, n_rows, depth, room, thread):
+    numbers = room.numbers[thread]
+    for row in range(n_rows):
+        round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], numbers[row * depth :])
+    return PairRows(numbers, 0, depth)
 
 
 def integer_inputs(panels, x, n_rows, depth, room, thread):

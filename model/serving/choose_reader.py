@@ -3,18 +3,23 @@
 import importlib.util
 from pathlib import Path
 
+import torch
+
 from ..gpt import GPT
 from .engine import PREFILL_ALONE
 from .reader import Reader
 from .threads import available_cores
 
 
-def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
+def choose_reader(
+    gpt: GPT, n_slots: int, cache: Path | None = None, *, bfloat16_products: bool = True
+) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
     None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
-    Afterwards a large ``gpt`` shares the weights of the loops.
+    Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where that is
+    faster, and in float32 without ``bfloat16_products``.
     """
     device = gpt.wte.weight.device.type
     if device == "cuda":
@@ -30,8 +35,10 @@ def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader |
     jit.keep_compiled_code(cache)
     from ..kernels.compiled import CompiledGPT
     from ..kernels.pack import use_panels
+    from ..kernels.products import are_pairs_faster
     from .compiled_reader import CompiledReader
 
-    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores())
+    in_pairs = bfloat16_products and gpt.lm_head.weight.dtype == torch.bfloat16 and are_pairs_faster(cache)
+    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), in_pairs=in_pairs)
     use_panels(gpt, compiled.weights)
     return CompiledReader(compiled)

@@ -54,6 +54,7 @@ class CompiledReader:
 
     def __init__(self, gpt: CompiledGPT) -> None:
         self.gpt = gpt
+        self.products = gpt.products
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         rows: list[Row] = []

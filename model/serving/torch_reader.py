@@ -199,6 +199,7 @@ class TorchReader:
 
     def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
         self.gpt = gpt
+        self.products = str(gpt.lm_head.weight.dtype).removeprefix("torch.")
         self.cache = BatchCache(gpt, n_slots, spare)
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:

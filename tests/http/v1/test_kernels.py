@@ -34,7 +34,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, 
 def test_metrics_name_the_reader(servers: tuple[Server, Server]) -> None:
     for server, value in zip(servers, ("1.0", "0.0"), strict=True):
         post(server, max_tokens=2)
-        assert f'headscope_compiled{{model="tiny"}} {value}' in httpx.get(f"{server.url}/metrics").text
+        metrics = httpx.get(f"{server.url}/metrics").text
+        assert f'headscope_compiled{{model="tiny"}} {value}' in metrics
+        assert 'headscope_products{model="tiny",precision="float32"} 1.0' in metrics
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from model.config import RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
-from model.kernels.forward import announce, barrier
+from model.kernels.forward import ZEROS, announce, barrier
 from model.kernels.pack import storage
+from model.kernels.panels import has_pair_products
 from model.sampling import SamplingSettings, sample
 
 SHAPES: list[dict[str, Any]] = [
@@ -49,6 +50,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "one after the other": PYTHIA | {"parallel": False},
 }
 SHAPES += FAMILIES.values()
+NEEDS_PAIRS = pytest.mark.skipif(not has_pair_products(), reason="this processor cannot multiply pairs of bfloat16")
 
 
 def read_all(
@@ -78,16 +80,19 @@ def test_logits_and_attention_equal_torch(shape: dict[str, Any]) -> None:
     assert max_difference(total, logits.double().logsumexp(-1)) < 1e-5
 
 
+@pytest.mark.parametrize("in_pairs", [False, pytest.param(True, marks=NEEDS_PAIRS)], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize(
     "shape", [{"n_layer": 3, "n_embd": 96, "n_head": 3}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"]
 )
 def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_two_threads(
-    shape: dict[str, Any],
+    shape: dict[str, Any], in_pairs: bool
 ) -> None:
     gpt = tiny_gpt(**shape)
+    if in_pairs:
+        gpt.bfloat16()
     ids = prompt_ids(24)
-    expected, _ = read_all(CompiledGPT(gpt, 1, 32), ids)
-    compiled = CompiledGPT(gpt, n_slots=16, max_rows=64, max_threads=2)
+    expected, _ = read_all(CompiledGPT(gpt, 1, 32, in_pairs=in_pairs), ids)
+    compiled = CompiledGPT(gpt, n_slots=16, max_rows=64, max_threads=2, in_pairs=in_pairs)
     for n_threads in (1, 2):
         compiled.threads.choose = lambda _rows, n=n_threads: n  # type: ignore[method-assign, misc]
         found = []
@@ -121,7 +126,7 @@ def test_weights_take_up_as_few_bytes_as_is_exact() -> None:
     assert storage(matrices) == np.int16
     gpt.bfloat16().float()
     gpt.h[0].mlp.c_fc.weight[0] = 2.0**-60  # below float16
-    assert storage(matrices) == np.uint16
+    assert storage(matrices) == np.uint32
 
 
 @pytest.mark.parametrize(
@@ -135,6 +140,40 @@ def test_int8_equals_torch(shape: dict[str, Any]) -> None:
     expected, _ = torch_reads(gpt, prompt_ids(20))
     assert max_difference(found, expected) < 0.02
     assert (found - expected).abs().median() < 1e-5
+
+
+@NEEDS_PAIRS
+@torch.inference_mode()
+@pytest.mark.parametrize("shape", [{"n_embd": 32}, FAMILIES["qwen 3"], FAMILIES["pythia"]])
+def test_products_of_bfloat16_equal_torch_with_rounded_inputs(shape: dict[str, Any]) -> None:
+    """Sums in another order differ in their last bits, so that now and then an input is rounded the other way."""
+    gpt, ids = tiny_gpt(**shape).bfloat16(), prompt_ids(20)
+    found, _ = read_all(CompiledGPT(gpt, 1, 32, in_pairs=True), ids)
+    exact, _ = read_all(CompiledGPT(gpt, 1, 32), ids)
+    gpt.float()
+    assert max_difference(exact, torch_reads(gpt, ids)[0]) < 1e-4
+    for module in gpt.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_pre_hook(lambda _module, given: (given[0].bfloat16().float(),))
+    expected, _ = torch_reads(gpt, ids)
+    assert max_difference(found, expected) < 0.02 and (found - expected).abs().median() < 1e-4
+    assert (found - expected).abs().mean() < 0.2 * (exact - expected).abs().mean()
+
+
+@pytest.mark.parametrize("prompt", [1, 7, 8, 9, 20, 31])
+def test_attention_of_a_prompt_equals_that_of_single_tokens_to_the_last_bit(prompt: int) -> None:
+    compiled, ids = CompiledGPT(tiny_gpt(), n_slots=2, max_rows=32), prompt_ids(prompt)
+    logits, together = read_all(compiled, ids, record=True)
+    for i, token in enumerate(ids):
+        alone = compiled.read([(token, 1, i, True, 0)])
+        assert together is not None and alone is not None
+        assert torch.equal(alone[:, :, 0], together[:, :, i, : i + 1])
+        assert torch.equal(compiled.logits[0], logits[i])
+
+
+def test_zeros_added_to_scores_reach_as_far_as_the_context() -> None:
+    weights = CompiledGPT(tiny_gpt(context_length=500), 1, 1).weights
+    assert len(weights.biases) - weights.biases_at[-1, ZEROS] >= 500
 
 
 def test_slots_are_reused_regardless_of_their_content() -> None:

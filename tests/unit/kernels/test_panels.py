@@ -11,16 +11,29 @@ from numpy.typing import NDArray
 from model.kernels import panels
 from model.kernels.forward import linear, padded
 from model.kernels.jit import EXACT, compiled
-from model.kernels.pack import aligned, fill_panels, in_groups
-from model.kernels.panels import GROUP, UNSIGNED, WIDTH, Integers, Matrix, Rows, inputs_for, quantize
+from model.kernels.pack import aligned, fill_panels, in_groups, stored
+from model.kernels.panels import (
+    GROUP,
+    PAIR,
+    UNSIGNED,
+    WIDTH,
+    Integers,
+    Matrix,
+    Pairs,
+    Rows,
+    has_pair_products,
+    inputs_for,
+    quantize,
+    round_to_bfloat16,
+)
 
-D_IN, D_OUT = 37, 150  # five panels, the last not full: four together and one alone
+D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one alone
 
 
 def multiply(
     weights: Any, depth: int, scale: Any, bias: Any, x: Any, room: Any, out: Any, add: bool, thread: int, n_threads: int
 ) -> None:
-    matrix = Matrix(weights, 0, len(weights) // padded(D_OUT) * WIDTH, depth, D_OUT, scale, bias)
+    matrix = Matrix(weights, 0, depth * WIDTH, depth, D_OUT, scale, bias)
     n_rows = len(x) // D_IN
     inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, room, thread)
     linear(matrix, inputs, n_rows, Rows(out, 0, padded(D_OUT)), add, thread, n_threads)
@@ -34,50 +47,57 @@ class Case:
 
     def __init__(self, kind: str) -> None:
         rng = np.random.default_rng(1)
-        weights = rng.standard_normal((D_OUT, D_IN)).astype(np.float32)
-        self.scale, stored = np.ones(padded(D_OUT), np.float32), weights
+        weights = torch.from_numpy(rng.standard_normal((D_OUT, D_IN)).astype(np.float32))
+        self.kind, self.scale, group = kind, np.ones(padded(D_OUT), np.float32), 1
         if kind == "float16":
-            stored = weights.astype(np.float16)
-            weights, stored = stored.astype(np.float32), stored.view(np.int16)
-        elif kind == "bfloat16":
-            narrow = torch.from_numpy(weights).bfloat16()
-            weights, stored = narrow.float().numpy(), narrow.view(torch.uint16).numpy()
+            matrix, weights = stored(weights, np.dtype(np.int16)), weights.half()
+        elif kind.startswith("bfloat16"):
+            matrix, weights, group = stored(weights, np.dtype(np.uint32)), weights.bfloat16(), PAIR
         elif kind == "int8":
-            integers = rng.integers(-127, 128, (D_OUT, D_IN))
+            integers = torch.from_numpy(rng.integers(-127, 128, (D_OUT, D_IN)).astype(np.int8))
             self.scale[:D_OUT] = rng.random(D_OUT).astype(np.float32) / 50
-            weights, stored = integers * self.scale[:D_OUT, None], (integers + UNSIGNED).astype(np.uint8)
-        self.is_integer = kind == "int8"
-        self.weights = weights.astype(np.float64)
-        group = GROUP if self.is_integer else 1
-        self.depth = in_groups(D_IN, group) // group
-        self.panels = aligned(padded(D_OUT) * self.depth * group, stored.dtype)
-        fill_panels(self.panels, stored)
+            matrix, weights, group = stored(integers, np.dtype(np.int32)), integers, GROUP
+        else:
+            matrix = weights.numpy()
+        self.weights = weights.double().numpy() * self.scale[:D_OUT, None].astype(np.float64)
+        self.depth = in_groups(D_IN, group)
+        self.panels = aligned(padded(D_OUT) * self.depth, matrix.dtype)
+        fill_panels(self.panels, matrix)
         self.bias = np.zeros(padded(D_OUT), np.float32)
         self.bias[:D_OUT] = rng.standard_normal(D_OUT)
 
     def expected(self, x: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The product in float64, with rounded inputs for a matrix of integers."""
+        """The product in float64, with inputs rounded as the kind says."""
         read = x.astype(np.float64)
-        if self.is_integer:
+        if self.kind == "int8":
             scale = np.abs(read).max(1, keepdims=True) / 127
             read = np.round(read / scale) * scale
+        if self.kind == "bfloat16 products":
+            read = torch.from_numpy(x).bfloat16().double().numpy()
         return read @ self.weights.T + self.bias[:D_OUT]
+
+    def room(self, n_threads: int, n_rows: int) -> Integers | Pairs:
+        if self.kind == "bfloat16 products":
+            return Pairs(np.zeros((n_threads, n_rows * D_IN), np.uint16))
+        sizes = (n_rows * in_groups(D_IN, GROUP) * GROUP, "i1"), (n_rows, "f4"), (n_rows, "i4")
+        return Integers(*(np.zeros((n_threads, size), kind) for size, kind in sizes))
 
     def run(
         self, x: NDArray[np.float32], add: bool = False, n_threads: int = 1, product: Any = product
     ) -> NDArray[np.float32]:
         """``(n_rows, D_OUT)``; what is added to are ones."""
         out = np.ones((len(x), padded(D_OUT)), np.float32)
-        n, stride = len(x), in_groups(D_IN, GROUP)
-        room = Integers(*(np.zeros((n_threads, size), t) for size, t in ((n * stride, "i1"), (n, "f4"), (n, "i4"))))
+        room = self.room(n_threads, len(x))
         matrix = self.panels, self.depth, self.scale, self.bias
         for thread in range(n_threads):
             product(*matrix, x.reshape(-1), room, out.reshape(-1), add, thread, n_threads)
         return out[:, :D_OUT]
 
 
-@pytest.fixture(scope="module", params=["float32", "float16", "bfloat16", "int8"])
+@pytest.fixture(scope="module", params=["float32", "float16", "bfloat16", "bfloat16 products", "int8"])
 def case(request: pytest.FixtureRequest) -> Case:
+    if request.param == "bfloat16 products" and not has_pair_products():
+        pytest.skip("this processor cannot multiply pairs of bfloat16")
     return Case(request.param)
 
 
@@ -109,7 +129,7 @@ def test_integers_are_multiplied_alike_without_an_instruction_for_it(monkeypatch
 
 def test_the_largest_integers_do_not_overflow() -> None:
     case = Case("int8")
-    case.panels[:] = 127 + UNSIGNED
+    case.panels.view(np.uint8)[:] = 127 + UNSIGNED
     x = np.full((2, D_IN), 3.0, np.float32)
     expected = 127 * case.scale[:D_OUT] * 3 * D_IN + case.bias[:D_OUT]
     assert np.abs(case.run(x) - expected).max() < 1e-3
@@ -127,3 +147,15 @@ def test_a_row_of_zeros_stays_zero_in_integers() -> None:
     out = np.ones(9, np.int8)
     scale, total = quantize(np.zeros(9, np.float32), out)
     assert scale > 0 and total == 0 and not out.any()
+
+
+def test_rounding_to_bfloat16_equals_torch() -> None:
+    bits = np.arange(2**16, dtype=np.uint32) << 16
+    x = (
+        np.concatenate([bits + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)])
+        .astype(np.uint32)
+        .view(np.float32)
+    )
+    found, expected = np.zeros(len(x), np.uint16), torch.from_numpy(x).bfloat16()
+    round_to_bfloat16(x, found)
+    assert torch.equal(torch.from_numpy(found).view(torch.bfloat16).nan_to_num(7), expected.nan_to_num(7))
