@@ -29,7 +29,7 @@ from bench.harness import (
 )
 from bench.peers.ctranslate import ctranslate2_writers
 from bench.peers.hugging_face import transformers_writers
-from bench.peers.llama_cpp import llama_cpp_writers
+from bench.peers.llama_server import llama_cpp_writers
 from bench.peers.open_vino import openvino_writers
 from model import SamplingSettings
 from model.serving.choose_reader import choose_reader

@@ -332,7 +332,7 @@ def round_to_bfloat16(x, out):
     for i in range(len(x)):
         bits = bits_of(x[i])
         rounded = (bits + HALF_UNIT + ((bits >> UPPER) & ODD)) >> UPPER
-        out[i] = rounded if bits & SIZE <= INFINITE else QUIET_NAN
+        out[i] = rounded if bits & MAGNITUDE_BITS <= INFINITE else QUIET_NAN
 
 
 def inputs_for(panels, x, n_rows, depth, room, thread):

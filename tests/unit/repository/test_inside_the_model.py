@@ -21,8 +21,6 @@ KNOWN_TO = {
     "model/checkpoint/llama.py",
     "model/checkpoint/layouts.py",
     "model/checkpoint/load.py",
-    # Names of tensors in GGUF.
-    "bench/peers/llama_cpp.py",
     # Weights packed for the compiled loops; matrices that are optimised separately.
     "model/kernels/pack.py",
     "model/train/optimizers.py",
