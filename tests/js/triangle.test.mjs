@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { TrianglePainter } from "../../web/js/lib/drawing/images.mjs";
+import { Scale } from "../../web/js/lib/drawing/scale.mjs";
+import { tile } from "../../web/js/lib/thumbnails.mjs";
 import { HeadWeights, cells, rowsOf } from "../../web/js/lib/triangle.mjs";
 
 /** The rows from `first` to before `end` of a triangle whose cell (query, key) is 100 * query + key. */
@@ -57,4 +60,54 @@ test("hardly any weight lies below the floor", () => {
   assert.equal(weights.floor, 1e-6); // without the rarest
   weights.append(Float32Array.from({ length: 100 }, () => 5e-9));
   assert.equal(weights.floor, 1e-9);
+});
+
+test("a picture that grows is the one that is painted at once", () => {
+  globalThis.ImageData = /** @type {any} */ (
+    class {
+      /** @param {number} width @param {number} height */
+      constructor(width, height) {
+        this.data = new Uint8ClampedArray(4 * width * height);
+      }
+    }
+  );
+  globalThis.OffscreenCanvas = /** @type {any} */ (
+    class {
+      getContext() {
+        return { canvas: this, putImageData: (/** @type {ImageData} */ { data }) => (this.data = data) };
+      }
+    }
+  );
+  const ramp = { pixels: Uint32Array.from({ length: 256 }, (_, step) => 1 + step), css: [], ink: [] };
+  const weights = new HeadWeights();
+  const painter = new TrianglePainter();
+  const drawn = (/** @type {any} */ canvas) => [...new Uint32Array(canvas.data.buffer)];
+  for (const [n, factor, scale] of /** @type {[number, number, "sqrt" | "row"][]} */ ([
+    [30, 1, "sqrt"],
+    [31, 1, "sqrt"],
+    [34, 3, "sqrt"], // coarser from here on
+    [35, 3, "sqrt"],
+    [40, 3, "row"],
+    [41, 3, "row"],
+    [20, 3, "row"], // an earlier step
+    [50, 3, "row"],
+  ])) {
+    for (let row = weights.rows; row < n; row++) {
+      weights.append(Float32Array.from({ length: row + 1 }, (_, key) => ((7 * row + 3 * key) % 11) / 10));
+    }
+    const options = { scale, threshold: 0.15, hideFirst: true };
+    const canvas = painter.paint(weights, n, new Scale(options), ramp, factor);
+    const side = tile(n - 1, factor) + 1;
+    const expected = new Array(side * side).fill(0);
+    for (let query = 0; query < n; query++) {
+      const shown = weights.row(query).map((weight, key) => (key > 0 ? weight : 0));
+      const largest = scale === "row" ? Math.max(...shown) : 1;
+      shown.forEach((weight, key) => {
+        const part = weight < 0.15 ? 0 : scale === "row" ? weight / largest : Math.sqrt(weight);
+        const pixel = tile(query, factor) * side + tile(key, factor);
+        expected[pixel] = Math.max(expected[pixel], 1 + Math.round(255 * part));
+      });
+    }
+    assert.deepEqual(drawn(canvas), expected);
+  }
 });

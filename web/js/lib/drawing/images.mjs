@@ -1,7 +1,7 @@
 // Pictures as images: exact weights, signed differences, and thumbnails.
 
 import { tile } from "../thumbnails.mjs";
-import { cells, keysOf } from "../triangle.mjs";
+import { areSquares, cells, keysOf } from "../triangle.mjs";
 import { offscreenContext, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
 import { position } from "./scale.mjs";
@@ -10,37 +10,61 @@ import { position } from "./scale.mjs";
 /** @import { Scale } from "./scale.mjs" */
 /** @import { ScaleOptions } from "../../types.js" */
 /** @import { Thumbnails } from "../thumbnails.mjs" */
+/** @import { HeadWeights } from "../triangle.mjs" */
 
-/**
- * One pixel per cell; with a `factor`, the largest of `factor` x `factor` cells.
- * @param {Float32Array} values
- * @param {number} n rows
- * @param {Scale} scale
- * @param {Ramp} ramp
- */
-export function paintTriangle(values, n, scale, ramp, factor = 1) {
-  const side = tile(n - 1, factor) + 1;
-  const image = new ImageData(side, side);
-  const target = packedPixels(image);
-  const steps = new Uint8Array(side * side);
-  for (let query = 0; query < n; query++) {
-    const from = cells(query);
-    const row = tile(query, factor) * side;
-    const end = Math.min(keysOf(query), n);
-    const largest = scale.largest(values, from, end);
-    for (let key = 0; key < end; key++) {
-      const place = row + tile(key, factor);
-      const step = scale.step(values[from + key], key, largest);
-      if (step > steps[place]) steps[place] = step;
+/** Paints the picture of a head. While the text grows, it looks only at the new rows. */
+export class TrianglePainter {
+  /** @type {HeadWeights | null} */
+  #weights = null;
+  #key = ""; // of the scale and the factor
+  #rows = 0; // that the steps include
+  #steps = new Uint8Array(0); // on the ramp, of the pixels of each row
+
+  /**
+   * One pixel per cell; with a `factor`, the largest of `factor` x `factor` cells.
+   * @param {HeadWeights} weights
+   * @param {number} n rows
+   * @param {Scale} scale
+   * @param {Ramp} ramp
+   */
+  paint(weights, n, scale, ramp, factor = 1) {
+    const side = tile(n - 1, factor) + 1;
+    this.#extend(weights, n, scale, factor);
+    const image = new ImageData(side, side);
+    const target = packedPixels(image);
+    for (let row = 0; row < side; row++) {
+      const [from, end] = [cells(row), keysOf(row, side)];
+      for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[this.#steps[from + key]];
+    }
+    const context = offscreenContext(side, side);
+    context.putImageData(image, 0, 0);
+    return context.canvas;
+  }
+
+  /** @param {HeadWeights} weights @param {number} n @param {Scale} scale @param {number} factor */
+  #extend(weights, n, scale, factor) {
+    const key = `${scale.key} ${factor}`;
+    // The rows of a square, as far as they are shown, grow too.
+    const isSame = weights === this.#weights && key === this.#key && n >= this.#rows && !areSquares();
+    if (!isSame) [this.#weights, this.#key, this.#rows] = [weights, key, 0];
+    const before = this.#steps;
+    const used = isSame ? before.length : 0;
+    this.#steps = new Uint8Array(Math.max(cells(tile(n - 1, factor) + 1), used));
+    this.#steps.set(before.subarray(0, used));
+    const { values } = weights;
+    for (; this.#rows < n; this.#rows++) {
+      const query = this.#rows;
+      const from = cells(query);
+      const row = cells(tile(query, factor));
+      const end = Math.min(keysOf(query), n);
+      const largest = scale.largest(values, from, end);
+      for (let at = 0; at < end; at++) {
+        const place = row + tile(at, factor);
+        const step = scale.step(values[from + at], at, largest);
+        if (step > this.#steps[place]) this.#steps[place] = step;
+      }
     }
   }
-  for (let row = 0; row < side; row++) {
-    const end = keysOf(row, side);
-    for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[steps[row * side + key]];
-  }
-  const context = offscreenContext(side, side);
-  context.putImageData(image, 0, 0);
-  return context.canvas;
 }
 
 /**

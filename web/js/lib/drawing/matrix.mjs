@@ -8,7 +8,7 @@ import { drawAxes, layout } from "./axes.mjs";
 import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.mjs";
 import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
-import { paintTriangle } from "./images.mjs";
+import { TrianglePainter } from "./images.mjs";
 
 /** @import { Cell, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
@@ -29,6 +29,7 @@ export class Matrix {
   /** @type {OffscreenCanvasRenderingContext2D | null} */
   #axes = null;
   #colours = { ink: "", mark: "" };
+  #painter = new TrianglePainter();
 
   /** @param {MatrixSource} store */
   constructor(store) {
@@ -178,7 +179,7 @@ export class Matrix {
    */
   paint(n, size) {
     const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
-    return paintTriangle(this.store.weights.values, n, Scale.of(this.store), palette().looks, factor);
+    return this.#painter.paint(this.store.weights, n, Scale.of(this.store), palette().looks, factor);
   }
 
   /** Draw the crosshairs and write the number; nothing here waits for the server. */

@@ -7,7 +7,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
 import { MAX_CELLS, SvgContext } from "./svg_context.mjs";
 import { drawAxes, label, labelMargin } from "../../lib/drawing/axes.mjs";
-import { paintTriangle, ThumbnailPainter } from "../../lib/drawing/images.mjs";
+import { ThumbnailPainter, TrianglePainter } from "../../lib/drawing/images.mjs";
 import { counted, measured } from "../../lib/numbers.mjs";
 import { drawLine, linesOf } from "../panels/lines.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
@@ -173,7 +173,7 @@ export function headPicture(store) {
       context.restore();
       context.save();
       context.translate(left + NAME, top + NAME);
-      const image = paintTriangle(store.weights.values, n, Scale.of(store), ramp());
+      const image = new TrianglePainter().paint(store.weights, n, Scale.of(store), ramp());
       context.drawImage(image, margin, margin, n * cell, n * cell);
       drawAxes(context, tokens, n, { margin, cell, texts, size }, INK);
       context.restore();

@@ -35,8 +35,11 @@ export class TextView {
   #spans = [];
   /** @type {HTMLElement[]} the part of each span that is coloured: a word without the space before it */
   #words = [];
-  /** @type {string[]} of each span, so that only spans that change are touched */
-  #looks = [];
+  // Of each span, so that only spans that change are touched.
+  /** @type {number[]} a bit for each of MARKS */
+  #marks = [];
+  /** @type {string[]} */
+  #colours = [];
   #run = ""; // whose tokens the spans hold
   #follows = true; // whether the end of the text stays in view; its reader may scroll away from it
   #lastLine = 0; // where the last line is that was scrolled into view
@@ -121,7 +124,8 @@ export class TextView {
     this.places.forget();
     this.#spans = [];
     this.#words = [];
-    this.#looks = [];
+    this.#marks = [];
+    this.#colours = [];
     this.#lastLine = 0;
     if (earlier && this.#follows) element.scrollTop = element.scrollHeight;
     else this.#follows = true;
@@ -246,21 +250,28 @@ export class TextView {
   colour() {
     if (!this.element.isConnected || this.element.closest("[hidden]")) return;
     const { store } = this;
-    const { focus, queries } = store;
+    const { count, focus, queries } = store;
     const locked = new Set(queries);
     const bySurprise = this.canSurprise && store.view.options.surprise;
     const paint = bySurprise ? this.paintBySurprise() : this.paintByAttention(queries);
     const end = store.step ?? Infinity;
     for (const [i, span] of this.#spans.entries()) {
       const [ramp, step] = paint(i);
-      const marks = [locked.has(i), focus?.key === i, i >= store.count, i > end, i === end];
-      const look = `${marks.map(Number).join("")}${step > MAX_PLAIN_STEP ? ramp.css[step] : ""}`;
-      if (look === this.#looks[i]) continue; // most tokens stay as they are from one hover to the next
-      this.#looks[i] = look;
-      MARKS.forEach((name, which) => span.classList.toggle(name, marks[which]));
+      const isColoured = step > MAX_PLAIN_STEP;
+      const colour = isColoured ? ramp.css[step] : "";
+      const marks =
+        (locked.has(i) ? 1 : 0) |
+        (focus?.key === i ? 2 : 0) |
+        (i >= count ? 4 : 0) |
+        (i > end ? 8 : 0) |
+        (i === end ? 16 : 0);
+      // Most tokens stay as they are from one hover to the next.
+      if (marks === this.#marks[i] && colour === this.#colours[i]) continue;
+      [this.#marks[i], this.#colours[i]] = [marks, colour];
+      MARKS.forEach((name, bit) => span.classList.toggle(name, ((marks >> bit) & 1) === 1));
       const word = this.#words[i];
-      word.style.backgroundColor = step > MAX_PLAIN_STEP ? ramp.css[step] : "";
-      word.style.color = step > MAX_PLAIN_STEP ? ramp.ink[step] : "";
+      word.style.backgroundColor = colour;
+      word.style.color = isColoured ? ramp.ink[step] : "";
     }
     this.drawArcs();
   }
@@ -272,21 +283,22 @@ export class TextView {
    */
   paintByAttention(queries) {
     const { store } = this;
+    const { count, weights } = store;
     const { looks, seen } = palette();
     const scale = Scale.of(store);
     // At its step a token has not been looked at yet: what came later shows only for tokens under the pointer or
     // locked.
     const isStep = !store.hover && !store.locked.length;
-    const largest = new Map(queries.map((query) => [query, scale.largest(store.weights.row(query), 0, keysOf(query))]));
+    const largest = new Map(queries.map((query) => [query, scale.largest(weights.row(query), 0, keysOf(query))]));
     return (i) => {
-      if (i >= store.count) return [looks, 0];
+      if (i >= count) return [looks, 0];
       let [ramp, strongest] = [looks, 0];
       for (const query of queries) {
         const isKey = i < keysOf(query); // else it is a later query, which looks at this one
         if (isStep && !isKey) continue;
-        const weight = isKey ? store.weights.at(query, i) : store.weights.at(i, query);
+        const weight = isKey ? weights.at(query, i) : weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.
-        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(store.weights.row(i), 0, i + 1) : 1;
+        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(weights.row(i), 0, i + 1) : 1;
         const step = scale.step(weight, isKey ? i : query, most ?? 1);
         if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
       }
