@@ -45,21 +45,35 @@ test("loss, gradients and weights are those of torch", () => {
   heads.weights(examples[0]).forEach((weights, h) => assertClose(weights, expected.weights[h]));
 });
 
+const SEEDS = Array.from({ length: 24 }, (_, i) => i + 1);
+
+test("the verb finds its subject from every start", () => {
+  for (const seed of SEEDS) {
+    const heads = new Heads(subjectTask(), { head_dim: 2, seed }); // as on the page
+    train(heads);
+    assert.ok(weightOnSubject(heads) > 0.8, `seed ${seed}: ${weightOnSubject(heads)}`);
+  }
+});
+
 test("the verb finds its subject, and the same seed learns the same", () => {
-  const [one, two] = [1, 1].map((seed) => new Heads(subjectTask(seed), { head_dim: 2, seed: seed + 100 }));
+  const [one, two] = [1, 1].map((seed) => new Heads(subjectTask(), { head_dim: 2, seed }));
   assert.ok(weightOnSubject(one) < 0.3);
   assert.deepEqual(train(one), train(two));
   assert.ok(weightOnSubject(one) > 0.8);
 });
 
-test("with 256 numbers and no division the gradient vanishes and nothing is found", () => {
-  const [divided, plain] = [true, false].map(
-    (isScaled) => new Heads(subjectTask(1), { head_dim: 256, isScaled, seed: 101 }),
+test("with 256 numbers and no division the gradient vanishes, and the subject is rarely found", () => {
+  const runs = SEEDS.slice(0, 8).map((seed) =>
+    [true, false].map((isScaled) => {
+      const heads = new Heads(subjectTask(), { head_dim: 256, isScaled, seed });
+      const { gradient } = train(heads);
+      return { gradient, weight: weightOnSubject(heads) };
+    }),
   );
-  const [last, saturated] = [divided, plain].map(train);
-  assert.ok(weightOnSubject(divided) > 0.8);
-  assert.ok(weightOnSubject(plain) < 0.5);
-  assert.ok(saturated.gradient < last.gradient / 10);
+  for (const [divided, plain] of runs) {
+    assert.ok(divided.weight > 0.95 && plain.weight < 0.8, `${divided.weight}, ${plain.weight}`);
+    assert.ok(plain.gradient < divided.gradient / 10, `${plain.gradient}, ${divided.gradient}`);
+  }
 });
 
 test("two heads learn two jobs, one head cannot", () => {

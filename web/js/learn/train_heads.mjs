@@ -22,7 +22,11 @@ function softmax(scores) {
   return shares.map((share) => share / sum);
 }
 
-const [SPREAD, VALUE_SPREAD] = [0.5, 0.1]; // standard deviation of the first numbers of the matrices
+/**
+ * The standard deviation of the first numbers of the matrices. Keys start small: what a word is found by is then decided
+ * by the gradient, not by the start, from which some words would never find back.
+ */
+const SPREAD = { query: 1, key: 0.25, value: 0.1 };
 const RATE = 10; // of gradient descent, large because the gradients are small
 /** Pulls values towards 0 in each step. Without it, large values would make up for weights that are spread out. */
 const DECAY = 0.003;
@@ -41,9 +45,9 @@ export class Heads {
     const matrix = (columns, spread) => Float64Array.from({ length: size * columns }, () => next() * spread);
     /** @type {Matrices[]} */
     this.heads = Array.from({ length: n_head }, () => ({
-      query: matrix(head_dim, SPREAD),
-      key: matrix(head_dim, SPREAD),
-      value: matrix(task.jobs * task.answers, VALUE_SPREAD),
+      query: matrix(head_dim, SPREAD.query),
+      key: matrix(head_dim, SPREAD.key),
+      value: matrix(task.jobs * task.answers, SPREAD.value),
     }));
   }
 
@@ -190,13 +194,12 @@ export function subjectExample(words, subject) {
 }
 
 /**
- * All sentences like “the cat near the dogs sleeps”: the subject is the noun that agrees with the verb.
- * @param {number} seed of the words’ vectors
+ * All sentences like “the cat near the dogs sleeps”: the subject is the noun that agrees with the verb. The vectors of
+ * the words are orthogonal, so that a step for one word does not change the query or key of another.
  * @returns {Task}
  */
-export function subjectTask(seed) {
-  const next = normal(seed);
-  const tokens = WORDS.map(() => WORDS.map(() => next() / Math.sqrt(WORDS.length)));
+export function subjectTask() {
+  const tokens = WORDS.map((_, id) => WORDS.map((__, i) => Number(i === id)));
   const examples = SINGULAR.nouns.flatMap((one) =>
     PLURAL.nouns.flatMap((many) =>
       [

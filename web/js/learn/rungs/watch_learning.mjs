@@ -90,10 +90,10 @@ export function findTheSubject() {
   const gradientChart = make("div", {});
   const training = trainer({
     restart(seed) {
-      const task = subjectTask(seed);
+      const task = subjectTask();
       const { head_dim } = settings;
       const start = (/** @type {boolean} */ isScaled) => {
-        const heads = new Heads(task, { head_dim, isScaled, seed: seed + 100 });
+        const heads = new Heads(task, { head_dim, isScaled, seed });
         return { heads, weights: [weightOnSubject(heads)], gradients: [] };
       };
       runs = { divided: start(true), plain: start(false) };
@@ -194,7 +194,7 @@ export function twoJobs() {
       runs = Object.fromEntries(
         Object.entries(RUNS).map(([name, n_head]) => [
           name,
-          { heads: new Heads(task, { n_head, head_dim: 4, seed: seed + 100 }), losses: [] },
+          { heads: new Heads(task, { n_head, head_dim: 4, seed }), losses: [] },
         ]),
       );
     },
