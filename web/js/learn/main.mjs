@@ -24,7 +24,7 @@ import { canTrain } from "./widgets/elements.mjs";
 
 /** @import { Rung, Settings } from "./rung.js" */
 
-const STYLES = ["page", "pictures", "model"];
+const STYLES = ["page", "pictures", "model", "play"];
 
 /**
  * Gradio calls this when the tab is first opened.
@@ -224,7 +224,7 @@ export class Lessons {
     const rung = wanted ?? clamp(this.progress.rung, 1, LAST_PAGE);
     const isFixed = this.#followClassLink();
     if (!again && !isFixed && this.article.dataset.rung === String(rung)) return;
-    this.#lesson?.built.leave?.();
+    this.#lesson?.leave();
     this.progress.see(rung);
     for (const { sentence, button } of this.presets ?? []) button.hidden = this.progress.sentence === sentence;
     this.links.forEach((link, i) => {

@@ -3,6 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
 import { fold } from "./widgets/elements.mjs";
+import { Play } from "./widgets/play.mjs";
 import { exercises, ownExercise, question } from "./widgets/questions.mjs";
 import { classLinkButton } from "./widgets/class_link.mjs";
 import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
@@ -28,7 +29,10 @@ export class OpenLesson {
     this.question = make("div");
     this.rephrase(content.question);
     this.built = content.build(this);
-    this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...this.built.picture);
+    this.hasNumbers = false;
+    this.play = new Play(() => (this.hasNumbers ? (this.built.play?.() ?? []) : []));
+    const shown = [this.play.element, ...this.built.picture, this.play.flight];
+    this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...shown);
     this.own = make("div", { class: "hl-own" });
     this.elements = this.#makeElements();
   }
@@ -85,6 +89,12 @@ export class OpenLesson {
     this.lessons.go(rung);
   }
 
+  /** Another rung is opened. */
+  leave() {
+    this.play.reset();
+    this.built.leave?.();
+  }
+
   get diagram() {
     return this.lessons.diagram;
   }
@@ -126,6 +136,8 @@ export class OpenLesson {
       lessons.note.textContent = data.note ?? "";
       this.picture.hidden = false;
       this.built.update(data);
+      this.hasNumbers = true;
+      this.play.reset();
       const own = this.content.own(data);
       this.own.replaceChildren(...(own ? [ownExercise(own, (this.kept.own ??= {}))] : []));
     } catch (error) {

@@ -1,6 +1,7 @@
 /** The parts of a rung of the ladder. Types only: browsers never load this file. */
 
 import type { Diagram } from "./widgets/diagram.mjs";
+import type { Stop } from "./widgets/play.mjs";
 
 export interface Question {
   ask: string;
@@ -68,6 +69,8 @@ export interface BuiltRung {
   picture: Node[];
   /** Show the server's answer. */
   update(data: any): void;
+  /** The way of one number through the rung, from a word to the result. */
+  play?(): Stop[];
   /** The settings of its notebook, where they are not those of the lesson. */
   notebook?(): object;
   /** Called when another rung is opened. */

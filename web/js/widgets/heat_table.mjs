@@ -133,6 +133,11 @@ export class HeatTable {
     return [this.#values.length, this.#values[0]?.length ?? 0];
   }
 
+  /** @param {number} row @param {number} column @returns {Element | null} */
+  cellAt(row, column) {
+    return this.#cells[row]?.[column] ?? null;
+  }
+
   /** The cell that an element is in. @param {EventTarget | null} target @returns {[number, number] | null} */
   cellOf(target) {
     const cell = target instanceof Element ? target.closest("td") : null;

@@ -26,6 +26,7 @@ import {
   term,
   deeper,
 } from "../widgets/elements.mjs";
+import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -258,6 +259,19 @@ export const causalMasking = {
         sums.textContent = `Kept weights × ${number(data.keep_scale, 2)}. The rows now add up to ${rowSums}.`;
         stamp.show(data.error);
         arithmetic.update(tables.renormalised, [1, 0]);
+      },
+      play() {
+        const { words, all_weights: all, left, renormalised } = data;
+        const [q, k] = looksMost(renormalised);
+        const [before, after] = [fixed(all[q][k]), fixed(renormalised[q][k])];
+        return [
+          { at: [tables.scores, q, k], words: `How well “${words[k]}” matches what “${words[q]}” looks for.` },
+          { at: [tables.all_weights, q, k], words: `Softmax over all words, those to come too: ${before}.` },
+          { at: [tables.cut, q, k], words: `The words after “${words[q]}” are hidden. ${fixed(left[q])} is left.` },
+          { at: [tables.renormalised, q, k], words: `${before} / ${fixed(left[q])} = ${after}.` },
+          { at: [tables.masked, q, k], words: "The second way starts from the same score, with −∞ after it," },
+          { at: [tables.weights, q, k], words: `and a single softmax gives the same weight, ${after}.` },
+        ];
       },
     };
   },

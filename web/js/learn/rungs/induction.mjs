@@ -287,6 +287,26 @@ export const induction = {
         showMuted();
         stamp.show(data.error, 1e-3);
       },
+      play() {
+        const { n, tokens, head, weights, without } = data;
+        if (n < 3) return [];
+        const [word, followed] = [tokens[1], tokens[2]].map(visible);
+        const weight = fixed(weights[0][n + 1][2]);
+        return [
+          { at: repetition.list.children[1], value: word, words: `The model reads “${word}” again. What comes next?` },
+          { at: phrase.list.children[1], value: word, words: `“${word}” stood here before.` },
+          {
+            at: phrase.list.children[2],
+            value: weight,
+            words: `“${followed}” followed it. From the second “${word}”, ${headName(head)} looks here with ${weight}.`,
+          },
+          {
+            at: repetition.list.children[2],
+            value: fixed(without.losses[n + 1], 2),
+            words: `So it predicts “${followed}” again: the surprise is ${fixed(without.losses[n + 1], 2)} nats.`,
+          },
+        ];
+      },
     };
   },
 };

@@ -15,6 +15,7 @@ import { fixed } from "../../lib/numbers.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
+import { looksMost } from "../widgets/play.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { headTimes, shapesOfHeads } from "./head_shapes.mjs";
@@ -304,6 +305,18 @@ export const manyHeads = {
         randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
         trained.update(data.trained);
         arithmetic.update(merged.merged, [1, 0]);
+      },
+      play() {
+        const [q, k] = looksMost(data.head_weights[0]);
+        const [query, key] = [data.words[q], data.words[k]];
+        const weight = fixed(data.head_weights[0][q][k]);
+        return [
+          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
+          { at: [headValues[0], k, 0], words: `W value of head 0 makes of its numbers what “${key}” contributes.` },
+          { at: [weights[0], q, k], words: `In head 0, “${query}” gives “${key}” the weight ${weight}.` },
+          { at: [merged.stacked, q, 0], words: "Weight × value, over all words: number 0 of head 0." },
+          { at: [merged.merged, q, 0], words: "The same number, from one projection that was split into heads." },
+        ];
       },
     };
   },

@@ -338,6 +338,21 @@ export const restOfABlock = {
         curve.replaceChildren(activations(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
+      play() {
+        const r = data.words.length - 1;
+        /** @param {string} values */
+        const at = (values) => fixed(data[values][r][0]);
+        return [
+          { at: [x, r, 0], words: `“${data.words[r]}” enters the block with the number ${at("x")}.` },
+          { at: [scaled, r, 0], words: `Times the slider, ${number(data.scale)}: it is now in the residual stream.` },
+          { at: [normed, r, 0], words: "Attention reads a copy: minus the mean, divided by the standard deviation." },
+          { at: [attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
+          { at: [middle, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
+          { at: [normedAgain, r, 0], words: "The MLP reads a copy too, normalised again." },
+          { at: [thought, r, 0], words: `From “${data.words[r]}” alone, the MLP computes this.` },
+          { at: [after, r, 0], words: `Added again, ${at("middle")} + ${at("thought")}: the next block reads it.` },
+        ];
+      },
       leave: stopFollowing,
     };
   },

@@ -21,6 +21,7 @@ import { controls, heading, paragraph, remarks, rowOf, term } from "../widgets/e
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { BOOK_SENTENCE } from "../progress.mjs";
+import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Question, Rung } from "../rung.js" */
@@ -318,6 +319,30 @@ export const selfAttention = {
         overflow.textContent = `The score farthest from 0 is ${fixed(data.extreme, 2)}: ${verdict}`;
         stamp.show(data.error);
         arithmetic.update(scores, [1, 0]);
+      },
+      play() {
+        const [q, k] = looksMost(data.weights);
+        const [query, key] = [data.words[q], data.words[k]];
+        const terms = data.score_terms.products[q][k];
+        const i = terms.indexOf(Math.max(...terms));
+        const [value, weight] = [fixed(data.x[k][i]), fixed(data.weights[q][k])];
+        return [
+          { at: [x, k, i], words: `“${key}” comes with the number ${value}.` },
+          {
+            at: [scores, q, k],
+            words: `Times the same number of “${query}”, plus the other two products: how well the two words match.`,
+          },
+          {
+            at: [weights, q, k],
+            words: `Softmax: exp of the score, divided by the row’s sum. “${query}” looks at “${key}” with ${weight}.`,
+          },
+          {
+            at: [context, q, i],
+            words:
+              `${weight} × ${value} is the part of “${key}”. With the parts of all words it is number ${i} of the ` +
+              `context vector of “${query}”.`,
+          },
+        ];
       },
     };
   },

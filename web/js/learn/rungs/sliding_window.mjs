@@ -292,6 +292,16 @@ export const slidingWindow = {
         showWindows();
         batches.update(data);
       },
+      play() {
+        const [word, id] = [data.words[0], data.ids[0]];
+        const known = data.vocabulary.findIndex((/** @type {[string, number]} */ entry) => entry[1] === id);
+        return [
+          { at: vocabulary.children[known] ?? null, words: `“${word}” has the id ${id}.` },
+          { at: [token, 0, 0], words: `The id says which row to take: row ${id} of the token embeddings.` },
+          { at: [position, 0, 0], words: "To its first number, that of position 0 is added." },
+          { at: [x, 0, 0], words: `Their sum is the first of the numbers that the model reads for “${word}”.` },
+        ];
+      },
     };
   },
 };

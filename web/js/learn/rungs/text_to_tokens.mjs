@@ -2,6 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
+import { visible } from "../../lib/words.mjs";
 import {
   Chips,
   choice,
@@ -116,6 +117,8 @@ export const textToTokens = {
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
+    /** @type {any} */
+    let found;
     return {
       text: [
         paragraph(
@@ -213,6 +216,28 @@ export const textToTokens = {
           `, which the book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
         );
         merging.show(p);
+        found = { words: w, characters: c, pairs: p };
+      },
+      play() {
+        const [word, character, pair] = [found.words, found.characters, found.pairs].map(({ tokens }) => tokens[0]);
+        /** @param {Chips} chips @param {number} i */
+        const at = (chips, i) => chips.list.children[0]?.children[i] ?? null;
+        return [
+          { at: at(words, 0), words: `“${word.text}” is the first word of your sentence.` },
+          {
+            at: at(words, 1),
+            words: word.known
+              ? `Its place in the sorted list of ${found.words.vocab_size} is its id.`
+              : "The list does not have it: it gets the id of everything unknown, and the word is lost.",
+          },
+          {
+            at: at(characters, 1),
+            words: character.known
+              ? `As characters it starts with “${visible(character.text)}”, whose place in the alphabet is this.`
+              : `As characters it starts with “${visible(character.text)}”, which the alphabet does not have.`,
+          },
+          { at: at(pairs, 1), words: `As byte pairs it starts with “${pair.text}”: each merge made a longer piece.` },
+        ];
       },
     };
   },

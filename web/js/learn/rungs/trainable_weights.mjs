@@ -20,6 +20,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
+import { looksMost } from "../widgets/play.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./score_scaling.mjs";
@@ -353,6 +354,25 @@ export const trainableWeights = {
         randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
         heads.update(data.trained);
         scaling.start();
+      },
+      play() {
+        const [q, k] = looksMost(data.weights);
+        const [query, key] = [data.words[q], data.words[k]];
+        const weight = fixed(data.weights[q][k]);
+        return [
+          { at: [x, q, 0], words: `“${query}” comes with the number ${fixed(data.x[q][0])}.` },
+          { at: [matrices.query, 0, 0], words: "A weight of W query, which training would change, multiplies it." },
+          { at: [queries, q, 0], words: `With two more products: number 0 of what “${query}” looks for.` },
+          {
+            at: [scores, q, k],
+            words: `Query times key: how well “${key}” matches what “${query}” looks for.`,
+          },
+          { at: [weights, q, k], words: `Divided by √head_dim, then softmax: “${key}” gets the weight ${weight}.` },
+          {
+            at: [context, q, 0],
+            words: `${weight} × the value of “${key}”, and the same for all words: number 0 of what “${query}” found.`,
+          },
+        ];
       },
     };
   },

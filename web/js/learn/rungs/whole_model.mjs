@@ -236,6 +236,25 @@ export const wholeModel = {
         panel.clear();
         lesson.diagram.count(data.n_layer);
       },
+      play() {
+        const { tokens: texts, query, guesses, end } = data;
+        const word = visible(texts[query]);
+        const [{ text, logit, p }] = end.next;
+        const [logitButton, probability] = next.elements[0].querySelectorAll("tbody button");
+        return [
+          { at: tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
+          ...guesses.map((/** @type {{ text: string, p: number }} */ guess, /** @type {number} */ i) => ({
+            at: layers.element.children[i],
+            value: guess.p.toFixed(2),
+            words:
+              i === guesses.length - 1
+                ? `After the last layer it predicts “${visible(guess.text)}”, with a probability of ${exact(guess.p)}.`
+                : `If the model ended before layer ${i}, it would predict “${visible(guess.text)}” next.`,
+          })),
+          { at: logitButton, words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit)}.` },
+          { at: probability, words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
+        ];
+      },
       leave: stopFollowing,
     };
   },

@@ -1,6 +1,7 @@
 // A GPT in one picture: the residual stream, what reads from it and what is added to it. Every part is a link.
 
 import { isStill, make, svg } from "../../lib/dom.mjs";
+import { openFolds } from "./elements.mjs";
 
 /** @typedef {keyof typeof NAMES} Part */
 /**
@@ -219,9 +220,7 @@ const topOf = ([part, place]) => ({ part, top: place.getBoundingClientRect().top
 
 /** Scroll to an element that shows a part. @param {Element} place */
 export function scrollTo(place) {
-  for (let fold = place.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) {
-    fold.open = true;
-  }
+  openFolds(place);
   place.scrollIntoView({ block: "start", behavior: isStill() ? "auto" : "smooth" });
 }
 

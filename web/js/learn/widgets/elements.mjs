@@ -53,6 +53,13 @@ export function fold(kept, name, title, ...children) {
   return element;
 }
 
+/** Open everything folded that an element is in. @param {Element} element */
+export function openFolds(element) {
+  for (let fold = element.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) {
+    fold.open = true;
+  }
+}
+
 /**
  * What is not on the main path of a rung.
  * @param {Lesson} lesson
