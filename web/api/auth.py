@@ -86,21 +86,62 @@ class Remembered(OrderedDict[Hashable, None]):
 
 
 class Credential(NamedTuple):
-    """What a request sends to prove that it knows the key: the key itself, or the cookie."""
+    """What a request sends as proof: the key itself, the cookie, or the token of a model."""
 
     name: str  # of the cookie, or "key"
     digest: bytes
     is_right: bool
 
 
-class ApiKeyMiddleware:
-    """ASGI middleware that guards the page, our routes and Gradio's API.
+class CredentialCheck:
+    """Checks credentials, and delays the verdict on wrong ones.
 
-    A credential that a client has used successfully is accepted without delay, even if wrong keys come from the same
+    A credential that a client has used successfully is accepted without delay, even if wrong ones come from the same
     address.
     """
 
     sleep = staticmethod(asyncio.sleep)
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.wrong_keys = WrongKeys(now)
+        self.waiting: Counter[str] = Counter()  # by client: wrong keys whose answers are being delayed
+        self.proven = Remembered()  # (client, digest)
+        self.foreign = Remembered()  # digests of other servers' cookies, which browsers send with every request
+
+    async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
+        """Check credentials. A verdict is delayed if none is right; with too many delayed, nothing is checked."""
+        if not given:
+            return "none"
+        if any((client, each.digest) in self.proven for each in given):
+            return "right"
+        if self.waiting[client] >= MAX_WAITING:
+            return "unchecked"
+        for each in given:
+            if each.is_right:
+                self.proven.add((client, each.digest))
+                return "right"
+        seconds = max(self.wrong_keys.add(client) for _ in given)
+        self.waiting[client] += 1
+        try:
+            await self.sleep(seconds)
+        finally:
+            self.waiting[client] -= 1
+            self.waiting = +self.waiting
+        for each in given:
+            if each.name != "key":
+                self.foreign.add(each.digest)
+        return "wrong"
+
+    def too_many(self, client: str) -> str:
+        seconds = counted(self.wrong_keys.seconds_to_wait(client), "second")
+        return f"Too many wrong keys have come from your address, so this one was not checked. Try again in {seconds}."
+
+    def retry(self, client: str) -> dict[str, str]:
+        return {"Retry-After": str(self.wrong_keys.seconds_to_wait(client))}
+
+
+class ApiKeyMiddleware(CredentialCheck):
+    """ASGI middleware that guards the page, our routes and Gradio's API."""
 
     def __init__(
         self,
@@ -110,14 +151,11 @@ class ApiKeyMiddleware:
         same_site: SameSite = "lax",
         now: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(now)
         self.app, self.key, self.launched, self.same_site = app, key.encode(), launched, same_site
         # The cookie proves that its owner knew the key without revealing it.
         self.token = hmac.new(self.key, b"headscope page", hashlib.sha256).hexdigest()
         self.cookie = f"headscope_{hmac.new(self.key, b'cookie name', hashlib.sha256).hexdigest()[:8]}"
-        self.wrong_keys = WrongKeys(now)
-        self.waiting: Counter[str] = Counter()  # by client: wrong keys whose answers are being delayed
-        self.proven = Remembered()  # (client, digest)
-        self.foreign = Remembered()  # digests of other servers' cookies, which browsers send with every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -156,30 +194,6 @@ class ApiKeyMiddleware:
         digest = hashlib.sha256(name.encode() + b"=" + sent).digest()
         return Credential(name, digest, bool(expected) and hmac.compare_digest(sent, expected))
 
-    async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
-        """Check credentials. A verdict is delayed if none is right; with too many delayed, nothing is checked."""
-        if not given:
-            return "none"
-        if any((client, each.digest) in self.proven for each in given):
-            return "right"
-        if self.waiting[client] >= MAX_WAITING:
-            return "unchecked"
-        for each in given:
-            if each.is_right:
-                self.proven.add((client, each.digest))
-                return "right"
-        seconds = max(self.wrong_keys.add(client) for _ in given)
-        self.waiting[client] += 1
-        try:
-            await self.sleep(seconds)
-        finally:
-            self.waiting[client] -= 1
-            self.waiting = +self.waiting
-        for each in given:
-            if each.name != "key":
-                self.foreign.add(each.digest)
-        return "wrong"
-
     async def enter(self, scope: Scope, receive: Receive) -> Response:
         """Check the key from the form and answer with the cookie."""
         body = b""
@@ -207,13 +221,6 @@ class ApiKeyMiddleware:
         if same_site == "none":
             response.headers["set-cookie"] += "; Partitioned"
         return response
-
-    def too_many(self, client: str) -> str:
-        seconds = counted(self.wrong_keys.seconds_to_wait(client), "second")
-        return f"Too many wrong keys have come from your address, so this one was not checked. Try again in {seconds}."
-
-    def retry(self, client: str) -> dict[str, str]:
-        return {"Retry-After": str(self.wrong_keys.seconds_to_wait(client))}
 
     def refuse(self, scope: Scope, verdict: Verdict) -> Response:
         client, is_unchecked = client_in(scope) or "", verdict == "unchecked"

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
 from ..ask.question import NamedToken
+from ..serving.served_models import TOKEN_HEADER
 from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import Limits
 from .completions import most_choices
@@ -152,7 +153,9 @@ def refusal(description: str) -> dict[str, object]:
 
 Responses = dict[int | str, dict[str, object]]  # in FastAPI's form
 
-NO_KEY: Responses = {401: refusal("The server requires an API key, and the request has none or a wrong one.")}
+NO_KEY: Responses = {
+    401: refusal("The API key that the server requires is missing or wrong, or no model has the token that was sent.")
+}
 NOT_FOUND: Responses = NO_KEY | {404: refusal("There is no such model.")}
 REFUSALS: Responses = NOT_FOUND | {
     400: refusal("A field of the body is invalid; `param` names it."),
@@ -215,8 +218,11 @@ def document(
             operation["responses"].pop("422", None)  # invalid input gets 400 here
     for unused in ("HTTPValidationError", "ValidationError"):
         components.pop(unused, None)
-    found["components"] = {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}}
-    found["security"] = [{"key": []}] if with_key else [{}, {"key": []}]
+    token = {"type": "apiKey", "in": "header", "name": TOKEN_HEADER, "description": "Of a model trained on the page."}
+    schemes = {"key": {"type": "http", "scheme": "bearer"}, "model_token": token}
+    found["components"] = {"schemas": components, "securitySchemes": schemes}
+    with_token: list[dict[str, list[str]]] = [{"key": []}, {"key": [], "model_token": []}]
+    found["security"] = with_token if with_key else [{}, {"model_token": []}, *with_token]
     return found
 
 

@@ -9,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
 from ..api.auth import ApiKeyMiddleware
+from ..api.model_token import ModelTokenMiddleware
 from ..ask.question import BodyLimit
 from ..services import Services
 from ..serving.budget import Budget
@@ -60,6 +61,7 @@ def after_gradio(
         Middleware(BodyFormatMiddleware, texts=[UPLOAD]),
         Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, limits, services.uncollected_answers)),
         Middleware(VisitorMiddleware),
+        Middleware(ModelTokenMiddleware, models=services.served.private),
     ]
 
 

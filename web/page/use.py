@@ -6,6 +6,7 @@ import re
 import gradio as gr
 
 from ..services import Services
+from ..serving.served_models import TOKEN_HEADER
 
 # The address comes from the visitor's browser: nothing in it may break out of the code it is put into.
 ADDRESS = re.compile(r"https?://[\w.:\[\]~/-]{1,200}", re.ASCII)
@@ -82,11 +83,19 @@ The same endpoints, if the server has the package `mcp` (`pip install "mcp<2"`).
 ```json
 {mcp}
 ```
-
+{own}
 ### Is the server running?
 `200` when models are served, `503` while they load. `/metrics` has counters for Prometheus.
 ```bash
 curl {address}/health
+```
+"""
+OWN = """
+### A model that you trained here
+*Train* shows the token of your model when it is ready. With it in a header, the model answers under `/v1`, and Ask's
+routes too, until the server deletes it; a copy of this server on another machine does not have it.
+```bash
+curl {curl_key}-H "{header}: $HEADSCOPE_MODEL_TOKEN" {address}/v1/models
 ```
 """
 KEY_NOTE = "\nThis server requires an API key: run `export HEADSCOPE_API_KEY=...` before the examples.\n"
@@ -116,7 +125,10 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     if with_key:
         server["headers"] = {"Authorization": "Bearer ..."}
     note = KEY_NOTE if with_key else ""
+    curl_key = '-H "Authorization: Bearer $HEADSCOPE_API_KEY" ' if with_key else ""
+    own = OWN.format(curl_key=curl_key, header=TOKEN_HEADER, address=address)
     text = TEXT.format(
+        own=own if services.served.settings.train else "",
         address=address,
         prompt=json.dumps(prompt["prompt"]),
         model=json.dumps(name) if name else "None",
@@ -129,7 +141,7 @@ def examples(services: Services, address: str, with_key: bool) -> str:
         mcp=json.dumps({"mcpServers": {"headscope": server}}, indent=2),
         api_key='os.environ["HEADSCOPE_API_KEY"]' if with_key else '"none"',
         client_key=', headers={"Authorization": "Bearer " + os.environ["HEADSCOPE_API_KEY"]}' if with_key else "",
-        curl_key='-H "Authorization: Bearer $HEADSCOPE_API_KEY" ' if with_key else "",
+        curl_key=curl_key,
     )
     return note + (re.sub(r"(```python\n)", r"\1import os\n\n", text) if with_key else text)
 

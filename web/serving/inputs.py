@@ -13,7 +13,7 @@ from model.head_tensors import Head
 from model.sampling import SAMPLING_OPTIONS
 
 from ..settings import Limits
-from .served_models import ServedModels
+from .served_models import PRIVATE_PREFIX, TOKEN_HEADER, ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
 SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # the options with a slider on the page
@@ -78,7 +78,10 @@ def find_model(served: ServedModels, name: object) -> LoadedModel:
     if isinstance(name, str) and name in served.failures:
         raise UnknownModel(f"{name} cannot be served. {served.failures[name]}")
     if not isinstance(name, str) or name not in served.models:
-        raise UnknownModel(f"There is no model {shorten(name)}. Available: {', '.join(served.models)}")
+        message = f"There is no model {shorten(name)}. Available: {', '.join(served.models)}"
+        if isinstance(name, str) and name.startswith(PRIVATE_PREFIX):
+            message += f". A model that was trained on the page needs its token, in the header {TOKEN_HEADER}"
+        raise UnknownModel(message)
     return served.models[name]
 
 

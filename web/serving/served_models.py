@@ -1,11 +1,13 @@
 """The served models: those that are loading or loaded, those that failed and why, and those that visitors trained.
 
-Only the visitor who trained a model can see it. The visitor is known only while a request of the page is answered,
-which includes Ask's under ``/v1/lens``: for the rest of ``/v1``, the metrics and Gradio's endpoints, these models do
-not exist.
+Only the visitor who trained a model can see it. The visitor is known while a request of the page is answered, which
+includes Ask's under ``/v1/lens``, and while a request under ``/v1`` is answered that has the model's token. For all
+others, for the metrics and for Gradio's endpoints, these models do not exist.
 """
 
 import asyncio
+import hmac
+import secrets
 import sys
 import threading
 import time
@@ -13,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import model
@@ -29,14 +31,17 @@ MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
 # The secret in the cookie of the visitor whose request is being answered.
 VISITOR: ContextVar[str] = ContextVar("visitor", default="")
 METRICS_NAME = "private"
+PRIVATE_PREFIX = "your-gpt-"  # of the names of models that visitors trained
+TOKEN_HEADER = "Headscope-Model-Token"
 
 
 @dataclass(frozen=True)
 class PrivateModel:
-    """A model and the checkpoint folder it was loaded from."""
+    """A model, the checkpoint folder it was loaded from, and the token with which programs use it."""
 
     loaded: model.LoadedModel
     folder: Path
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
 
 class PrivateModels:
@@ -55,10 +60,18 @@ class PrivateModels:
             self.names.add(name)
         return is_new
 
-    def add(self, visitor: str, loaded: model.LoadedModel, folder: Path) -> None:
+    def add(self, visitor: str, loaded: model.LoadedModel, folder: Path) -> PrivateModel:
         with self.lock:
             self.names.add(loaded.name)
             self.by_visitor[visitor] = PrivateModel(loaded, folder)
+            return self.by_visitor[visitor]
+
+    def owner_of(self, token: str) -> str | None:
+        """The visitor whose model has this token. Every token is compared, and each in constant time."""
+        with self.lock:
+            tokens = [(visitor, each.token) for visitor, each in self.by_visitor.items()]
+        owners = [visitor for visitor, each in tokens if hmac.compare_digest(each.encode(), token.encode())]
+        return owners[0] if owners else None
 
     def remove(self, visitor: str) -> model.LoadedModel | None:
         """Remove a visitor's model and return it, if there was one."""

@@ -1,6 +1,6 @@
 """The routes of the Train tab, and the endpoint ``/train`` for gradio_client, curl and MCP.
 
-Only a visitor's cookie gives access to the model that this visitor trained.
+Only a visitor's cookie gives access to a training and its files; programs use the model with its token, under ``/v1``.
 """
 
 import asyncio
@@ -217,7 +217,7 @@ def add_train_endpoint(trainings: Trainings) -> None:
         Returns:
             The newest of what is known: "state", "step", "validation_loss" in nats per character, "sample", and in the
             end "loss" on the whole held-out tenth. "cookie" is the key to the model: sent as a cookie, it downloads
-            "download", for a few minutes.
+            "download", for a few minutes. With "token" in the header Headscope-Model-Token, the model answers on /v1.
         """
         try:
             wanted = request_with_text(trainings.limits, size, arch, text.encode())

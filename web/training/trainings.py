@@ -22,6 +22,7 @@ from model.serving.fair_queue import FairQueue
 
 from ..gauges import TrainingGauges
 from ..services import Services
+from ..serving.served_models import PRIVATE_PREFIX
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
 
@@ -87,7 +88,7 @@ class Training:
             changed.set()
 
     def enter(self, state: State, **more: Any) -> None:
-        """Change the state and report it; ``more`` is the place in the queue, or why it failed."""
+        """Change the state and report it; ``more`` is the place in the queue, the model's token, or why it failed."""
         self.state = state
         if self.ended:
             self.ended_at = time.monotonic()
@@ -212,7 +213,7 @@ class Trainings:
     def new_name(self) -> str:
         """A name that no model has yet."""
         while True:
-            name = "your-gpt-" + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(4))
+            name = PRIVATE_PREFIX + "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(4))
             if name not in self.services.served.shared and self.services.served.private.reserve_name(name):
                 return name
 
@@ -311,8 +312,8 @@ class Trainings:
         loaded = await asyncio.to_thread(model.load, training.folder, settings.device, settings.dtype)
         if training.ended:  # the visitor has left in the meantime
             return
-        self.services.served.private.add(training.visitor, loaded, training.folder)
-        training.enter("done")
+        served = self.services.served.private.add(training.visitor, loaded, training.folder)
+        training.enter("done", token=served.token)
 
     def forget(self, visitor: str) -> None:
         """End a visitor's training and delete everything that came of it."""

@@ -1,4 +1,4 @@
-"""The cookie that identifies a visitor. Only it gives access to the model that its owner trained."""
+"""The cookie that identifies a visitor, and gives the page access to the model that its owner trained."""
 
 import os
 import re

@@ -23,8 +23,8 @@ function softmax(scores) {
 }
 
 /**
- * The standard deviation of the first numbers of the matrices. Keys start small: what a word is found by is then decided
- * by the gradient, not by the start, from which some words would never find back.
+ * The standard deviation of the first numbers of the matrices. Keys start small: what a word is found by is then
+ * decided by the gradient, not by the start, from which some words would never find back.
  */
 const SPREAD = { query: 1, key: 0.25, value: 0.1 };
 const RATE = 10; // of gradient descent, large because the gradients are small

@@ -87,6 +87,8 @@ export interface StateEvent {
   name: string;
   place?: number;
   why?: string;
+  /** With which programs use the model, once it is trained. */
+  token?: string;
 }
 
 export type TrainEvent =

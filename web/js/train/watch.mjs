@@ -34,6 +34,13 @@ function result({ loss, bigram, step, kept, stopped }) {
   );
 }
 
+/** A request to a trained model under `/v1`, for a shell. @param {string} name @param {string} token */
+function callOf(name, token) {
+  const body = JSON.stringify({ model: name, prompt: "The", max_tokens: 50 });
+  const header = `Headscope-Model-Token: ${token}`;
+  return `curl -H "${header}" \\\n  ${address("v1/completions").href} \\\n  -d '${body}'`;
+}
+
 export class Watch {
   /** @type {StateEvent} */
   #state = { kind: "state", state: "starting", name: "" };
@@ -80,6 +87,21 @@ export class Watch {
       this.says,
       buttons,
     );
+    this.call = make("pre", { class: "ht-call", tabindex: 0, "aria-label": "How a program calls the model" });
+    const copy = make("button", { type: "button", class: "hs-small" }, "Copy");
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard?.writeText(this.call.textContent ?? "");
+      copy.textContent = "Copied";
+    });
+    const use = "Whoever has the token can use the model, but not download or delete it. It is deleted with the model.";
+    this.program = make(
+      "details",
+      { class: "ht-program" },
+      make("summary", {}, "Use it from a program"),
+      this.call,
+      make("p", { class: "hs-hint" }, copy, ` ${use}`),
+    );
+    this.head.append(this.program);
     this.loss = new LossPanel();
     this.sample = new SamplePanel();
     this.heads = new HeadsPanel();
@@ -160,7 +182,7 @@ export class Watch {
   }
 
   #show() {
-    const { state, name, place, why } = this.#state;
+    const { state, name, place, why, token } = this.#state;
     this.title.textContent = state === "done" ? `Trained: ${name}` : TITLES[state];
     this.element.dataset.state = state;
     if (state === "waiting") {
@@ -176,7 +198,8 @@ export class Watch {
     this.panels.hidden = ["waiting", "starting"].includes(state) || (state === "failed" && this.loss.isEmpty);
     this.stop.hidden = this.hasEnded || state === "waiting" || state === "starting";
     this.stop.disabled = this.#isStopping || state === "finishing" || state === "writing";
-    this.look.hidden = this.download.hidden = state !== "done";
+    this.look.hidden = this.download.hidden = this.program.hidden = state !== "done";
+    this.call.textContent = token ? callOf(name, token) : "";
     this.again.hidden = false;
     this.keep.hidden = !this.#isAsking;
     this.again.textContent =

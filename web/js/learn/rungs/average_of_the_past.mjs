@@ -157,12 +157,12 @@ export const averageOfThePast = {
       play() {
         const { words, x: values, weights: shares, by_loop: averages } = data;
         const last = words.length - 1;
-        const [share, average] = [fixed(shares[last][0]), fixed(averages[last][0])];
+        const [share, mean] = [fixed(shares[last][0]), fixed(averages[last][0])];
         return [
           { at: [x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0])}.` },
           { at: [masked, last, 0], words: `“${words[last]}” may look at it. Its score is 0, like all others.` },
           { at: [weights, last, 0], words: `Softmax: ${last + 1} equal scores, so each gets the weight ${share}.` },
-          { at: [ways.by_loop, last, 0], words: `Weight × number, added up over all words so far: ${average}.` },
+          { at: [ways.by_loop, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
           { at: [ways.by_matrix, last, 0], words: "The product of the two tables gives the same number," },
           { at: [ways.by_softmax, last, 0], words: "and so does the softmax. This one can learn." },
         ];

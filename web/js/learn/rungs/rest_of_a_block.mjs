@@ -347,10 +347,13 @@ export const restOfABlock = {
           { at: [scaled, r, 0], words: `Times the slider, ${number(data.scale)}: it is now in the residual stream.` },
           { at: [normed, r, 0], words: "Attention reads a copy: minus the mean, divided by the standard deviation." },
           { at: [attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
-          { at: [middle, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
-          { at: [normedAgain, r, 0], words: "The MLP reads a copy too, normalised again." },
-          { at: [thought, r, 0], words: `From “${data.words[r]}” alone, the MLP computes this.` },
-          { at: [after, r, 0], words: `Added again, ${at("middle")} + ${at("thought")}: the next block reads it.` },
+          { at: [residMid, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
+          { at: [mlpInput, r, 0], words: "The MLP reads a copy too, normalised again." },
+          { at: [mlpOutput, r, 0], words: `From “${data.words[r]}” alone, the MLP computes this.` },
+          {
+            at: [after, r, 0],
+            words: `Added again, ${at("resid_mid")} + ${at("mlp_output")}: the next block reads it.`,
+          },
         ];
       },
       leave: stopFollowing,

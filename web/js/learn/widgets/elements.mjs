@@ -55,9 +55,7 @@ export function fold(kept, name, title, ...children) {
 
 /** Open everything folded that an element is in. @param {Element} element */
 export function openFolds(element) {
-  for (let fold = element.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) {
-    fold.open = true;
-  }
+  for (let at = element.closest("details"); at; at = at.parentElement?.closest("details") ?? null) at.open = true;
 }
 
 /**

@@ -1,0 +1,81 @@
+"""Play: one number travels through a rung, from a word to the result."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.learn_page import numbers, open_rung, say
+
+WITH_NUMBERS = (1, 2, 4, 5, 6, 7, 8, 9, 10, 11)  # rung 3 has none before the visitor trains
+# Sums of rung 5, on the sentence below: the table of each stop.
+TABLES = ["The words x", "Attention scores", "Attention weights", "Context vectors"]
+FASTER = "window.setTimeout = ((wait) => (call, time, ...rest) => wait(call, time / 100, ...rest))(window.setTimeout)"
+
+
+def next_button(page: Any) -> Any:
+    return page.get_by_role("button", name="On to the next stop")
+
+
+def shown(page: Any) -> str:
+    return str(page.locator(".hl-flight b").text_content())
+
+
+def test_the_number_of_every_stop_is_that_of_its_table(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    say(page, "The cat saw a dog")
+    open_rung(page, 5)
+    page.get_by_role("button", name="Follow one number, picture by picture").click()
+    said = page.locator(".hl-play [role=status]")
+    for i, name in enumerate(TABLES):
+        expect(said).to_contain_text(f"{i + 1} / 4")
+        cell = page.locator(".hl-heat td.hl-chosen")
+        assert cell.locator("xpath=ancestor::table").get_attribute("aria-label") == name
+        assert shown(page) == cell.text_content()
+        expect(page.locator(".hl-flight path")).to_have_count(i)
+        if i < 3:
+            next_button(page).click()
+    expect(next_button(page)).to_be_disabled()
+    weights = numbers(page, "Attention weights")
+    most = max(weight for r, row in enumerate(weights) for c, weight in enumerate(row) if r != c)
+    assert f"{most:.4f} × " in str(said.text_content())
+    page.keyboard.press("Escape")
+    expect(page.locator(".hl-flight")).to_be_hidden()
+    expect(page.locator(".hl-stop")).to_have_count(0)
+
+
+def test_it_moves_alone_to_the_end_where_the_focus_is_then(page: Any) -> None:
+    open_rung(page, 4)
+    restore = page.evaluate_handle("window.setTimeout")
+    page.evaluate(FASTER)
+    page.get_by_role("button", name="Follow one number").click()
+    expect(page.locator(".hl-play [role=status]")).to_contain_text("6 / 6")
+    page.evaluate("restore => { window.setTimeout = restore; }", restore)
+    focused = page.evaluate("document.activeElement.closest('table').getAttribute('aria-label')")
+    assert focused == "3. By a softmax"
+    page.get_by_role("button", name="Stop following the number").click()
+    expect(page.get_by_role("button", name="Follow one number")).to_be_focused()
+
+
+@pytest.mark.slow
+def test_every_rung_can_be_followed_to_the_end(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    say(page, "What is in a name?")
+    for rung in WITH_NUMBERS:
+        open_rung(page, rung)
+        page.get_by_role("button", name="Follow one number").click()
+        stops = 1
+        while next_button(page).is_enabled():
+            assert shown(page), (rung, stops)
+            next_button(page).click()
+            stops += 1
+        said = page.locator(".hl-play [role=status]")
+        expect(said).to_have_text(re.compile(f"^{stops} / {stops} "))
+        assert stops >= 4 and not re.search("undefined|NaN|null", str(said.text_content())), rung
+        expect(page.locator(".hl-flight b")).to_be_in_viewport()
+    open_rung(page, 3)
+    expect(page.locator(".hl-play")).to_be_hidden()
+    assert errors == []
