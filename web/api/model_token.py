@@ -18,8 +18,8 @@ from .errors import ApiError
 
 PROGRAMS = ("/v1/", "/tokenize", "/detokenize")
 UNKNOWN = (
-    f"No model here has the token in {TOKEN_HEADER}. The model may have been deleted, as happens a few minutes after its "
-    "page is closed, or it was trained on another copy of this server."
+    f"No model here has the token in {TOKEN_HEADER}. Either the model has been deleted, as happens a few minutes after "
+    "its page is closed, or it was trained on another copy of this server."
 )
 
 
