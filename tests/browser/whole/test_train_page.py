@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -83,3 +84,33 @@ def test_stop_keeps_the_trained_model_and_cancel_keeps_nothing(page: Any) -> Non
     begin(page, "Large")
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_two_runs_are_compared_and_the_model_answers_to_its_token(page: Any) -> None:
+    training = begin(page, "Small")
+    heading = training.get_by_role("heading")
+    expect(heading).to_have_text(re.compile("^Trained: "), timeout=90_000)
+    first = heading.text_content().removeprefix("Trained: ")
+    training.get_by_text("Use it from a program").click()
+    call = training.get_by_label("How a program calls the model").text_content()
+    token, url = re.search(r"Headscope-Model-Token: ([\w-]{32})", call)[1], re.search(r"http\S+", call)[0]
+    body = {"model": first, "prompt": "the", "max_tokens": 2}
+    answer = httpx.post(url, json=body, headers={"Headscope-Model-Token": token}, timeout=60)
+    assert answer.json()["usage"]["completion_tokens"] == 2
+    loss = page.get_by_role("region", name="Loss")
+    expect(loss.get_by_text("the run before")).to_have_count(0)
+    ended = loss.locator(".ht-now b").text_content()
+    page.get_by_role("button", name="Delete and train another").click()
+    page.get_by_role("button", name="Yes, delete my model").click()
+    training = begin(page, "Small")
+    expect(training.get_by_role("heading")).to_have_text(re.compile("^Trained: "), timeout=90_000)
+    compared = loss.locator(".ht-compared")
+    expect(compared).to_contain_text(f"the run before ({first}, ")
+    expect(compared).to_contain_text(f"ended at {ended}")
+    expect(loss.locator("polyline.ht-earlier")).to_have_count(1)
+    page.reload()
+    expect(compared).to_contain_text(f"the run before ({first}, ")
+    page.get_by_role("button", name="Remove its curve").click()
+    expect(compared).to_be_hidden()
+    expect(loss.locator("polyline.ht-earlier")).to_have_count(0)

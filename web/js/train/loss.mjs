@@ -1,16 +1,28 @@
-// The losses on the training text and on the held-out text, compared with guessing and a bigram model.
+// The losses on the training text and on the held-out text, compared with guessing, a bigram model and the run before.
 
 import { make } from "../lib/dom.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
-import { clock, thousands } from "./words.mjs";
+import { clock, thousands, weights } from "./words.mjs";
 
 /** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
 
 const HELD_OUT = { name: "held-out text", css: "ht-held-out" };
 const MIN_RISE = 0.05; // nats above its lowest value from which the held-out loss is said to rise
 const TRAINING = { name: "training text", css: "ht-training" };
+const EARLIER = { name: "held-out text, the run before", css: "ht-earlier" };
+const KEPT_AS = "headscope-earlier-training"; // in the browser's storage, so that a reload keeps it
+
+/**
+ * A training of which the losses are kept to compare the next one with.
+ * @typedef {{ name: string, start: StartEvent, losses: LossEvent[] }} Run
+ */
 
 export class LossPanel {
+  #name = "";
+  /** @type {Run | null} */
+  #earlier = readRun();
+  /** @type {Run | null} the one shown before the last reset, which may have been another or the same */
+  #before = null;
   /** @type {LossEvent[]} */
   #losses = [];
   /** @type {StartEvent | null} */
@@ -20,15 +32,17 @@ export class LossPanel {
     this.chart = new LineChart("Loss over the training", (seconds) => this.#point(seconds));
     this.now = make("p", { class: "ht-now" });
     this.table = make("tbody", {});
-    const heads = ["step", "time", "held-out text", "training text"].map((name) => make("th", {}, name));
-    const table = make("table", {}, make("thead", {}, make("tr", {}, ...heads)), this.table);
+    this.heads = make("tr", {});
+    const table = make("table", {}, make("thead", {}, this.heads), this.table);
     this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, table));
     this.more.addEventListener("toggle", () => this.#fillTable());
     this.hint = make("p", { class: "hs-hint" });
     this.rise = make("p", { class: "ht-rise", role: "status", hidden: true });
+    this.compared = make("p", { class: "ht-compared", hidden: true });
+    this.legend = make("div");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Loss"), this.now);
     this.element = make("section", { class: "hs-panel ht-loss", "aria-label": "Loss" }, top, this.chart.element);
-    this.element.append(legend([HELD_OUT, TRAINING]), this.rise, this.hint, this.more);
+    this.element.append(this.legend, this.compared, this.rise, this.hint, this.more);
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 
@@ -37,17 +51,26 @@ export class LossPanel {
   }
 
   reset() {
+    if (this.#start && this.#losses.length) {
+      this.#before = { name: this.#name, start: this.#start, losses: this.#losses };
+    }
     this.#losses = [];
     this.#start = null;
     this.hint.textContent = "";
     this.rise.hidden = true;
     this.now.textContent = "";
     this.chart.element.replaceChildren();
+    this.#compare();
     this.table.replaceChildren();
   }
 
   /** @param {TrainEvent} event */
   receive(event) {
+    if (event.kind === "state") {
+      this.#name = event.name;
+      if (this.#before && this.#before.name !== event.name) this.#compareWith(this.#before);
+      return;
+    }
     if (event.kind === "start") {
       this.#start = event;
       const { watched_tokens, validation_tokens } = event;
@@ -72,10 +95,49 @@ export class LossPanel {
     this.#fillTable();
   }
 
+  /** Keep the curve of a run, or of none. @param {Run | null} run */
+  #compareWith(run) {
+    this.#earlier = run;
+    this.#before = null;
+    keepRun(run);
+    this.#point(null);
+    this.#fillTable();
+    this.#draw();
+  }
+
+  /** The run before this one, unless it is the same. */
+  get #other() {
+    return this.#earlier?.name === this.#name ? null : this.#earlier;
+  }
+
+  /** Say at which loss both runs were after the same time. */
+  #compare() {
+    const last = this.#losses.at(-1);
+    const other = this.#other;
+    this.compared.hidden = !other || !last;
+    this.legend.replaceChildren(legend([HELD_OUT, TRAINING, ...(other ? [EARLIER] : [])]));
+    if (!other || !last || !this.#start) return;
+    const { name, start, losses } = other;
+    const then = nearest(losses, last.seconds);
+    const isOther = start.uniform !== this.#start.uniform || start.bigram !== this.#start.bigram;
+    const forget = make("button", { type: "button", class: "hs-small" }, "Remove its curve");
+    forget.addEventListener("click", () => this.#compareWith(null));
+    this.compared.replaceChildren(
+      `After ${clock(then.seconds)}, the run before (${name}, ${weights(start.n_parameters)}) was at `,
+      make("b", {}, then.validation_loss.toFixed(3)),
+      `, and ended at ${losses[losses.length - 1].validation_loss.toFixed(3)}. `,
+      isOther ? "It learned from another text, so the two curves compare only roughly. " : "",
+      forget,
+    );
+  }
+
   #draw() {
+    this.#compare();
     if (!this.#start || !this.#losses.length) return;
     const { uniform, bigram, seconds } = this.#start;
+    const earlier = this.#other?.losses ?? [];
     const lines = [
+      ...(earlier.length ? [{ ...EARLIER, points: pointsOf(earlier, "validation_loss") }] : []),
       { ...TRAINING, points: pointsOf(this.#losses, "train_loss") },
       { ...HELD_OUT, points: pointsOf(this.#losses, "validation_loss") },
     ];
@@ -84,7 +146,7 @@ export class LossPanel {
       { name: `bigram ${bigram.toFixed(2)}`, css: "ht-bigram", value: bigram },
     ];
     const values = [uniform, bigram, ...lines.flatMap(({ points }) => points.map(([, value]) => value))];
-    const last = Math.max(seconds, this.#losses[this.#losses.length - 1].seconds);
+    const last = Math.max(seconds, ...[this.#losses, earlier].map((losses) => losses.at(-1)?.seconds ?? 0));
     const low = Math.floor(Math.min(...values) * 4 - 0.2) / 4;
     const range = { last, low, high: Math.max(...values) * 1.04 };
     const lowest = this.#risenFrom;
@@ -122,16 +184,21 @@ export class LossPanel {
     if (!row) return;
     if (seconds !== null) this.chart.markAt(row.seconds);
     const training = row.train_loss === null ? "" : ` · training ${row.train_loss.toFixed(3)}`;
+    const before = this.#other && nearest(this.#other.losses, row.seconds).validation_loss.toFixed(3);
     this.now.replaceChildren(
       make("b", {}, row.validation_loss.toFixed(3)),
-      ` held out${training} · step ${thousands(row.step)}`,
+      ` held out${training} · step ${thousands(row.step)}${before ? ` · the run before ${before}` : ""}`,
     );
   }
 
   #fillTable() {
     if (!this.more.open) return;
+    const other = this.#other;
+    const names = ["step", "time", "held-out text", "training text", ...(other ? ["held out, the run before"] : [])];
+    this.heads.replaceChildren(...names.map((name) => make("th", {}, name)));
     const rows = this.#losses.map(({ step, seconds, validation_loss, train_loss }) => {
       const cells = [thousands(step), clock(seconds), validation_loss.toFixed(4), train_loss?.toFixed(4) ?? ""];
+      if (other) cells.push(nearest(other.losses, seconds).validation_loss.toFixed(4));
       return make("tr", {}, ...cells.map((cell) => make("td", {}, cell)));
     });
     this.table.replaceChildren(...rows);
@@ -158,4 +225,23 @@ function describe(losses) {
   const [first, last] = [losses[0], losses[losses.length - 1]];
   const [from, to] = [first.validation_loss.toFixed(2), last.validation_loss.toFixed(2)];
   return `held-out loss from ${from} to ${to} at step ${last.step}`;
+}
+
+/** @returns {Run | null} */
+function readRun() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT_AS) ?? "null");
+  } catch {
+    return null; // storage is disabled
+  }
+}
+
+/** @param {Run | null} run */
+function keepRun(run) {
+  try {
+    if (run) sessionStorage.setItem(KEPT_AS, JSON.stringify(run));
+    else sessionStorage.removeItem(KEPT_AS);
+  } catch {
+    // Without storage, the curve lasts until the page is reloaded.
+  }
 }

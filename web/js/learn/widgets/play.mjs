@@ -1,7 +1,6 @@
 // Play: one number of the visitor's sentence travels through a rung, from a word to the result, stop by stop.
 
 import { isStill, make, svg } from "../../lib/dom.mjs";
-import { strongestHead } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { openFolds } from "./elements.mjs";
 
@@ -196,6 +195,7 @@ function focusOn(element) {
  * @param {number[][]} weights
  */
 export function looksMost(weights) {
-  const others = weights.map((row, r) => row.map((weight, c) => (r === c ? -1 : weight)));
-  return strongestHead(others).place;
+  const others = weights.flatMap((row, r) => row.flatMap((weight, c) => (r === c ? [] : [{ place: [r, c], weight }])));
+  const first = { place: [0, 0], weight: 0 }; // for a single word
+  return others.reduce((most, one) => (one.weight > most.weight ? one : most), first).place;
 }
