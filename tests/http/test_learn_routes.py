@@ -50,6 +50,15 @@ def test_training_text_length_is_limited(server: Server, lesson: str, settings: 
     assert refused.status_code == 400 and f"at most {most:,} " in refused.json()["detail"]
 
 
+def test_a_sentence_added_to_the_text_is_known(server: Server) -> None:
+    before = post(server, "tokens").json()
+    assert not all(token["known"] for token in before["words"]["tokens"])
+    text = f"{before['training_text']}\nTo be or not"
+    after = post(server, "tokens", training_text=text).json()
+    assert all(token["known"] for token in after["words"]["tokens"])
+    assert after["words"]["decoded"] == "To be or not"
+
+
 def test_bigram_training_limits(server: Server) -> None:
     alphabet = "".join(map(chr, range(300, 300 + MAX_ALPHABET)))
     assert train(server, training_text=alphabet, steps=1)[-1]["stage"] == "after"

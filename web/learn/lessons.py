@@ -23,7 +23,7 @@ class Lesson(NamedTuple):
 
 
 LESSONS = {
-    "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens, "nothing"),
+    "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens),
     "windows": Lesson(tokens_and_windows.WindowsRequest, tokens_and_windows.windows, "nothing"),
     "untrained-bigram": Lesson(LessonRequest, bigram.before_training),
     "averages": Lesson(self_attention.AveragesRequest, self_attention.averages_of_the_past),

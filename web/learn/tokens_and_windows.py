@@ -19,8 +19,9 @@ from model.ladder import (
 from model.ladder.bpe import Word, split_into_bytes
 from model.ladder.text import split_words
 
+from ..serving.served_models import ServedModels
 from .lesson_request import SHOWN_WORDS, LessonRequest, TrainingText, check_sentence, check_training_text
-from .sentence import counted, embedded_words
+from .sentence import counted, embedded_words, word_model
 
 MAX_MERGES = 200  # the end of the slider
 SHOWN_TOKENS = 60  # of a sentence; the total is shown too
@@ -54,8 +55,8 @@ class WindowsRequest(LessonRequest):
     seed: int = Field(1, ge=0, le=10**9)
 
 
-def tokens(request: TokensRequest) -> dict[str, object]:
-    """Rung 1: one sentence, split by three tokenizers."""
+def tokens(served: ServedModels, request: TokensRequest) -> dict[str, object]:
+    """Rung 1: one sentence, split by three tokenizers, and by that of a model."""
     check_sentence(request.sentence)
     check_training_text(request.training_text)
     training_text = request.training_text if request.training_text.strip() else TRAINING_TEXT
@@ -64,6 +65,7 @@ def tokens(request: TokensRequest) -> dict[str, object]:
         "words": by_words(training_text, request.sentence),
         "characters": by_characters(request.sentence),
         "pairs": by_pairs(training_text, request),
+        "model": by_model(served, request),
     }
 
 
@@ -132,6 +134,21 @@ def by_pairs(training_text: str, request: TokensRequest) -> dict[str, object]:
             for step in tokenizer.steps(beginning)
         ],
         "cut": len(sentence) > STEP_CHARACTERS,
+    }
+
+
+def by_model(served: ServedModels, request: TokensRequest) -> dict[str, object] | None:
+    """The tokens of a model that was trained on byte pairs, None without one."""
+    loaded = word_model(served, request.model)
+    if loaded is None or loaded.tokenizer.kind != "bpe":
+        return None
+    tokenizer = loaded.tokenizer
+    ids = tokenizer.encode_prompt(request.sentence)
+    return {
+        "name": loaded.name,
+        "vocab_size": tokenizer.vocab_size,
+        "n": len(ids),
+        "tokens": [{"text": visible(tokenizer.token_bytes(i)), "id": i, "known": True} for i in ids[:SHOWN_TOKENS]],
     }
 
 

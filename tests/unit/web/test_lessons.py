@@ -2,15 +2,20 @@
 
 import gc
 import weakref
+from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 
+import model
 from helpers.models import tiny_model
 from model.lens.head_roles import clear_text_roles
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
-from web.settings import Settings
+from web.settings import CHECKPOINTS, Settings
+
+SENTENCE = "The little dog ran to the garden and found a red ball"
 
 
 def serve_tiny(name: str) -> ServedModels:
@@ -34,6 +39,21 @@ def test_a_model_that_is_no_longer_served_is_freed() -> None:
     served.shared.clear()
     gc.collect()
     assert of_model() is None and weights() is None
+
+
+def test_the_tokenizer_of_a_model_cuts_a_sentence_as_tokenizers_does() -> None:
+    reference = Tokenizer.from_file(str(CHECKPOINTS / "stories-bpe" / "tokenizer.json"))
+    served = serve_tiny("characters")
+    request = LESSONS["tokens"].request.model_validate({"sentence": SENTENCE})
+    assert LESSONS["tokens"].answer(Snapshots(served), request)["model"] is None
+    served.shared["stories-bpe"] = model.load(CHECKPOINTS / "stories-bpe", device="cpu")
+    shown: Any = LESSONS["tokens"].answer(Snapshots(served), request)["model"]
+    expected = reference.encode(SENTENCE)
+    assert [(token["id"], token["text"]) for token in shown["tokens"]] == list(
+        zip(expected.ids, expected.tokens, strict=True)
+    )
+    assert shown["vocab_size"] == reference.get_vocab_size()
+    assert all(len(reference.encode(f" {word}").ids) <= 2 for word in SENTENCE.split())
 
 
 def test_uniform_attention_earns_no_role() -> None:

@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
+import { cells } from "../../lib/triangle.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
@@ -291,7 +292,7 @@ export const induction = {
         const { n, tokens, head, weights, without } = data;
         if (n < 3) return [];
         const [word, followed] = [tokens[1], tokens[2]].map(visible);
-        const weight = fixed(weights[0][n + 1][2]);
+        const weight = fixed(weights[0][cells(n + 1) + 2]);
         return [
           { at: repetition.list.children[1], value: word, words: `The model reads “${word}” again. What comes next?` },
           { at: phrase.list.children[1], value: word, words: `“${word}” stood here before.` },

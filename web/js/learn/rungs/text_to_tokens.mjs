@@ -97,7 +97,7 @@ export const textToTokens = {
           why: `It starts with ${number(bytes)} tokens and ends with ${number(n)}, one less for each merge.`,
         },
   build(lesson) {
-    const [words, characters, pairs] = [new Chips(), new Chips(), new Chips()];
+    const [words, characters, pairs, ofModel] = [new Chips(), new Chips(), new Chips(), new Chips()];
     const merging = new Merging();
     const merges = slider({
       label: "merges learned",
@@ -114,6 +114,11 @@ export const textToTokens = {
     const specialSaid = make("p", { class: "hl-hint", role: "status" });
     const text = make("textarea", { rows: 5, "aria-label": "Text that the word list and the merges are made from" });
     text.addEventListener("change", () => lesson.set({ training_text: text.value }));
+    const add = make("button", { type: "button", class: "hs-small" }, "Add your sentence to the text");
+    add.addEventListener("click", () => lesson.set({ training_text: `${text.value.trimEnd()}\n${lesson.sentence}` }));
+    const back = make("button", { type: "button", class: "hs-small" }, "Reset the text");
+    back.addEventListener("click", () => lesson.set({ training_text: "" }));
+    const known = make("div", {}, paragraph("A model’s tokenizer has learned from far more text:"), ofModel.element);
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
@@ -148,6 +153,7 @@ export const textToTokens = {
         ),
         words.element,
         decoded,
+        controls(add, back),
         heading("Characters"),
         paragraph(
           "The 65 characters of tiny Shakespeare, sorted. A text made of them can be decoded exactly, but the ",
@@ -164,6 +170,7 @@ export const textToTokens = {
         ),
         controls(merges.element),
         pairs.element,
+        known,
         rowOf(
           make("div", {}, make("h4", {}, "Learned from the text"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
@@ -197,7 +204,14 @@ export const textToTokens = {
           ),
         ),
       ],
-      update({ training_text: source, words: w, characters: c, pairs: p }) {
+      update({ training_text: source, words: w, characters: c, pairs: p, model }) {
+        add.hidden = source.endsWith(`\n${lesson.sentence}`);
+        back.hidden = !lesson.options.training_text;
+        known.hidden = !model;
+        if (model) {
+          const size = `from ${number(model.vocab_size)} tokens: a common word is one or two`;
+          ofModel.show(idChips(model), model.n, `${counted(model.n, "token")} of ${model.name}, ${size}`);
+        }
         if (document.activeElement !== text) text.value = source;
         words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
         decoded.textContent = `Read back: ${w.decoded}`;

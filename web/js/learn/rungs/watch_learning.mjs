@@ -159,10 +159,10 @@ export function findTheSubject() {
       heading("See it learn: a verb finds its subject"),
       paragraph(
         "In “the cat near the dogs sleeps” the verb has to name its subject; with “sleep” that would be the dogs. ",
-        "Nothing says where to look: each step changes the three matrices a little, against the ",
+        "Each step changes the three matrices a little, against the ",
         defined("gradient"),
-        " of the loss. Try head_dim 2, then 256: without the division, softmax is saturated from the ",
-        "start, and the gradient of queries and keys all but vanishes.",
+        " of the loss. Try 256 numbers: without the division, softmax is saturated from the start, and the gradient ",
+        "all but vanishes.",
       ),
       controls(...training.buttons, size.element, scale.element),
       status,
