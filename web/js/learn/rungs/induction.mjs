@@ -179,9 +179,9 @@ export const induction = {
       const fed = make("table", { class: "hl-compare", "aria-label": "The heads of earlier layers" });
       const titles = ["head", "K-composition", "weight on the token before", `${headName(data.head)} without it`];
       const rows = data.feeding.map((/** @type {any} */ { head, composition, previous_token, without }) => {
-        const cells = [composition, previous_token, without].map((value) => make("td", {}, fixed(value)));
+        const numbers = [composition, previous_token, without].map((value) => make("td", {}, fixed(value)));
         const isIt = String(head) === String(data.fed_by);
-        return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...cells);
+        return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...numbers);
       });
       const names = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
       fed.append(make("thead", {}, names), make("tbody", {}, ...rows));
