@@ -250,7 +250,13 @@ export const textToTokens = {
               ? `As characters it starts with “${visible(character.text)}”, whose place in the alphabet is this.`
               : `As characters it starts with “${visible(character.text)}”, which the alphabet does not have.`,
           },
-          { at: at(pairs, 1), words: `As byte pairs it starts with “${pair.text}”: each merge made a longer piece.` },
+          {
+            at: at(pairs, 1),
+            words:
+              [...pair.text].length > 1
+                ? `As byte pairs it starts with “${pair.text}”, a piece that merges have made.`
+                : `As byte pairs it starts with “${pair.text}”: no merge has made this byte a longer piece.`,
+          },
         ];
       },
     };
