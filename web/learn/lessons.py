@@ -1,4 +1,4 @@
-"""The lessons by the name that the browser requests."""
+"""The lessons, rung by rung, by the name that the browser requests."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -23,21 +23,33 @@ class Lesson(NamedTuple):
 
 
 LESSONS = {
+    # Rung 1
     "tokens": Lesson(tokens_and_windows.TokensRequest, tokens_and_windows.tokens),
+    # Rung 2
     "windows": Lesson(tokens_and_windows.WindowsRequest, tokens_and_windows.windows, "nothing"),
+    # Rung 3
     "untrained-bigram": Lesson(LessonRequest, bigram.before_training),
+    # Rung 4
     "averages": Lesson(self_attention.AveragesRequest, self_attention.averages_of_the_past),
+    # Rung 5
     "self-attention": Lesson(self_attention.SelfAttentionRequest, self_attention.without_weights),
+    # Rung 6
     "trainable-weights": Lesson(self_attention.TrainableWeightsRequest, self_attention.with_trainable_weights),
     "transfer": Lesson(self_attention.TransferRequest, self_attention.transferred_weights),
     "scale": Lesson(self_attention.ScaleRequest, self_attention.scaled_scores, "nothing"),
+    # Rung 7
     "causal-masking": Lesson(multi_head.CausalMaskingRequest, multi_head.causal),
+    # Rung 8
     "many-heads": Lesson(multi_head.ManyHeadsRequest, multi_head.multi_head),
     "times": Lesson(multi_head.TimesRequest, multi_head.running_times, "nothing"),
+    # Rung 9
     "block": Lesson(block.BlockRequest, block.rest_of_a_block),
+    # Rung 10
     "whole-model": Lesson(whole_model.WholeModelRequest, whole_model.whole_model),
     "draw": Lesson(draw.DrawRequest, draw.draw),
+    # Rung 11
     "induction": Lesson(induction.InductionRequest, induction.induction, "steps"),
+    # All rungs: how a number is computed
     "cell": Lesson(one_number.CellRequest, one_number.one_cell),
     "number": Lesson(one_number.NumberRequest, one_number.one_number),
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { lineWords, placeAmong } from "../../../web/js/look/panels/training_steps.mjs";
 import { strongestHead } from "../../../web/js/lib/heads.mjs";
-import { isMemorising } from "../../../web/js/learn/rungs/bigram_report.mjs";
+import { isMemorising } from "../../../web/js/learn/rungs/03_bigram_report.mjs";
 import { apart } from "../../../web/js/learn/widgets/arrows.mjs";
 
 test("a step lies between the kept ones as on the slider", () => {

@@ -23,8 +23,8 @@ import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } fr
 import { looksMost } from "../widgets/play.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
-import { scoreScaling } from "./score_scaling.mjs";
-import { findTheSubject } from "./watch_learning.mjs";
+import { scoreScaling } from "./06_score_scaling.mjs";
+import { findTheSubject } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 

@@ -11,10 +11,10 @@ import { bars } from "../widgets/chart.mjs";
 import { code, heading, paragraph, rowOf, deeper } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 import { Strip } from "../widgets/strip.mjs";
-import { Draw } from "./draw.mjs";
-import { HeadTiles } from "./head_tiles.mjs";
-import { NumberPanel } from "./number_panel.mjs";
-import { OpenHead } from "./open_head.mjs";
+import { Draw } from "./10_draw.mjs";
+import { HeadTiles } from "./10_head_tiles.mjs";
+import { NumberPanel } from "./10_number_panel.mjs";
+import { OpenHead } from "./10_open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
 

@@ -18,9 +18,9 @@ import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remark
 import { looksMost } from "../widgets/play.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
-import { headTimes, shapesOfHeads } from "./head_shapes.mjs";
-import { randomHeads } from "./trainable_weights.mjs";
-import { twoJobs } from "./watch_learning.mjs";
+import { headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
+import { randomHeads } from "./06_trainable_weights.mjs";
+import { twoJobs } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 

@@ -18,7 +18,7 @@ import {
   code,
   deeper,
 } from "../widgets/elements.mjs";
-import { Report } from "./bigram_report.mjs";
+import { Report } from "./03_bigram_report.mjs";
 
 /** @import { Question, Rung } from "../rung.js" */
 

@@ -21,7 +21,7 @@ import {
   slider,
   term,
 } from "../widgets/elements.mjs";
-import { StillStore } from "./open_head.mjs";
+import { StillStore } from "./10_open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @typedef {[layer: number, head: number]} Place */
