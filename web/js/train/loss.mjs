@@ -123,9 +123,11 @@ export class LossPanel {
     const forget = make("button", { type: "button", class: "hs-small" }, "Remove its curve");
     forget.addEventListener("click", () => this.#compareWith(null));
     this.compared.replaceChildren(
-      `After ${clock(then.seconds)}, the run before (${name}, ${weights(start.n_parameters)}) was at `,
+      `After ${clock(then.seconds)} and ${thousands(then.step)} steps, the run before (${name}, `,
+      `${weights(start.n_parameters)}) was at `,
       make("b", {}, then.validation_loss.toFixed(3)),
-      `, and ended at ${losses[losses.length - 1].validation_loss.toFixed(3)}. `,
+      `; it ended at ${losses[losses.length - 1].validation_loss.toFixed(3)}. This one has taken `,
+      `${thousands(last.step)} steps. `,
       isOther ? "It learned from another text, so the two curves compare only roughly. " : "",
       forget,
     );
