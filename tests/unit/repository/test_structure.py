@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -62,6 +62,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def sources() -> list[Path]:
     folders = [ROOT / name for name in ("model", "web", "tests", "bench")]
     return [ROOT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*")) if is_source(path))]
@@ -79,17 +80,27 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """The imports and the documented nodes of a Python file."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
+
+
+@cache
+def imported(path: Path) -> set[str]:
     """The full names of all that a file imports, at its top or inside a function."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found: set[str] = set()
+    for node in nodes(path):
         match node:
             case ast.Import(names=names):
-                yield from (alias.name for alias in names)
+                found.update(alias.name for alias in names)
             case ast.ImportFrom(module=module, level=level, names=names):
                 above = package[: len(package) - level + 1] if level else ()
                 stem = ".".join([*above, *([module] if module else [])])
-                yield from (f"{stem}.{alias.name}" for alias in names)
+                found.update(f"{stem}.{alias.name}" for alias in names)
+    return found
 
 
 def nearest(name: str, known: set[str]) -> str | None:
@@ -99,15 +110,13 @@ def nearest(name: str, known: set[str]) -> str | None:
     return name or None
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     """Which module of ``model`` and ``web`` imports which."""
     files = {dotted(path): path for path in sources() if path.suffix == ".py" and path.parts[-1] != "app.py"}
     files = {name: path for name, path in files.items() if name.split(".")[0] in ("model", "web")}
     found = {name: {nearest(target, set(files)) for target in imported(path)} for name, path in files.items()}
     return {name: {target for target in targets if target and target != name} for name, targets in found.items()}
-
-
-GRAPH = graph()
 
 
 def package_of(name: str) -> str:
@@ -117,7 +126,7 @@ def package_of(name: str) -> str:
 
 def packages() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for name, targets in GRAPH.items():
+    for name, targets in graph().items():
         found.setdefault(package_of(name), set()).update(package_of(target) for target in targets)
     return {name: targets - {name} for name, targets in found.items()}
 
@@ -160,7 +169,7 @@ def test_no_public_name_hides_a_package() -> None:
 
 
 def test_no_import_cycles() -> None:
-    assert cycle_in(GRAPH) == []
+    assert cycle_in(graph()) == []
 
 
 def test_no_import_cycles_between_packages() -> None:
@@ -200,9 +209,8 @@ def test_docstrings_quote_code_in_double_backticks() -> None:
     found = {}
     for path in sources():
         if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("model", "tests", "bench"):
-            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-            texts = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
+            documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+            texts = [ast.get_docstring(node) or "" for node in nodes(path) if isinstance(node, documented)]
             if any(map(quoted.search, texts)):
                 found[path.relative_to(ROOT).as_posix()] = [text for text in texts if quoted.search(text)]
     assert not found

@@ -163,7 +163,7 @@ def test_context_of_one_token_shifts() -> None:
 
 def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=4, max_waiting=200)
-    many = [Asked(tiny, "A", 25, seed=i, client="many") for i in range(100)]
+    many = [Asked(tiny, "A", 12, seed=i, client="many") for i in range(100)]
     engine.submit(*[each.sequence for each in many])
     for _ in range(10):
         engine.step()
@@ -174,7 +174,7 @@ def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: Load
     assert one.end == "length"
     finish(engine)
     for i, each in enumerate(many):  # the text that made room is the same as if written alone
-        assert each.ids == ids_of(alone(tiny, "A", 25, seed=i))
+        assert each.ids == ids_of(alone(tiny, "A", 12, seed=i))
     assert one.ids == ids_of(alone(tiny, "B", 20, seed=7))
 
 
