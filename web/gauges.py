@@ -28,7 +28,11 @@ class Gauges:
             "1 for the precision of the inputs of the matrix products that write the texts.",
             labels=["model", "precision"],
         )
-        tokens = CounterMetricFamily("headscope_tokens", "Tokens read and written.", labels=["model", "kind"])
+        tokens = CounterMetricFamily(
+            "headscope_tokens",
+            "Tokens read, taken over from texts with the same beginning, and written.",
+            labels=["model", "kind"],
+        )
         numbers: dict[str, Counter[str]] = {}
         precisions: set[tuple[str, str]] = set()
         for loaded, engine in self.engines.all():
@@ -39,6 +43,7 @@ class Gauges:
                 batch=len(engine.at_work),
                 waiting=len(engine.queue),
                 read=engine.tokens_read,
+                shared=engine.tokens_shared,
                 written=engine.tokens_written,
                 compiled=bool(engine.reader and engine.reader.is_compiled),
             )
@@ -46,7 +51,7 @@ class Gauges:
             batch.add_metric([name], counts["batch"])
             waiting.add_metric([name], counts["waiting"])
             compiled.add_metric([name], min(counts["compiled"], 1))
-            for kind in ("read", "written"):
+            for kind in ("read", "shared", "written"):
                 tokens.add_metric([name, kind], counts[kind])
         for labels in sorted(precisions):
             products.add_metric(labels, 1)

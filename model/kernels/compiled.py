@@ -37,7 +37,7 @@ from .forward import (
 )
 from .functions import BLOCK, draw
 from .pack import aligned, pack, room_for
-from .panels import GROUP, Pairs
+from .panels import GROUP, WIDTH, Pairs
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -184,6 +184,17 @@ class CompiledGPT:
                 follower.wake()
         lead(*self.arguments)
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
+
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Copy the keys and values of the first ``length`` tokens of one slot into another."""
+        if source == target:
+            return
+        config, panels = self.config, -(-length // WIDTH)
+        T, D = config.context_length, config.head_dim
+        heads = config.n_layer, self.n_slots, config.n_kv_head
+        keys, values = self.memory.keys.reshape(*heads, -1), self.memory.values.reshape(*heads, -1, T, WIDTH)
+        keys[:, target, :, : panels * WIDTH * D] = keys[:, source, :, : panels * WIDTH * D]
+        values[:, target, :, :, :length] = values[:, source, :, :, :length]
 
     def draw(self, row: int, most: float, temperature: float, uniform: float, n_drawable: int) -> int:
         """Draw a token from row ``row`` of the latest logits, as ``model.sampling.sample`` does.

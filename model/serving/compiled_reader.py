@@ -86,6 +86,9 @@ class CompiledReader:
         masks = [whole if part.head_mask is None else part.head_mask for part in parts]
         return torch.stack(masks, 1).repeat_interleave(torch.tensor([len(part.ids) for part in parts]), 1).numpy()
 
+    def copy(self, source: int, target: int, length: int) -> None:
+        self.gpt.copy(source, target, length)
+
     def clear(self, slot: int, length: int) -> None:
         """Do nothing: no text reads beyond what it wrote into its slot."""
 

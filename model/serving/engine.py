@@ -11,6 +11,7 @@ from ..errors import Busy, Closed
 from ..generate import GenerationRequest
 from ..loaded import LoadedModel
 from .fair_queue import FairQueue
+from .prefixes import MIN_SHARED, NOTHING, kept_of, may_share, n_shared
 from .reader import Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 from .torch_reader import TorchReader
@@ -39,11 +40,12 @@ class Engine:
         self.reader = reader
         self.queue = FairQueue[TextSequence](can_wait)
         self.slots: list[TextSequence | None] = [None] * max_batch
-        self.turns = itertools.count()
+        self.kept = [NOTHING] * max_batch  # the latest text of each free slot, until another one begins there
+        self.turns = itertools.count(1)
         self.changed = threading.Condition()
         self.closed = False
         self.prompts_alone = False  # whether the latest step read only prompts
-        self.tokens_read = self.tokens_written = 0
+        self.tokens_read = self.tokens_shared = self.tokens_written = 0
 
     @property
     def at_work(self) -> list[TextSequence]:
@@ -162,7 +164,8 @@ class Engine:
     def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
         """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
         sequence = self.queue.take(counts)
-        sequence.slot, sequence.turn = self.slots.index(None), next(self.turns)
+        free = [slot for slot, used in enumerate(self.slots) if used is None]
+        sequence.slot, sequence.turn = min(free, key=lambda slot: self.kept[slot].turn), next(self.turns)
         sequence.n_before = len(sequence.ids)
         self.slots[sequence.slot] = sequence
         return sequence
@@ -176,6 +179,8 @@ class Engine:
     def release_slot(self, sequence: TextSequence) -> None:
         if sequence.n_read and sequence.n_unread > 1:  # no logits yet show whether all its keys and values are finite
             sequence.clear()
+        elif sequence.n_read:
+            self.kept[sequence.slot] = kept_of(sequence)._replace(turn=next(self.turns))
         self.slots[sequence.slot] = None
         sequence.slot, sequence.reader = NO_SLOT, None
 
@@ -189,6 +194,7 @@ class Engine:
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
         sequence.clear()
+        sequence.n_read = 0  # nothing for others to take over
         self.end(sequence, Failure(error))
 
     def fail_all(self, error: Exception) -> None:
@@ -196,6 +202,7 @@ class Engine:
         with self.changed:
             sequences = [*self.queue, *self.at_work]
             self.queue, self.slots = FairQueue(can_wait), [None] * self.max_batch
+            self.kept = [NOTHING] * self.max_batch
             for sequence in sequences:
                 sequence.clear()
                 sequence.slot, sequence.reader = NO_SLOT, None
@@ -217,9 +224,9 @@ class Engine:
             self.prompts_alone = False
             return writing
         counts = Counter(sequence.client for sequence in unread)
-        reading = []
+        reading: list[TextSequence] = []
         for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):
-            if budget:
+            if budget and not self.must_wait(sequence, reading):
                 sequence.n_planned = min(sequence.n_unread, budget)
                 budget -= sequence.n_planned
                 reading.append(sequence)
@@ -229,8 +236,29 @@ class Engine:
         )
         return finishing if self.prompts_alone else writing + reading
 
+    def must_wait(self, sequence: TextSequence, reading: Sequence[TextSequence]) -> bool:
+        """Let a new text take over the beginning that it shares with another one in the cache.
+
+        Returns whether to wait because a text that is among ``reading`` will have read more of the same beginning.
+        """
+        if sequence.n_unread <= MIN_SHARED or not may_share(sequence):
+            return False
+        kept = [kept_of(other) if other and other.n_read else self.kept[i] for i, other in enumerate(self.slots)]
+        source = max(range(self.max_batch), key=lambda slot: n_shared(sequence, kept[slot]))
+        n = n_shared(sequence, kept[source])
+        if any(n_shared(sequence, kept_of(other, planned=True)) >= n + MIN_SHARED for other in reading):
+            return True
+        if n and sequence.reader:
+            sequence.reader.copy(source, sequence.slot, n)
+            sequence.n_read = n
+            self.tokens_shared += n
+            self.kept[source] = self.kept[source]._replace(turn=next(self.turns))
+        return False
+
     def forward(self, planned: Sequence[TextSequence]) -> None:
         """Read all planned tokens, then write a token of each text that has read everything."""
+        for sequence in planned:
+            self.kept[sequence.slot] = NOTHING
         for reader in dict.fromkeys(sequence.reader for sequence in planned):
             sequences = [sequence for sequence in planned if sequence.reader is reader]
             assert reader

@@ -54,6 +54,9 @@ class Reader(Protocol):
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         """Read all parts in one pass, and return one reading for each, in order."""
 
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Copy the first ``length`` tokens of one slot into another: keys and values are those of the same text."""
+
     def clear(self, slot: int, length: int) -> None:
         """Forget a text of ``length`` tokens whose numbers may not be finite."""
 

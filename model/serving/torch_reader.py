@@ -40,6 +40,10 @@ class BatchCache:
         shape = (config.n_layer, n_slots, config.n_kv_head, config.context_length + spare, config.head_dim)
         self.keys, self.values = (empty_cache(shape, weight) for _ in range(2))
 
+    def copy(self, source: int, target: int, length: int) -> None:
+        for numbers in (self.keys, self.values):
+            numbers[:, target, :, :length] = numbers[:, source, :, :length]
+
     def clear(self, slot: int, length: int) -> None:
         """Remove any NaN or infinity that a request left behind: a mask does not hide those."""
         self.keys[:, slot, :, :length] = 0
@@ -233,6 +237,9 @@ class TorchReader:
         first = group[0]
         lengths = [part.n_read for part in group]
         return Segment(self.cache, first.slot, lengths, len(first.ids), head_mask, first.record)
+
+    def copy(self, source: int, target: int, length: int) -> None:
+        self.cache.copy(source, target, length)
 
     def clear(self, slot: int, length: int) -> None:
         self.cache.clear(slot, length)

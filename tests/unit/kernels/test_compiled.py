@@ -171,6 +171,16 @@ def test_attention_of_a_prompt_equals_that_of_single_tokens_to_the_last_bit(prom
         assert torch.equal(compiled.logits[0], logits[i])
 
 
+@pytest.mark.parametrize("shape", [{"n_embd": 96, "n_head": 3}, LLAMA, FAMILIES["one key head, odd sizes"]])
+@pytest.mark.parametrize("n", [1, 31, 32, 45])
+def test_a_copied_beginning_is_the_same_to_the_last_bit(shape: dict[str, Any], n: int) -> None:
+    compiled, ids = CompiledGPT(tiny_gpt(**shape | {"context_length": 70}), n_slots=3, max_rows=64), prompt_ids(50)
+    expected, _ = read_all(compiled, ids)
+    compiled.copy(0, 2, n)
+    compiled.read([(token, 2, n + i, True, -1) for i, token in enumerate(ids[n:])])
+    assert torch.equal(compiled.logits[: len(ids) - n], expected[n:])
+
+
 def test_zeros_added_to_scores_reach_as_far_as_the_context() -> None:
     weights = CompiledGPT(tiny_gpt(context_length=500), 1, 1).weights
     assert len(weights.biases) - weights.biases_at[-1, ZEROS] >= 500
