@@ -1,6 +1,6 @@
 """The quality of training: ``model.train`` compared with the standard recipe for small GPTs.
 
-    python -m bench.train FILE [--quick | --minute]
+    python -m bench.train FILE [--quick | --minute | --architectures]
 
 Both train the same model on the characters of ``FILE`` for the same wall time, step by step in turn in one process, so
 that other load affects both equally. The benchmark prints the losses on the whole validation split. The model is the
@@ -8,6 +8,8 @@ default one; with ``--quick``, the small one of nanoGPT's CPU example.
 
 ``--minute`` measures the result of training the page's medium size for a minute. Its clock is the processor time of one
 thread, so that other load makes no difference. Two idle cores make a quarter more steps in a minute.
+
+``--architectures`` trains all of the page's sizes by that clock, in turn as GPT-2 and as a Llama with as many weights.
 """
 
 import contextlib
@@ -103,30 +105,51 @@ class OneCore(LiveTrainer):
     clock = staticmethod(time.process_time)
 
 
-def minute(text: Path, folder: Path, size: Size = SIZES[1], seconds: float = 60.0) -> Row:
+def trained(text: Path, folder: Path, size: Size, arch: str, seconds: float) -> float:
     """Nats per character on the whole held-out tenth; the time includes all that the page shows during training."""
     torch.set_num_threads(1)
-    trainer = OneCore(TrainSettings(data=str(text), **recipe(size, seconds)), folder / "out", lambda _: None)
+    settings = TrainSettings(data=str(text), arch=arch, **recipe(size, seconds))
+    trainer = OneCore(settings, folder / f"{size.name}-{arch}", lambda _: None)
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         trainer.run()
     loss, progress = trainer.progress["best"], trainer.progress
     assert loss is not None
     print(
-        f"{progress['step']} steps, {trainer.clock() - trainer.began:.1f} s of one core with the card and its samples"
+        f"{size.name}, {arch}, {trainer.config.n_parameters:,} weights: {progress['step']} steps, "
+        f"{trainer.clock() - trainer.began:.1f} s of one core with the card and its samples"
     )
+    return loss
+
+
+def minute(text: Path, folder: Path, size: Size = SIZES[1], seconds: float = 60.0) -> Row:
+    loss = trained(text, folder, size, "gpt2", seconds)
     return Row(f"{size.name}, {seconds:g} s of one core", "nats/token", loss, "less", bar=1.6)
+
+
+def architectures(text: Path, folder: Path) -> list[Row]:
+    rows = []
+    for size in SIZES:
+        gpt2, llama = (trained(text, folder, size, arch, size.seconds) for arch in ("gpt2", "llama"))
+        rows.append(Row(f"{size.name}, {size.seconds} s", "nats/token", llama, "less", {"GPT-2": gpt2}))
+    return rows
 
 
 def main() -> None:
     made = parser(__doc__ or "", text="the text to train on, for instance tiny Shakespeare")
     made.add_argument("--minute", action="store_true", help="train the page's medium size for a minute")
+    made.add_argument("--architectures", action="store_true", help="train every size as GPT-2 and as Llama")
     parsed = made.parse_args()
     settings = TrainSettings(data=str(parsed.text), steps=800)
     if parsed.quick:
         settings = replace(settings, **CPU_EXAMPLE)
     with tempfile.TemporaryDirectory() as folder:
-        row = minute(parsed.text, Path(folder)) if parsed.minute else race(settings, Path(folder))
-        report("train", [row])
+        if parsed.architectures:
+            rows = architectures(parsed.text, Path(folder))
+        elif parsed.minute:
+            rows = [minute(parsed.text, Path(folder))]
+        else:
+            rows = [race(settings, Path(folder))]
+        report("train", rows)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ to layer ``l`` it is ``R[l] = (A[l] + I) / 2 @ R[l - 1]`` with ``R[-1] = I``: ``
 and half of each token bypasses attention in the residual stream.
 """
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -57,24 +58,20 @@ def rollout(means: Iterable[Tensor]) -> Tensor:
     return result
 
 
-def picture(layers: Iterable[Tensor], column: int, n_head: int) -> Tensor:
-    """One picture ``(T, T)`` from the attention weights ``(n_head, T, T)`` of the layers that ``layers_of`` names."""
-    if column == n_head + 1:
-        return rollout(attention.mean(0) for attention in layers)
-    if column == n_head:
-        return torch.stack([attention.mean(0) for attention in layers]).mean(0)
-    *_, last = layers
-    return last[column]
-
-
 def last_rows(layers: Iterable[Tensor]) -> Tensor:
-    """The last token's row of every picture, ``(n_pictures, T)``, from the weights ``(n_head, T, T)`` of all layers."""
+    """The last token's row of every picture, ``(n_pictures, T)``, from all layers' weights ``(n_head, n, T)``.
+
+    Rollouts need all rows, ``n = T``; from the last row alone, they are NaN.
+    """
     rows: list[Tensor] = []
     means: list[Tensor] = []
     rolled = None
     for attention in layers:
         mean = attention.mean(0)
-        rolled = rollout_rows(mean, torch.eye(len(mean)) if rolled is None else rolled)
+        if len(mean) < mean.shape[-1]:
+            rolled = torch.full_like(mean, math.nan)
+        else:
+            rolled = rollout_rows(mean, torch.eye(len(mean)) if rolled is None else rolled)
         means.append(mean[-1:])
         rows += [attention[:, -1], mean[-1:], rolled[-1:]]
     return torch.cat([*rows, torch.stack(means).mean(0)])

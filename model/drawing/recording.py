@@ -1,5 +1,6 @@
 """The attention weights of one text, recorded while it is written."""
 
+import math
 import mmap
 import threading
 from collections import deque
@@ -11,12 +12,15 @@ from torch import Tensor
 
 from ..errors import InputError
 from .metrics import DISTANCES, FRAME_MEASURES, METRICS, distance_sums, metric_sums
-from .pictures import n_pictures, picture_index, rollout_rows
+from .pictures import n_pictures, picture_index
 from .thumbnails import Thumbnails
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
 MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
-MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are
+MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are; fewer if they are larger than this together:
+MAX_KEPT_BYTES = 32_000_000
+POOLED_AT_ONCE = 2_000_000  # weights measured and pooled at a time: the work takes several times their memory
+ROLLOUT_ROWS = 128  # of a block: nothing above the diagonal of the blocks is kept
 MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
 
@@ -60,6 +64,7 @@ class WeightBuffer:
 
     def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
         self.n_pictures, self.capacity = n_pictures, capacity
+        self.max_kept = max(1, min(MAX_KEPT_PICTURES, MAX_KEPT_BYTES // (4 * triangle(capacity) or 1)))
         self.weights = mapped(n_pictures, triangle(capacity)) if keep_all else None
         self.kept_pictures: dict[int, Tensor] = {}
         self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row in every picture)
@@ -67,7 +72,7 @@ class WeightBuffer:
     @property
     def nbytes(self) -> int:
         """The maximum number of bytes that it will hold."""
-        return MAX_KEPT_PICTURES * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
+        return self.max_kept * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
@@ -95,7 +100,7 @@ class WeightBuffer:
     def keep_picture(self, index: int) -> Tensor:
         """A buffer for one picture's weights, which are kept from now on; the picture kept longest is dropped."""
         rows = mapped(1, triangle(self.capacity))[0]
-        if len(self.kept_pictures) == MAX_KEPT_PICTURES:
+        if len(self.kept_pictures) == self.max_kept:
             del self.kept_pictures[next(iter(self.kept_pictures))]
         self.kept_pictures[index] = rows
         return rows
@@ -129,8 +134,15 @@ class GrowingRollout:
 
     def __init__(self, n_layer: int, capacity: int) -> None:
         self.n_layer = n_layer
-        # The last layer's rollout is never read again. No token looks ahead, so above the diagonal it stays zero.
-        self.below = mapped((n_layer - 1) * capacity, capacity).view(n_layer - 1, capacity, capacity)
+        # Of every layer but the last, whose rollout is never read again; each block ends at its last row's diagonal.
+        ends = range(ROLLOUT_ROWS, capacity + ROLLOUT_ROWS, ROLLOUT_ROWS)
+        self.blocks = [mapped((n_layer - 1) * ROLLOUT_ROWS, end).view(n_layer - 1, ROLLOUT_ROWS, end) for end in ends]
+
+    @staticmethod
+    def nbytes(n_layer: int, capacity: int) -> int:
+        """The bytes of all blocks."""
+        n_blocks = -(-capacity // ROLLOUT_ROWS)
+        return 4 * (n_layer - 1) * ROLLOUT_ROWS**2 * triangle(n_blocks)
 
     def extend(self, means: Tensor, first: int, layer: int = 0) -> Tensor:
         """The rows of the queries from ``first`` on in ``layer`` and the layers after it.
@@ -139,13 +151,36 @@ class GrowingRollout:
         before.
         """
         result = torch.empty_like(means)
-        S = means.shape[-1]
         for i, mean in enumerate(means, start=layer):
-            below = torch.eye(S) if i == 0 else self.below[i - 1, :S, :S]
-            result[i - layer] = rollout_rows(mean, below, first)
+            result[i - layer] = self.rows(mean, first, i)
             if i < self.n_layer - 1:
-                self.below[i, first:S, :S] = result[i - layer]
+                self.keep(result[i - layer], first, i)
         return result
+
+    def rows(self, mean: Tensor, first: int, layer: int) -> Tensor:
+        """The rows from ``first`` on in one layer, as ``rollout_rows`` computes them from whole pictures."""
+        S = mean.shape[-1]
+        if not layer:
+            result = mean.clone()
+            result.diagonal(first).add_(1)
+            return result.div_(2)
+        result = torch.zeros_like(mean)
+        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
+            n = min(ROLLOUT_ROWS, S - start)
+            below = block[layer - 1, :n, : start + n]
+            result[:, : start + n] += mean[:, start : start + n] @ below
+            if start + n > first:
+                result[max(0, start - first) : start + n - first, : start + n] += below[max(0, first - start) :]
+        return result.div_(2)
+
+    def keep(self, rows: Tensor, first: int, layer: int) -> None:
+        """Keep the rows from ``first`` on, of one layer."""
+        S = rows.shape[-1]
+        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
+            end = min(start + ROLLOUT_ROWS, S)
+            if end > first:
+                new = rows[max(0, start - first) : end - first, :end]
+                block[layer, max(0, first - start) : end - start, :end] = new
 
 
 class Summary:
@@ -184,11 +219,19 @@ class Recording:
 
     A row holds the weights that one query gives to all keys up to itself. ``pictures.py`` defines the pictures. With
     ``keep_weights``, all their float32 weights stay, otherwise only those requested last; thumbnails and metrics always
-    stay. With ``is_square``, every query sees all keys; all rows are then added at once, and no weights are kept.
+    stay. Without ``has_rollout``, which takes memory while the text grows, the weights and metrics of rollouts are NaN.
+    With ``is_square``, every query sees all keys; all rows are then added at once, and no weights are kept.
     """
 
     def __init__(
-        self, n_layer: int, n_head: int, capacity: int, *, keep_weights: bool = True, is_square: bool = False
+        self,
+        n_layer: int,
+        n_head: int,
+        capacity: int,
+        *,
+        keep_weights: bool = True,
+        has_rollout: bool = True,
+        is_square: bool = False,
     ) -> None:
         self.n_layer, self.n_head, self.capacity = n_layer, n_head, capacity
         self.n_pictures = n_pictures(n_layer, n_head)
@@ -198,7 +241,8 @@ class Recording:
         self.n_earlier = 0
         self.buffer = WeightBuffer(self.n_pictures, capacity, keep_all=keep_weights)
         self.shown: int | None = None  # the picture that was requested last
-        self.rollout: GrowingRollout | None = GrowingRollout(n_layer, capacity)
+        self.has_rollout, self.is_finished = has_rollout, False
+        self.rollout = GrowingRollout(n_layer, capacity) if has_rollout else None
         self.total: Tensor | None = None  # over the heads of the layers added so far
         self.pending: list[Tensor] = []
         self.lock = threading.Lock()
@@ -217,7 +261,7 @@ class Recording:
     @property
     def working_bytes(self) -> int:
         """The additional bytes this recording needs until it is finished."""
-        return self.rollout.below.nbytes if self.rollout else 0
+        return GrowingRollout.nbytes(self.n_layer, self.capacity) if self.rollout else 0
 
     def append(self, row: Tensor) -> None:
         """Add the newest token's row ``(n_layer, n_head, n_rows + 1)``."""
@@ -243,7 +287,7 @@ class Recording:
         """Release the memory that only further rows would need; no rows can be added afterwards."""
         with self.lock:
             self.flush()
-            self.rollout = None
+            self.rollout, self.is_finished = None, True
             self.buffer.newest.clear()
 
     def release_weights(self) -> None:
@@ -342,10 +386,10 @@ class Recording:
 
     def store(self, attention: Tensor, first: int, layers: range) -> None:
         """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in all pictures; the caller holds the lock."""
-        assert self.rollout is not None, "a finished recording takes no more rows"
+        assert not self.is_finished, "a finished recording takes no more rows"
         means = attention.mean(1)
         total = means.sum(0) if self.total is None else self.total + means.sum(0)
-        rolled = self.rollout.extend(means, first, layers.start)
+        rolled = self.rollout.extend(means, first, layers.start) if self.rollout else torch.full_like(means, math.nan)
         pictures = torch.cat([attention, means[:, None], rolled[:, None]], 1).flatten(0, 1)
         start = layers.start * (self.n_head + 2)
         self.add(slice(start, start + len(pictures)), first, pictures)
@@ -359,4 +403,6 @@ class Recording:
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep, measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
         self.buffer.add(pictures, first, block)
-        self.summary.add(pictures, first, block)
+        at_once = max(1, POOLED_AT_ONCE // (block.shape[1] * block.shape[2]))
+        for start, some in zip(range(pictures.start, self.n_pictures, at_once), block.split(at_once), strict=False):
+            self.summary.add(slice(start, start + len(some)), first, some)

@@ -26,13 +26,13 @@ class Thumbnails:
         return self.cells.nbytes
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
+        """Pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``; a NaN counts as 0."""
         while tile(first + block.shape[1] - 1, self.factor) >= SIDE:
             self.coarsen()
         # Tiles end at multiples of the factor; the first has one cell.
         top = tile(first, self.factor)
         before = first - ((top - 1) * self.factor + 1) if top else self.factor - 1
-        tiles = encode_weights(pool(F.pad(block, (self.factor - 1, 0, before, 0)), self.factor))
+        tiles = encode_weights(pool(F.pad(block, (self.factor - 1, 0, before, 0)), self.factor).nan_to_num_(0))
         target = self.cells[pictures, top : top + tiles.shape[1], : tiles.shape[2]]
         torch.maximum(target, tiles, out=target)
 

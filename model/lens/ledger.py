@@ -106,7 +106,7 @@ def ledger(
     reading = here.W_O[head] @ direction  # (head_dim,)
     parts = (weighted * reading).sum(-1)
     whole = attribution(text, position=query, token=token)
-    own_weights = text.attention(layer)[head, query, : query + 1]
+    own_weights = text.attention(layer, query + 1, first=query, heads=[head])[0, 0]
     own_context = text.context(layer)[0, query, head]
     return Ledger(
         (query, key),

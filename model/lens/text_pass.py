@@ -76,11 +76,24 @@ class TextPass:
         return cast(Block, self.gpt.h[layer])
 
     @torch.inference_mode()
-    def attention(self, layer: int, n: int | None = None) -> Tensor:
-        """The attention weights of a layer over the first ``n`` tokens: ``(n_head, n, n)`` float32 on the CPU."""
+    def attention(
+        self, layer: int, n: int | None = None, *, first: int = 0, heads: Sequence[int] | slice = slice(None)
+    ) -> Tensor:
+        """A layer's attention weights over the first ``n`` tokens: ``(heads, n - first, n)`` float32 on the CPU.
+
+        They are those of the queries from ``first`` on; by default of all queries, in all heads.
+        """
         block = self.block(layer)
         query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
-        return block.attn.attention_weights(query, key)[0].float().cpu()
+        return block.attn.attention_weights(query[:, heads, first:], key[:, heads])[0].float().cpu()
+
+    def mean_attention(self, layer: int, n: int) -> Tensor:
+        """The mean over a layer's heads of the weights over the first ``n`` tokens, ``(n, n)``.
+
+        They are computed head by head, since all heads of a long text would take gigabytes.
+        """
+        heads = range(self.config.n_head)
+        return sum((self.attention(layer, n, heads=[head])[0] for head in heads), torch.zeros(())) / len(heads)
 
     @torch.inference_mode()
     def context(self, layer: int) -> Tensor:

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
+STALL_SECONDS = 0.005  # while no text may read on because nobody takes what is recorded
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
 AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
@@ -117,6 +118,8 @@ class Engine:
         try:
             if planned:
                 self.forward(planned)
+            elif self.at_work:  # what was recorded of them must be taken first
+                time.sleep(STALL_SECONDS)
         except Exception as error:
             log.exception("a step failed")
             for sequence in [each for each in planned if each.is_at_work]:
@@ -215,11 +218,12 @@ class Engine:
         each prompt in the order in which it joined. But every other step, prompts that can be finished are read alone,
         so that their first tokens need not wait for those of many others.
         """
-        writing = [sequence for sequence in self.at_work if sequence.n_unread == 1]
+        reading_on = [sequence for sequence in self.at_work if not sequence.is_stalled]
+        writing = [sequence for sequence in reading_on if sequence.n_unread == 1]
         for sequence in writing:
             sequence.n_planned = 1
         budget = PREFILL_TOKENS if writing else PREFILL_ALONE
-        unread = [sequence for sequence in self.at_work if sequence.n_unread > 1]
+        unread = [sequence for sequence in reading_on if sequence.n_unread > 1]
         if not unread:
             self.prompts_alone = False
             return writing
@@ -227,7 +231,7 @@ class Engine:
         reading: list[TextSequence] = []
         for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):
             if budget and not self.must_wait(sequence, reading):
-                sequence.n_planned = min(sequence.n_unread, budget)
+                sequence.n_planned = min(sequence.n_unread, sequence.max_rows, budget)
                 budget -= sequence.n_planned
                 reading.append(sequence)
         finishing = [sequence for sequence in reading if sequence.n_planned == sequence.n_unread]

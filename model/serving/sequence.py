@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 NO_SLOT = -1
 READING_PACE = 20.0  # tokens per second, at which the page shows a text
+MAX_STEP_BYTES = 32_000_000  # of the attention weights that are recorded of one text in one step
+MAX_UNTAKEN_BYTES = 64_000_000  # of recorded attention weights that a listener has not taken yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,13 @@ class Failure:
 
 
 Event = PromptPart | Step | ContextShift | Cut | Failure
+
+
+def recorded_bytes(event: Event) -> int:
+    """The bytes of the attention weights in an event."""
+    return event.attention.nbytes if isinstance(event, PromptPart | Step) and event.attention is not None else 0
+
+
 Listener = Callable[[Event], None]
 
 
@@ -101,6 +110,10 @@ class TextSequence(Continuation):
         self.n_reported = 0  # how many of the given tokens were reported
         self.n_read = 0
         self.n_planned = 0  # how many tokens it reads in the current step
+        self.row_bytes = 4 * loaded.config.n_layer * loaded.config.n_head if request.record else 0  # for each key
+        # ``recorded_bytes`` of all events so far, counted by a listener that keeps events for others, and those that
+        # were taken from it. Each is written by one thread.
+        self.n_reported_bytes = self.n_taken_bytes = 0
         self.slot = NO_SLOT
         self.reader: Reader | None = None  # set while it is in the batch
         self.turn = 0  # counts admissions to the batch
@@ -132,6 +145,16 @@ class TextSequence(Continuation):
     def may_pause(self) -> bool:
         """Whether reading it again later takes little in comparison with what it has written since it was admitted."""
         return 2 * (len(self.ids) - self.n_before) >= len(self.ids)
+
+    @property
+    def max_rows(self) -> int:
+        """How many tokens it may read in a step, so that what is recorded of them takes little memory."""
+        return max(1, MAX_STEP_BYTES // (self.row_bytes * len(self.ids))) if self.row_bytes else len(self.ids)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it must not read on until its listener has taken more of what was recorded."""
+        return self.n_reported_bytes - self.n_taken_bytes > MAX_UNTAKEN_BYTES
 
     @property
     def part(self) -> Part:

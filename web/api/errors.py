@@ -97,7 +97,7 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(CLIENT_LEFT, "The client disconnected.")
         case NoRoom():
             message = "The server's memory budget for requests is used up. Try again in a moment."
-            return ApiError(429, message, code="memory_budget")
+            return ApiError(429, str(error) or message, code="memory_budget")
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
         case OutOfTime():

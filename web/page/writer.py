@@ -112,8 +112,8 @@ class PageWriter:
                     state = "stopped" if generation.stopped.is_set() else "done"
                     if generation.outcome == "deadline":
                         why = "The text reached the server's time limit."
-        except Busy:
-            state, why = "failed", "Too many texts are being written at the moment. Try again soon."
+        except Busy as error:
+            state, why = "failed", str(error) or "Too many texts are being written at the moment. Try again soon."
         except EngineLost as error:
             state, why = "failed", f"{error} Try again soon."
         except Closed:

@@ -4,10 +4,11 @@ import itertools
 from collections.abc import Callable
 from operator import attrgetter
 
+import torch
 from torch import Tensor
 
 from model import InputError, LoadedModel
-from model.drawing.pictures import last_rows, layers_of, picture
+from model.drawing.pictures import last_rows, layers_of, rollout
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
@@ -59,8 +60,11 @@ class ExactNumbers:
 
         def recompute(n_rows: int) -> Tensor:
             text_pass = self.text_pass(run, n_rows)
-            needed = layers_of(layer, column, config.n_layer, config.n_head)
-            return picture((text_pass.attention(i, n_rows) for i in needed), column, config.n_head)
+            if column < config.n_head:
+                return text_pass.attention(layer, n_rows, heads=[column])[0]
+            layers = layers_of(layer, column, config.n_layer, config.n_head)
+            means = (text_pass.mean_attention(i, n_rows) for i in layers)
+            return rollout(means) if column == config.n_head + 1 else sum(means, start=torch.zeros(())) / len(layers)
 
         return run.recording.picture(layer, column, start, recompute, until)
 
@@ -68,8 +72,10 @@ class ExactNumbers:
         """A query's row of every picture, ``(n_pictures, query + 1)``. Raises ``InputError`` if there is none."""
 
         def recompute(n_rows: int) -> Tensor:
-            text_pass = self.text_pass(run, n_rows)
-            return last_rows(text_pass.attention(layer, n_rows) for layer in range(run.loaded.config.n_layer))
+            text_pass, first = self.text_pass(run, n_rows), 0 if run.recording.has_rollout else n_rows - 1
+            return last_rows(
+                text_pass.attention(layer, n_rows, first=first) for layer in range(run.loaded.config.n_layer)
+            )
 
         return run.recording.query(query, recompute)
 

@@ -10,11 +10,13 @@ from torch import Tensor
 from model import LoadedModel, Step
 from model.drawing.frame import encode_frame
 from model.drawing.pictures import n_pictures
-from model.drawing.recording import Recording, triangle
+from model.drawing.recording import GrowingRollout, Recording, triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 
 MAX_RUN_BYTES = 9_000_000  # of a larger run, only thumbnails and a few heads are kept; the rest is recomputed
+MAX_ROLLOUT_BYTES = 64_000_000  # while a text is written; rollouts of a longer one are computed when they are opened
+FILLED_WEIGHTS = 8_000_000  # of a layer at a time
 MAX_RECENT_LOGITS_BYTES = 8_000_000  # newest logits of a text being written: over half a second of GPT-2's
 
 MIN_SECONDS = 0.4  # a shorter span gives no reliable rate, so none is shown
@@ -50,7 +52,8 @@ class Run:
         self.target_length = capacity
         rows = min(capacity, config.context_length)
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
-        self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep)
+        has_rollout = GrowingRollout.nbytes(config.n_layer, rows) <= MAX_ROLLOUT_BYTES
+        self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep, has_rollout=has_rollout)
         self.earlier, self.n_earlier = "", 0  # text and number of the tokens that a context shift has dropped
         self.writing = False
         self.lock = threading.Lock()  # of the writer
@@ -117,8 +120,12 @@ class Run:
 
     def fill(self, text_pass: TextPass) -> None:
         """Recompute every row, and how probable each token was, from one pass over ``readable_ids``."""
-        for layer in range(self.loaded.config.n_layer):
-            self.recording.extend(text_pass.attention(layer)[None], range(layer, layer + 1))
+        T, config = len(text_pass.ids), self.loaded.config
+        at_once = max(1, FILLED_WEIGHTS // (config.n_head * T))
+        for first in range(0, T, at_once):
+            for layer in range(config.n_layer):
+                rows = text_pass.attention(layer, min(first + at_once, T), first=first)
+                self.recording.extend(rows[None], range(layer, layer + 1))
         self.logprobs[1:] = text_pass.logprobs(self.ids[len(text_pass.ids) :])
 
     def frame(self, start: int, until: int | None = None) -> bytes:

@@ -21,7 +21,7 @@ PIECE_WEIGHTS = 65_536  # weights converted to bytes at a time
 
 def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int) -> bytes:
     """The tokens of a text and the attention weights of one head, ``[query][key]``, in JSON."""
-    weights = TextPass(loaded.gpt, ids).attention(layer)[head].numpy()
+    weights = TextPass(loaded.gpt, ids).attention(layer, heads=[head])[0].numpy()
     answer = {"tokens": [token.text for token in loaded.tokens(ids)], "attention": weights}
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
@@ -53,7 +53,7 @@ class AttentionAnswer:
         """The pieces of each layer; its ``(heads, T, T)`` float32 weights are freed after the last piece."""
         text_pass = TextPass(self.loaded.gpt, self.ids, self.head_mask)
         for layer in self.layers:
-            yield form(text_pass.attention(layer)[self.heads].contiguous().numpy())
+            yield form(text_pass.attention(layer, heads=self.heads).numpy())
 
     def json(self) -> Iterator[bytes]:
         """``{"model", "tokens", "layers", "heads", "attention": [layer][head][query][key]}``."""

@@ -43,7 +43,10 @@ class Budget:
         return self.n_bytes // 2  # one client may hold half
 
     def take(self, n_bytes: int, client: Hashable) -> None:
-        """Hold ``n_bytes`` more. Raises ``NoRoom``."""
+        """Hold ``n_bytes`` more. Raises ``NoRoom``, with a message if there would never be room."""
+        if n_bytes > self.most:
+            needed, most = (f"{size / MEGABYTE:,.0f} MB" for size in (n_bytes, self.most))
+            raise NoRoom(f"This takes {needed} of memory; a client may hold {most}. Ask for less.")
         with self.lock:
             if self.held + n_bytes > self.n_bytes or self.clients[client] + n_bytes > self.most:
                 if not self.clients[client]:

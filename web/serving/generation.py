@@ -12,7 +12,7 @@ from typing import Self
 from model import GenerationRequest, Step
 from model.errors import Busy, Closed
 from model.serving.engine import Engine
-from model.serving.sequence import Cut, Event, Failure, Listener, is_last
+from model.serving.sequence import Cut, Event, Failure, Listener, is_last, recorded_bytes
 
 from ..prometheus import Metrics
 
@@ -21,7 +21,8 @@ class Generation:
     """Texts that are written together. Entering submits them to the engine; leaving cancels those still running.
 
     Iterating gives lists of ``(index of the request, event)`` as soon as there are events, but after the first list
-    waits ``pace`` seconds before the next, unless all texts have ended. Entering raises ``Busy`` or ``Closed``;
+    waits ``pace`` seconds before the next, unless all texts have ended. The weights recorded in one list count as taken
+    when the next list is asked for; a text with too many untaken ones stalls. Entering raises ``Busy`` or ``Closed``;
     iterating raises the error that ended one of the texts. Only the event loop that enters it may iterate; any thread
     may stop it. The outcome is counted for ``route``.
     """
@@ -46,6 +47,7 @@ class Generation:
         self.n_running = len(requests)  # texts whose last event has not arrived
         self.n_undelivered = len(requests)  # texts whose last event has not been handed to the reader
         self.events: deque[tuple[int, Event]] = deque()
+        self.taking: list[tuple[int, int]] = []  # index and recorded bytes of the events that were handed out last
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch
         self.stopped = threading.Event()
         self.next_at = 0.0  # the earliest time for the next list, unless all texts have ended before
@@ -75,6 +77,7 @@ class Generation:
 
     def push(self, index: int, event: Event) -> None:
         """Queue an event. The engine's thread calls this, so it must not block."""
+        self.sequences[index].n_reported_bytes += recorded_bytes(event)
         self.events.append((index, event))
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
@@ -94,6 +97,8 @@ class Generation:
     async def __anext__(self) -> list[tuple[int, Event]]:
         if not self.n_undelivered:
             raise StopAsyncIteration
+        for index, n_bytes in self.taking:
+            self.sequences[index].n_taken_bytes += n_bytes
         if self.next_at > self.loop.time():
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self.next_at):
@@ -108,6 +113,7 @@ class Generation:
         # Events before a failure are handed out first.
         while self.events and not isinstance(self.events[0][1], Failure):
             events.append(self.events.popleft())
+        self.taking = [(index, recorded_bytes(event)) for index, event in events]
         for _, event in events:
             self.n_undelivered -= is_last(event)
             if isinstance(event, Failure):

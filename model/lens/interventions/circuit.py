@@ -251,7 +251,7 @@ def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> Circ
     units = torch.tensor([(layer, index, position) for position in range(T)])
     there = (run.clean - effects(run, SITES["z"], units, progress)) / (run.clean - run.corrupted)
     position = int(there.abs().argmax())
-    weights = text.attention(layer)[index, position]
+    weights = text.attention(layer, heads=[index])[0, position]
     written = text.context(layer)[0, position, index] @ text.block(layer).attn.matrices().W_O[index]
     promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
     key = int(weights.argmax())

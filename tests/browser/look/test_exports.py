@@ -16,7 +16,7 @@ from torch import Tensor
 from helpers.page import expect_drawn, show_summaries, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
-from model.drawing.pictures import picture
+from model.drawing.pictures import rollout
 
 SVG = "{http://www.w3.org/2000/svg}"
 # The light ramp of palette.mjs.
@@ -169,7 +169,7 @@ def test_exported_numbers_are_those_of_the_model(page: Any, server: Server, tmp_
     for name, layer, head, expected in [
         ("L1 H2", 1, 2, trace.attention[1, 2]),
         ("L1 mean", 1, "mean", trace.attention[1].mean(0)),
-        ("L2 rollout", 2, "rollout", picture(trace.attention, 5, 4)),
+        ("L2 rollout", 2, "rollout", rollout(trace.attention.mean(1))),
         ("Mean of all heads", "all", "mean", trace.attention.mean((0, 1))),
     ]:
         open_picture(page, name)

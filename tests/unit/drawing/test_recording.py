@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
+from model.drawing import recording as recording_module
 from model.drawing.metrics import DISTANCES, FRAME_MEASURES, METRICS
-from model.drawing.pictures import last_rows, picture, picture_index
+from model.drawing.pictures import last_rows, picture_index
 from model.drawing.recording import Recording, lower_triangle, triangle
 from model.drawing.thumbnails import encode_weights, tile
 
@@ -48,8 +49,9 @@ def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **opti
 )
 @pytest.mark.parametrize(("n_layer", "n_head"), [(3, 4), (1, 1)])
 def test_every_picture_is_exact_for_any_arrival_of_its_rows(
-    n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch, n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
+    monkeypatch.setattr(recording_module, "ROLLOUT_ROWS", 16)
     attention = causal(n_layer, n_head, T)
     recording = recorded(attention, prompt, looks)
     expected = every_picture(attention)
@@ -68,8 +70,9 @@ def test_every_picture_is_exact_for_any_arrival_of_its_rows(
     ("T", "prompt", "looks"), [(7, 0, ()), (65, 65, ()), (66, 3, (10, 11)), *also_slow((300, 40, (41, 128, 129, 257)))]
 )
 def test_thumbnails_hold_the_largest_of_each_tile_with_a_separate_first_token(
-    T: int, prompt: int, looks: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch, T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
+    monkeypatch.setattr(recording_module, "POOLED_AT_ONCE", 3 * T)
     attention = causal(2, 3, T)
     n_rows, factor, first, data = recorded(attention, prompt, looks).thumbnails()
     side = tile(T - 1, factor) + 1
@@ -103,6 +106,24 @@ def test_metrics_are_means_over_the_queries() -> None:
             means[f"{n} back"] = sum(float(weights[q, q - n]) for q in range(n, T)) / (T - n)
         for name, value in zip(FRAME_MEASURES, found[place].tolist(), strict=True):
             assert value == pytest.approx(means[name], abs=1e-5), (place, name)
+
+
+def test_a_recording_may_go_without_rollouts() -> None:
+    attention, T = causal(3, 2, 30), 30
+    with_rollout, without = (recorded(attention, 20, has_rollout=has_rollout) for has_rollout in (True, False))
+    assert without.working_bytes == 0 < with_rollout.working_bytes
+    is_rollout = torch.tensor([index % 4 == 3 for index in range(without.n_pictures)])
+    assert without.metrics()[is_rollout].isnan().all()
+    assert torch.equal(without.metrics()[~is_rollout], with_rollout.metrics()[~is_rollout])
+    cells = [
+        torch.frombuffer(bytearray(r.thumbnails().cells), dtype=torch.uint8).view(13, -1)
+        for r in (with_rollout, without)
+    ]
+    assert torch.equal(cells[1][~is_rollout], cells[0][~is_rollout]) and not cells[1][is_rollout].any()
+    rows = last_rows(layer[:, -1:] for layer in attention)  # as they are computed again
+    assert rows[is_rollout].isnan().all()
+    exact = torch.stack([weights[T - 1] for weights in every_picture(attention)]).float()
+    torch.testing.assert_close(rows[~is_rollout], exact[~is_rollout], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("is_finished", [False, True])
@@ -179,8 +200,7 @@ def test_a_picture_that_was_not_kept_is_recomputed_and_grows_on() -> None:
     def look(layer: int, column: int) -> Tensor:
         def recompute(n: int) -> Tensor:
             asked.append(n)
-            needed = range(3) if layer == 3 else range(layer + 1) if column == 3 else [layer]
-            return picture((attention[i, :, :n, :n] for i in needed), column, 2)
+            return every_picture(attention[:, :, :n, :n])[picture_index(layer, column, 3, 2)].float()
 
         return torch.frombuffer(bytearray(recording.picture(layer, column, 0, recompute)), dtype=torch.float32)
 

@@ -24,7 +24,7 @@ def test_held_memory_is_given_back() -> None:
 
 def test_budget_and_share_per_client() -> None:
     budget = Budget(100)
-    with pytest.raises(NoRoom):
+    with pytest.raises(NoRoom, match="a client may hold 0 MB"):
         budget.take(51, "a")
     budget.take(50, "a")
     budget.take(40, "b")

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from helpers.engine import SETTINGS, Asked, MakeEngine, alone, finish, ids_of, reader_for
-from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe
+from helpers.models import max_difference, prompt_ids, scripted_model, tiny_bpe, tiny_model
 from model import LoadedModel
 from model.sampling import random_generator
 from model.serving import engine as engine_module
+from model.serving import sequence as sequence_module
 from model.serving.engine import Engine
 from model.serving.sequence import ContextShift
 from model.serving.torch_reader import neighbours
@@ -211,3 +212,37 @@ def test_texts_of_similar_length_attend_together() -> None:
     places = [(0, 10, False), (1, 12, False), (3, 12, False), (4, 12, True), (5, 70, True), (6, 500, True)]
     assert neighbours(places) == [[0, 1], [2], [3, 4], [5]]
     assert neighbours([]) == []
+
+
+def test_a_long_recorded_prompt_is_read_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded, ids = tiny_model(), prompt_ids(30)
+    config = loaded.config
+    monkeypatch.setattr(sequence_module, "MAX_STEP_BYTES", 4 * config.n_layer * config.n_head * 30 * 7)  # seven rows
+    asked, unrecorded = Asked(loaded, ids, 2, record=True), Asked(loaded, ids, 2)
+    engine = Engine(loaded)
+    engine.submit(asked.sequence, unrecorded.sequence)
+    finish(engine)
+    assert [part.start for part in asked.parts] == [0, 7, 14, 21, 28]
+    assert asked.ids == unrecorded.ids == ids_of(alone(loaded, ids, 2))
+    expected = loaded.trace(ids).attention
+    for part in asked.parts:
+        assert part.attention is not None
+        rows, end = part.attention.shape[2:]
+        torch.testing.assert_close(part.attention, expected[:, :, part.start : end, :end], atol=1e-5, rtol=0)
+        assert part.start + rows == end
+
+
+def test_a_text_whose_recorded_rows_nobody_takes_stalls_while_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = tiny_model()
+    monkeypatch.setattr(sequence_module, "MAX_UNTAKEN_BYTES", 0)
+    stalled, other = Asked(loaded, "ab", 3, record=True), Asked(loaded, "ab", 5)
+    engine = Engine(loaded)
+    engine.submit(stalled.sequence, other.sequence)
+    stalled.sequence.n_reported_bytes = 1
+    while len(other.steps) < 5:
+        engine.step()
+    assert not stalled.events
+    engine.step()  # all texts of the batch are stalled
+    stalled.sequence.n_taken_bytes = 1
+    finish(engine)
+    assert stalled.ids == ids_of(alone(loaded, "ab", 3))

@@ -11,7 +11,7 @@ from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
 from model.errors import Busy, Closed
 from model.serving import torch_reader
-from model.serving.sequence import Failure
+from model.serving.sequence import Failure, recorded_bytes
 from web.prometheus import Metrics
 from web.serving.engines import Engines
 from web.serving.generation import Generation
@@ -217,3 +217,22 @@ def test_memory_is_trimmed_after_a_faster_reader_was_made(loaded: LoadedModel) -
         assert tidied.wait(30)
     finally:
         engines.close(0)
+
+
+def test_recorded_rows_count_as_taken_once_the_next_events_are_asked_for(loaded: LoadedModel) -> None:
+    bench = Bench(loaded, max_batch=2)
+
+    async def steps() -> None:
+        request = loaded.request("ab", 3, seed=1, record=True)
+        async with bench.generate(request) as generation:
+            [sequence] = generation.sequences
+            n_taken = 0
+            async for events in generation:
+                assert sequence.n_taken_bytes == n_taken
+                n_taken += sum(recorded_bytes(event) for _, event in events)
+        row = 4 * loaded.config.n_layer * loaded.config.n_head
+        assert n_taken == sequence.n_reported_bytes == row * (2 * 2 + 2 + 3 + 4)
+
+    bench.engine.gate.release(9)
+    run_async(steps())
+    bench.engines.close()

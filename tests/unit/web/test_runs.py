@@ -13,6 +13,7 @@ from helpers.engine import recorded_events
 from helpers.models import tiny_model
 from helpers.runs import frame, written
 from model import LoadedModel
+from model.drawing.pictures import rollout
 from model.drawing.recording import Recording, triangle
 from model.drawing.thumbnails import tile
 from model.gpt import GPT
@@ -170,6 +171,26 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
     assert frame(again.frame(0))[0]["rows"] == len(run.ids)
     frames = [np.frombuffer(r.recording.thumbnails()[3], np.uint8).astype(int) for r in (again, run)]
     assert abs(frames[0] - frames[1]).max() <= 1
+
+
+def test_rollouts_of_a_long_text_are_computed_only_when_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
+    monkeypatch.setattr(run_module, "MAX_ROLLOUT_BYTES", 100)
+    monkeypatch.setattr(run_module, "FILLED_WEIGHTS", 500)
+    loaded, runs = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200), Runs()
+    run = written(runs, loaded, 60)
+    attention, n = loaded.trace(run.ids).attention, len(run.ids)
+    again = runs.recompute(loaded, run.ids, run.n_prompt)
+    for each in (run, again):
+        rows = torch.frombuffer(bytearray(runs.exact.query(each, 40)), dtype=torch.float32).view(-1, 41)
+        torch.testing.assert_close(rows[6:10], attention[1, :, 40, :41], atol=1e-5, rtol=0)
+        assert rows[[5, 11, 17]].isnan().all()
+        found = torch.frombuffer(bytearray(runs.exact.picture(each, 2, 5, 0)), dtype=torch.float32)
+        expected = rollout(attention.mean(1))[torch.ones(n, n).tril().bool()]
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+        metrics = each.recording.metrics()
+        torch.testing.assert_close(metrics, run.recording.metrics(), equal_nan=True, atol=1e-5, rtol=0)
+        assert metrics[[5, 11, 17]].isnan().all() and metrics.isfinite().sum() == 16 * metrics.shape[1]
 
 
 def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:

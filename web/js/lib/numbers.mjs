@@ -82,8 +82,13 @@ export const brief = (size) => (size > 0 && size < 0.0005 ? "<0.001" : size.toFi
 /** @param {number} seconds */
 export const milliseconds = (seconds) => `${(1000 * seconds).toFixed(2)} ms`;
 
-/** A metric's value with its unit. @param {number} value @param {{ unit: string }} metric */
-export const measured = (value, { unit }) => (unit ? `${value.toFixed(2)} ${unit}` : brief(value));
+/**
+ * A metric's value with its unit.
+ * @param {number} value NaN for a rollout of a long text
+ * @param {{ unit: string }} metric
+ */
+export const measured = (value, { unit }) =>
+  Number.isNaN(value) ? "computed when opened" : unit ? `${value.toFixed(2)} ${unit}` : brief(value);
 
 const inGroups = new Intl.NumberFormat("en"); // faster than toLocaleString, for numbers that change with each token
 

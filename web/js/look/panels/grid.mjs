@@ -41,7 +41,7 @@ const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
  */
 
 /** A value short enough for a tile. @param {number} value */
-const short = (value) => withoutZero(value.toFixed(value >= 10 ? 0 : value >= 1 ? 1 : 2));
+const short = (value) => (Number.isNaN(value) ? "" : withoutZero(value.toFixed(value >= 10 ? 0 : value >= 1 ? 1 : 2)));
 
 /** Whether a word fits into a line of the page. @param {HTMLElement} line @returns {(word: string) => boolean} */
 function fitting(line) {
@@ -214,7 +214,7 @@ export class Grid {
     if (!store.isGrowing || store.view.options.details) {
       setText(card.number, short(card.value));
       const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
-      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part))));
+      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part || 0))));
     }
     if (store.isGrowing && button.title) return; // renamed when the text is complete
     const value = measured(card.value, { unit });
