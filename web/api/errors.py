@@ -101,7 +101,7 @@ def as_api_error(error: Exception) -> ApiError:
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
         case OutOfTime():
-            return ApiError(503, "This took longer than the server allows. Ask about a shorter text.", code="deadline")
+            return ApiError(503, str(error), code="deadline")
         case EngineLost():
             return ApiError(502, str(error), code="engine_lost")
         case Closed() | Cancelled():  # a question is cancelled when its client disconnects or the server shuts down

@@ -12,13 +12,15 @@ from concurrent.futures import Future
 import torch
 
 from model import InputError
-from model.errors import Busy, Closed
+from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
 from model.serving.fair_queue import FairQueue
 
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 1.0  # after which a computation pauses for others
+ESTIMATE_SECONDS, ESTIMATE_FRACTION = 5.0, 0.002  # of a computation, before the time it will take is estimated
+DOUBT = 1.5  # factor by which an estimate may exceed the limit, since parts of a computation differ in speed
 MAX_BEGUN = 4  # computations that have started, running or paused
 NICENESS = 10  # lower priority than the threads that write texts, where each thread has its own priority
 
@@ -30,7 +32,20 @@ def lower_priority() -> None:
 
 
 class OutOfTime(Exception):
-    """A computation took longer than the server allows."""
+    """A computation took longer than the server allows, or would take ``expected`` seconds."""
+
+    def __init__(self, max_seconds: float, expected: float | None = None) -> None:
+        super().__init__(max_seconds, expected)
+        self.max_seconds, self.expected = max_seconds, expected
+
+    def __str__(self) -> str:
+        would = "took longer" if self.expected is None else f"would take about {duration(self.expected)}"
+        return f"This {would}; the server allows {duration(self.max_seconds)}. Ask about less text or fewer prompts."
+
+
+def duration(seconds: float) -> str:
+    """A length of time as it is said: "45 seconds", "7 minutes"."""
+    return counted(round(seconds), "second") if seconds < 120 else counted(round(seconds / 60), "minute")
 
 
 class Job:
@@ -159,5 +174,8 @@ class Turns:
                 turn = 0.0
             if job.cancelled:
                 raise Cancelled
-            if job.seconds + turn > (self.max_seconds if job.max_seconds is None else job.max_seconds):
-                raise OutOfTime
+            most, spent = self.max_seconds if job.max_seconds is None else job.max_seconds, job.seconds + turn
+            if spent > most:
+                raise OutOfTime(most)
+            if spent > ESTIMATE_SECONDS and job.fraction > ESTIMATE_FRACTION and spent / job.fraction > DOUBT * most:
+                raise OutOfTime(most, spent / job.fraction)

@@ -161,6 +161,23 @@ def test_deadline_and_close_end_computations() -> None:
         stepper.submit("two")
 
 
+@pytest.mark.parametrize(
+    ("spent", "fraction", "refused"),
+    [(100.0, 0.01, True), (100.0, 0.1, False), (1.0, 0.001, False), (1001.0, 0.9, True)],
+)
+def test_a_computation_that_would_take_too_long_ends_early(spent: float, fraction: float, refused: bool) -> None:
+    turns = Turns(1, 9, 1000.0)
+    job = Job("me", lambda progress: progress(fraction) or b"read")
+    job.seconds = spent
+    turns.submit(job)
+    if not refused:
+        assert job.done.result(20) == b"read"
+        return
+    said = "took longer" if spent > 1000 else "would take about 167 minutes"
+    with pytest.raises(OutOfTime, match=f"This {said}; the server allows 17 minutes"):
+        job.done.result(20)
+
+
 def test_exceptions_are_passed_on(stepper: Stepper) -> None:
     def fail(_progress: Any) -> bytes:
         raise FloatingPointError("not a number")
