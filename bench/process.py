@@ -51,6 +51,13 @@ class Server:
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     @property
+    def cached(self) -> int:
+        """The memory, in bytes, in which a Headscope server caches texts of the page until something else needs it."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=PATIENCE) as answer:
+            lines = answer.read().decode().splitlines()
+        return int(float(next(line for line in lines if line.startswith("headscope_runs_cached_bytes")).split()[1]))
+
+    @property
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 

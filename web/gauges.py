@@ -62,7 +62,9 @@ class Gauges:
             len(self.runs.cache),
         )
         yield GaugeMetricFamily(
-            "headscope_runs_cached_bytes", "Bytes of the cached attention weights.", self.runs.cache.nbytes
+            "headscope_runs_cached_bytes",
+            "Bytes of the cached texts: attention weights, residual streams.",
+            self.runs.nbytes,
         )
         yield CounterMetricFamily(
             "headscope_read_again",

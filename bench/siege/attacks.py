@@ -1,10 +1,12 @@
 """Attacks on a public server, each a bounded number of requests from one or many addresses."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import cycle
 
+from .visitors import LENSES
 from .wire import BAD, ask, connect, opened, request
 
 AT_ONCE = 50
@@ -176,6 +178,26 @@ async def heavy_bodies(port: int, _seconds: float) -> None:
     await together(200, lambda i: ask(port, "POST", *bodies[i % len(bodies)], BAD))
 
 
+async def everything_at_once(port: int, seconds: float) -> None:
+    """Questions of Ask, attention weights, every head of many texts, and trainings, from several addresses."""
+    requests = list(LENSES.items())
+
+    async def one(i: int) -> None:
+        source, (path, fields) = ADDRESSES[i % len(ADDRESSES)], requests[i % len(requests)]
+        prompt = "ROMEO:" + chr(ord("a") + i % 26) * (1 + i % 240)
+        await ask(port, "POST", path, fields | {"prompt": prompt} if "prompt" in fields else fields, source)
+        written = await ask(port, "POST", "/look/write", {"prompt": "ROMEO:", "max_new_tokens": 240, "seed": i}, source)
+        run = re.search(rb'"run":"([^"]+)"', written.body)
+        for head in range(48) if run else ():
+            await ask(port, "GET", f"/look/{run[1].decode()}/heads/{head // 8}/{head % 8}", source=source)
+
+    for source in ADDRESSES[:2]:
+        await ask(port, "POST", "/train/text?size=large", b"To be, or not to be. " * 20_000, source)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await together(1_000, one)
+
+
 ATTACKS: dict[str, Attack] = {
     "answers not collected": answers_not_collected,
     "texts not followed": texts_not_followed,
@@ -190,4 +212,5 @@ ATTACKS: dict[str, Attack] = {
     "made-up addresses": made_up_addresses,
     "silent connections": silent_connections,
     "heavy bodies": heavy_bodies,
+    "everything at once": everything_at_once,
 }

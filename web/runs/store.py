@@ -69,6 +69,10 @@ class Runs:
             run.release_weights()
         return run
 
+    @property
+    def nbytes(self) -> int:
+        return self.cache.nbytes + self.exact.text_passes.nbytes
+
     def trim(self) -> None:
         """Release what exceeds the limits, because there is less spare memory than before."""
         self.cache.trim()
