@@ -186,6 +186,11 @@ class Limits:
     max_steps_mb: int = limit(
         5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
     )
+    max_scored_steps: int = limit(
+        16,
+        "steps of a training on the Hub that are downloaded to score their heads; all that are opened are scored",
+        least=0,
+    )
     max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0

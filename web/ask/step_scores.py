@@ -17,8 +17,6 @@ from .head_roles import VERSION, is_grid, while_idle
 from .inquiry import Ask
 from .turns import lower_priority
 
-N_SPREAD = 16  # steps scored in any case; each is downloaded once
-
 
 def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:
     """Score steps spread over each training and all that are opened, in the background while no text is written."""
@@ -28,17 +26,17 @@ def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bo
             stored = ask.disk.get(file_name(snapshots, name)) or {}
             rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
             snapshots.scores.known[name] = {step: row for step, row in rows.items() if fits(row, loaded)}
-            for step in reversed(spread(list(revisions))):
+            for step in reversed(spread(list(revisions), ask.limits.max_scored_steps)):
                 snapshots.scores.ask(name, step)
     if snapshots.scores.known:
         arguments = [ask, snapshots, while_idle(ask, is_busy)]
         threading.Thread(target=score_in_turn, args=arguments, name="step scores", daemon=True).start()
 
 
-def spread(steps: Sequence[int]) -> list[int]:
-    """At most ``N_SPREAD`` of the steps, evenly spaced along the slider: the last, then the others in order."""
-    n = min(len(steps), N_SPREAD)
-    return [steps[-1], *(steps[i * (len(steps) - 1) // (n - 1)] for i in range(n - 1))]
+def spread(steps: Sequence[int], most: int) -> list[int]:
+    """At most ``most`` of the steps, evenly spaced along the slider: the last, then the others in order."""
+    n = min(len(steps), most)
+    return [*steps[-1:], *(steps[i * (len(steps) - 1) // (n - 1)] for i in range(n - 1))] if n else []
 
 
 def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:

@@ -13,11 +13,10 @@ from helpers.hub import StandInHub
 from helpers.models import tiny_model
 from model import InputError
 from model.lens.head_roles import role_scores
-from web.ask import step_scores
-from web.ask.step_scores import N_SPREAD, spread
+from web.ask.step_scores import spread
 from web.services import Services, make_services
 from web.serving.served_models import name_sources
-from web.settings import Settings
+from web.settings import Limits, Settings
 
 STEPS = [0, 2, 16, 1000]
 NAME = "someone/gpt"
@@ -40,7 +39,8 @@ class Server:
 
     def start(self, pattern: str = "step*", **changes: Any) -> Services:
         chosen: dict[str, Any] = {"checkpoints": (f"{NAME}@{pattern}",), "kernels": False, "device": "cpu"}
-        services = make_services(Settings(**(chosen | {"cache": self.cache} | changes)))
+        limits = Limits(max_scored_steps=2)
+        services = make_services(Settings(**(chosen | {"cache": self.cache, "limits": limits} | changes)))
         services.load()
         self.started.append(services)
         return services
@@ -52,8 +52,7 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(step_scores, "N_SPREAD", 2)
+def server(tmp_path: Path) -> Iterator[Server]:
     server = Server(tmp_path / "own")
     yield server
     for services in server.started:
@@ -146,7 +145,15 @@ def test_background_scoring_waits_for_writing(hub: StandInHub, server: Server, m
         looks.set()
         return not idle.is_set()
 
-    services = make_services(Settings(checkpoints=(f"{NAME}@step*",), kernels=False, device="cpu", cache=server.cache))
+    services = make_services(
+        Settings(
+            checkpoints=(f"{NAME}@step*",),
+            kernels=False,
+            device="cpu",
+            cache=server.cache,
+            limits=Limits(max_scored_steps=2),
+        )
+    )
     monkeypatch.setattr(services.engines, "are_busy", is_busy)
     services.served.load()
     assert services.snapshots.training(NAME)["scoring"]  # although it has not begun
@@ -160,14 +167,23 @@ def test_background_scoring_waits_for_writing(hub: StandInHub, server: Server, m
     assert steps_with_scores(services) == [0, 1000]
 
 
+def test_only_opened_steps_are_scored_if_the_operator_says_so(hub: StandInHub, server: Server) -> None:
+    services = server.start(limits=Limits(max_scored_steps=0))
+    assert not services.snapshots.training(NAME)["scoring"]
+    services.snapshots.model_or_snapshot(f"{NAME}@16")
+    server.wait(services)
+    assert steps_with_scores(services) == [16]
+
+
 def test_steps_are_spread_along_the_slider() -> None:
     steps = [0, *(2**i for i in range(10)), *range(1000, 144_000, 1000)]
-    found = spread(steps)
+    found = spread(steps, 16)
     places = sorted(steps.index(step) for step in found)
-    assert len(steps) == 154 and len(places) == N_SPREAD and (places[0], places[-1]) == (0, 153)
+    assert len(steps) == 154 and len(places) == 16 and (places[0], places[-1]) == (0, 153)
     assert {after - before for before, after in pairwise(places)} <= {10, 11}
     assert found[0] == 143_000 and found[1:] == sorted(found[1:])
-    assert spread([5]) == [5] and spread([1, 2]) == [2, 1] and sorted(spread(STEPS)) == STEPS
+    assert spread([5], 9) == [5] and spread([1, 2], 9) == [2, 1] and sorted(spread(STEPS, 9)) == STEPS
+    assert spread(STEPS, 1) == [1000] and spread(STEPS, 0) == []
 
 
 def test_a_training_has_the_name_of_its_repository_unless_that_is_served_too() -> None:
