@@ -48,6 +48,14 @@ test("token ids of every size come back", () => {
   }
 });
 
+test("token ids are encoded as in tests/unit/web/test_link.py", () => {
+  assert.equal(encodeIds([0]), "AA");
+  assert.equal(encodeIds([127, 128, 50256]), "f4AB0IgD");
+  assert.equal(encodeIds([2 ** 35 - 1, 0, 16383, 16384]), "_____38A_3-AgAE");
+  // A full context of GPT-2's longest ids; servers and browsers accept at least 8,000 characters.
+  assert.equal(encodeIds(Array(1024).fill(50256)).length, 4096);
+});
+
 test("a link has the text, the settings by name, and no defaults", () => {
   assert.deepEqual(words(STATE), {
     model: "tiny & small",

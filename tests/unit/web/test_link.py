@@ -10,6 +10,13 @@ from web.page.link import BadLink, parse_link, parse_settings
 SERVED = served_under(tiny="a" * 64, other="b" * 64)
 
 
+@pytest.mark.parametrize(
+    ("ids", "text"), [([0], "AA"), ([127, 128, 50256], "f4AB0IgD"), ([2**35 - 1, 0, 16383, 16384], "_____38A_3-AgAE")]
+)
+def test_ids_are_encoded_as_in_link_test_mjs(ids: list[int], text: str) -> None:
+    assert encode_ids(ids) == text
+
+
 def test_ids_round_trip() -> None:
     few(ids_survive())
 
