@@ -11,7 +11,10 @@ from helpers.learn_page import numbers, open_rung, say
 WITH_NUMBERS = (1, 2, 4, 5, 6, 7, 8, 9, 10, 11)  # rung 3 has none before the visitor trains
 # Sums of rung 5, on the sentence below: the table of each stop.
 TABLES = ["The words x", "Attention scores", "Attention weights", "Context vectors"]
-FASTER = "window.setTimeout = ((wait) => (call, time, ...rest) => wait(call, time / 100, ...rest))(window.setTimeout)"
+FASTER = """() => {
+  window.ownTimeout = window.setTimeout;
+  window.setTimeout = (call, time, ...rest) => window.ownTimeout(call, time / 100, ...rest);
+}"""
 
 
 def next_button(page: Any) -> Any:
@@ -47,11 +50,10 @@ def test_the_number_of_every_stop_is_that_of_its_table(page: Any) -> None:
 
 def test_it_moves_alone_to_the_end_where_the_focus_is_then(page: Any) -> None:
     open_rung(page, 4)
-    restore = page.evaluate_handle("window.setTimeout")
     page.evaluate(FASTER)
     page.get_by_role("button", name="Follow one number").click()
     expect(page.locator(".hl-play [role=status]")).to_contain_text("6 / 6")
-    page.evaluate("restore => { window.setTimeout = restore; }", restore)
+    page.evaluate("() => { window.setTimeout = window.ownTimeout; }")  # other tests use this page
     focused = page.evaluate("document.activeElement.closest('table').getAttribute('aria-label')")
     assert focused == "3. By a softmax"
     page.get_by_role("button", name="Stop following the number").click()
