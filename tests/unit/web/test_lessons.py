@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer
 
 import model
+from helpers.learn_types import FILE, learn_types
 from helpers.models import tiny_model
 from model.lens.head_roles import clear_text_roles
 from web.learn.lessons import LESSONS
@@ -54,6 +55,12 @@ def test_the_tokenizer_of_a_model_cuts_a_sentence_as_tokenizers_does() -> None:
     )
     assert shown["vocab_size"] == reference.get_vocab_size()
     assert all(len(reference.encode(f" {word}").ids) <= 2 for word in SENTENCE.split())
+
+
+def test_the_page_s_types_are_those_of_the_answers() -> None:
+    assert FILE.read_text(encoding="utf-8") == learn_types(), (
+        "write them: PYTHONPATH=.:tests python -m helpers.learn_types"
+    )
 
 
 def test_uniform_attention_earns_no_role() -> None:

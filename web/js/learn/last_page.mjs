@@ -7,7 +7,7 @@ import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Rung } from "./rung.js" */
 
-/** @param {Lessons} lessons @param {Rung[]} rungs */
+/** @param {Lessons} lessons @param {Rung<any>[]} rungs */
 export function lastPage(lessons, rungs) {
   return [
     make("h2", { tabindex: -1 }, "What you know now"),
@@ -24,7 +24,7 @@ export function lastPage(lessons, rungs) {
   ];
 }
 
-/** The forward pass and the loss, line by line. @param {Lessons} lessons @param {Rung[]} rungs */
+/** The forward pass and the loss, line by line. @param {Lessons} lessons @param {Rung<any>[]} rungs */
 function wholeFormula(lessons, rungs) {
   /** @param {number} rung @param {...(string | Element)} contents */
   const of = (rung, ...contents) => {
@@ -89,7 +89,7 @@ function nextSteps() {
   );
 }
 
-/** Predictions and exercises, rung by rung. @param {Lessons} lessons @param {Rung[]} rungs */
+/** Predictions and exercises, rung by rung. @param {Lessons} lessons @param {Rung<any>[]} rungs */
 function progressOf(lessons, rungs) {
   const { progress } = lessons;
   const results = rungs.map((rung, i) => {

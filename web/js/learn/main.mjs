@@ -35,7 +35,7 @@ export async function mount(element) {
   new Lessons(element).open(rungInHash());
 }
 
-/** @type {Rung[]} */
+/** @type {Rung<any>[]} */
 const RUNGS = [
   textToTokens,
   slidingWindow,

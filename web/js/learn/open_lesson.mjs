@@ -17,7 +17,7 @@ const PAUSE = 90; // milliseconds to wait for a slider that is still moving
 export class OpenLesson {
   /**
    * @param {Lessons} lessons
-   * @param {{ rung: number, content: Rung, options: Settings, kept: Record<string, any> }} lesson
+   * @param {{ rung: number, content: Rung<any>, options: Settings, kept: Record<string, any> }} lesson
    */
   constructor(lessons, { rung, content, options, kept }) {
     this.lessons = lessons;

@@ -1,5 +1,6 @@
 /** The parts of a rung of the ladder. Types only: browsers never load this file. */
 
+import type { Data } from "./data.js";
 import type { Diagram } from "./widgets/diagram.mjs";
 import type { Stop } from "./widgets/play.mjs";
 
@@ -63,12 +64,13 @@ export interface Lesson {
   rephrase(question: Question): void;
 }
 
-export interface BuiltRung {
+/** `Numbers`: those that the server sends. */
+export interface BuiltRung<Numbers> {
   text: Node[];
   formula: Node;
   picture: Node[];
   /** Show the server's answer. */
-  update(data: any): void;
+  update(data: Numbers): void;
   /** The way of one number through the rung, from a word to the result. */
   play?(): Stop[];
   /** The settings of its notebook, where they are not those of the lesson. */
@@ -77,9 +79,9 @@ export interface BuiltRung {
   leave?(): void;
 }
 
-export interface Rung {
-  /** Names its numbers and its source code on the server. */
-  key: string;
+/** `Key` names its numbers and its source code on the server. */
+export interface Rung<Key extends keyof Data> {
+  key: Key;
   name: string;
   /** The lesson of the rung, in one sentence. */
   learned: string;
@@ -89,10 +91,10 @@ export interface Rung {
   /** Tasks after the picture. */
   exercises: Exercise[];
   /** A task about the numbers in the server's answer; null if there are too few. */
-  own(data: any): Exercise | null;
+  own(data: Data[Key]): Exercise | null;
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;
   /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */
   followsModel?: boolean;
-  build(lesson: Lesson): BuiltRung;
+  build(lesson: Lesson): BuiltRung<Data[Key]>;
 }

@@ -19,13 +19,14 @@ import {
 import { formula, row, sub } from "../../widgets/formula.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 
-/** @typedef {{ pair: [string, string], rank: number, words: string[][] }} Merge */
+/** @typedef {{ pair: string[], rank: number, words: string[][] }} Merge */
 /** @typedef {{ start: string[][], steps: Merge[], cut: boolean }} Merges of a sentence */
 
 const SHOWN_MERGES = 12;
 
-/** @type {Rung} */
+/** @type {Rung<"tokens">} */
 export const textToTokens = {
   key: "tokens",
   name: "Text to tokens",
@@ -122,7 +123,7 @@ export const textToTokens = {
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
-    /** @type {any} */
+    /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs">} */
     let found;
     return {
       text: [
@@ -263,7 +264,7 @@ export const textToTokens = {
   },
 };
 
-/** @param {{ pair: [string, string], occurrences: number }[]} merges */
+/** @param {{ pair: string[], occurrences: number }[]} merges */
 function mergeItems(merges) {
   const items = merges.slice(0, SHOWN_MERGES).map(({ pair: [left, right], occurrences }) => {
     const parts = [code(left), " + ", code(right), " → ", code(left + right)];

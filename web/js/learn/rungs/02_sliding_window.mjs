@@ -20,6 +20,7 @@ import {
 } from "../widgets/elements.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 
 // The first ids of The Verdict, the book's training text, in GPT-2's byte pairs.
 const VERDICT = [
@@ -30,7 +31,7 @@ const VERDICT = [
 
 const MAX_WINDOW = 10; // tokens of a window
 
-/** @type {Rung} */
+/** @type {Rung<"windows">} */
 export const slidingWindow = {
   key: "windows",
   name: "The sliding window",
@@ -135,7 +136,7 @@ export const slidingWindow = {
     const batches = batchList();
     const vocabulary = make("p", { class: "hl-spelled" });
     const arithmetic = new Arithmetic();
-    /** @type {any} */
+    /** @type {Data["windows"]} */
     let data;
     const token = arithmetic.table({
       name: "Token embedding",
@@ -178,12 +179,12 @@ export const slidingWindow = {
         return;
       }
       length.update(data.context_length, Math.min(MAX_WINDOW, data.n_words - 1));
-      status.textContent = `${counted(data.n_windows, "window")} of ${data.context_length} from ${data.n_words} tokens`;
-      list.update(data);
+      const { n_windows: n = 0, context_length: most, n_words: of } = data;
+      status.textContent = `${counted(n, "window")} of ${most} from ${of} tokens`;
+      list.update(/** @type {Required<Data["windows"]>} */ (data));
     }
 
     function showVocabulary() {
-      /** @type {[text: string, id: number][]} */
       const entries = data.vocabulary;
       const words = entries.map(([text, id]) =>
         make("span", { class: "hl-word" }, make("b", {}, shortWord(text)), make("small", {}, ` ${id} `)),
@@ -294,7 +295,7 @@ export const slidingWindow = {
       },
       play() {
         const [word, id] = [data.words[0], data.ids[0]];
-        const known = data.vocabulary.findIndex((/** @type {[string, number]} */ entry) => entry[1] === id);
+        const known = data.vocabulary.findIndex((entry) => entry[1] === id);
         return [
           { at: vocabulary.children[known] ?? null, words: `“${word}” has the id ${id}.` },
           { at: [token, 0, 0], words: `The id says which row to take: row ${id} of the token embeddings.` },
@@ -348,7 +349,7 @@ class WindowList {
     for (const element of [this.slider.element, this.sentence, this.status, this.list]) element.hidden = true;
   }
 
-  /** @param {any} data */
+  /** @param {Required<Data["windows"]>} data */
   update(data) {
     for (const element of [this.slider.element, this.sentence, this.status, this.list]) element.hidden = false;
     const { windows, n_windows: n, context_length: length, sentence } = data;
@@ -432,7 +433,7 @@ function batchList() {
     return make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, table));
   }
 
-  /** @param {any} data */
+  /** @param {Data["windows"]} data */
   function update(data) {
     const { batches: shown = [], n_batches: n = 0, left_over: left = 0, tensors: all = [] } = data;
     chosen = Math.max(0, Math.min(chosen, shown.length - 1));

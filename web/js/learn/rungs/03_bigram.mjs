@@ -29,7 +29,7 @@ const EXAMPLE =
   "(40,000 lines of Shakespeare’s plays) with a learning rate of 0.001. " +
   "Train one on your own text to replace it.";
 
-/** @type {Rung} */
+/** @type {Rung<"untrained-bigram">} */
 export const bigram = {
   key: "untrained-bigram",
   name: "The bigram model",
@@ -73,8 +73,7 @@ export const bigram = {
     },
   ],
   own({ example }) {
-    /** @type {{ text: string, probability: number | null }[]} */
-    const rated = example[2].sentence;
+    const rated = example[2].sentence ?? [];
     const at = rated.findIndex(({ probability: p }) => p !== null && p > 0.02 && p < 0.9);
     if (at < 1) return null;
     const p = rated[at].probability ?? 1;
@@ -212,7 +211,7 @@ export const bigram = {
         ),
       ],
       update({ writer, most_characters, example }) {
-        experiment.showLecture(example[0]);
+        experiment.showLecture(/** @type {TextAsData} */ (example[0]));
         if (!kept.events?.length) report.showExample(example, EXAMPLE);
         most = most_characters;
         checkLength();

@@ -9,9 +9,12 @@ import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../w
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
+/** @import { Data, Named } from "../data.js" */
+/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
+/** @typedef {Named<"averages", number[][]>} Matrix */
 /** @import { Explain } from "../../widgets/arithmetic.mjs" */
 
-/** @type {Rung} */
+/** @type {Rung<"averages">} */
 export const averageOfThePast = {
   key: "averages",
   name: "The average of the past",
@@ -66,9 +69,9 @@ export const averageOfThePast = {
     });
     const stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);
     const arithmetic = new Arithmetic();
-    /** @type {any} */
+    /** @type {Data["averages"]} */
     let data;
-    /** @param {string} values @returns {Explain} */
+    /** @param {Matrix} values @returns {Explain} */
     const average = (values) => (r, c) => {
       const words = `, number ${c}: each weight of its row × that number of the token`;
       const title = ["Average up to ", named(data.words[r]), words];
@@ -150,7 +153,9 @@ export const averageOfThePast = {
         x.show({ rows, columns, values: data.x });
         weights.show({ rows, columns: rows, values: data.weights });
         masked.show({ rows, columns: rows, values: data.masked });
-        for (const [name, table] of Object.entries(ways)) table.show({ rows, columns, values: data[name] });
+        for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(ways))) {
+          table.show({ rows, columns, values: data[name] });
+        }
         stamp.show(data.error);
         arithmetic.update(ways.by_loop, [2, 0]);
       },
@@ -205,7 +210,7 @@ const MEANING = {
 /** @param {Lesson} lesson */
 function toyProduct(lesson) {
   const arithmetic = new Arithmetic();
-  /** @type {any} */
+  /** @type {Data["averages"]["toy"]} */
   let data;
   const kind = choice({
     label: "a is",
@@ -246,7 +251,7 @@ function toyProduct(lesson) {
       rowOf(a.element, b.element, product.element),
       make("div", {}, arithmetic.element),
     ],
-    /** @param {any} found */
+    /** @param {Data["averages"]["toy"]} found */
     update(found) {
       data = found;
       kind.show(data.kind);

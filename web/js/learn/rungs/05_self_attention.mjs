@@ -24,7 +24,9 @@ import { BOOK_SENTENCE } from "../progress.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
+/** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
 /** @import { Question, Rung } from "../rung.js" */
+/** @import { Data, Named } from "../data.js" */
 
 const FACTORS = [-1000, -100, -10, -1, 1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
 
@@ -41,7 +43,7 @@ const OWN_QUESTION = {
 /** An exponential in few characters; null if it is more than a float32 can hold. @param {number | null} value */
 const large = (value) => (value === null ? "∞" : value < 1e6 ? fixed(value) : value.toExponential(2));
 
-/** @type {Rung} */
+/** @type {Rung<"self-attention">} */
 export const selfAttention = {
   key: "self-attention",
   name: "Self-attention without weights",
@@ -124,7 +126,7 @@ export const selfAttention = {
     const arithmetic = new Arithmetic();
     const vectors = vectorsBar(lesson);
     const arrows = new Arrows("The words as arrows", "drag to turn; dashed: the context vector of the row in view");
-    /** @type {any} */
+    /** @type {Data["self-attention"]} */
     let data;
     /** @param {number} r @param {number} c */
     const pair = (r, c) => looks(data.words[r], data.words[c]);
@@ -153,7 +155,10 @@ export const selfAttention = {
         division("score / sum of the row", data.scores[r][c], data.sums[r], data.sum_normalised[r][c]),
       ],
     });
-    /** @param {string} values @param {string} terms */
+    /**
+     * @param {Named<"self-attention", number[][]>} values
+     * @param {Named<"self-attention", SoftmaxTerms>} terms
+     */
     const explainWeights = (values, terms) => (/** @type {number} */ r, /** @type {number} */ c) => {
       const title = ["Weight: ", ...pair(r, c)];
       return softmaxCell({ terms: data[terms], r, c, total: data[values][r][c], title });

@@ -8,6 +8,8 @@ import { ask } from "../server.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
+/** @import { Data, Named } from "../data.js" */
+/** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
 /** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
 
 /**
@@ -56,7 +58,7 @@ export function scoreScaling(arithmetic) {
     }
   }
 
-  /** @param {any} data */
+  /** @param {Data["scale"]} data */
   function show(data) {
     const { unscaled, scaled } = data.at;
     const root = `√${data.head_dim}`;
@@ -82,7 +84,7 @@ export function scoreScaling(arithmetic) {
     curve.replaceChildren(weightCurve(data.curve, data.head_dim));
     /** @param {number[]} weights */
     const keys = (weights) => weights.map((value, i) => ({ label: `key ${i}`, value }));
-    /** @param {string} terms @param {number[]} weights @param {string} words */
+    /** @param {Named<"scale", SoftmaxTerms>} terms @param {number[]} weights @param {string} words */
     const explainWeight = (terms, weights, words) => (/** @type {number} */ c) =>
       arithmetic.open(...softmaxCell({ terms: data[terms], r: 0, c, total: weights[c], title: [words] }));
     const [plain, divided] = [

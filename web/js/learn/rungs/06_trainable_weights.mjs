@@ -27,6 +27,7 @@ import { scoreScaling } from "./06_score_scaling.mjs";
 import { findTheSubject } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 
 const KINDS = {
   parameters: "parameters, seed 123",
@@ -53,7 +54,7 @@ const ABOUT = {
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
-/** @type {Rung} */
+/** @type {Rung<"trainable-weights">} */
 export const trainableWeights = {
   key: "trainable-weights",
   name: "Trainable weights",
@@ -142,7 +143,7 @@ export const trainableWeights = {
       "parameters and linear layers differ",
     ]);
     const arithmetic = new Arithmetic();
-    /** @type {any} */
+    /** @type {Data["trainable-weights"]} */
     let data;
     /** @param {number} r @param {number} c */
     const pair = (r, c) => looks(data.words[r], data.words[c]);
@@ -172,7 +173,7 @@ export const trainableWeights = {
         ],
       });
     const matrices = Object.fromEntries(Object.keys(ROLES).map((role) => [role, makeMatrix(role)]));
-    const roles = Object.entries(ROLES).map(([role, name]) => ({
+    const roles = /** @type {[keyof typeof ROLES, string][]} */ (Object.entries(ROLES)).map(([role, name]) => ({
       role,
       matrix: matrices[role],
       projected: arithmetic.table({
@@ -226,6 +227,7 @@ export const trainableWeights = {
       axes: "the same code, with the dimension that its scale fits",
       explain: (r, c) => {
         const title = ["Weight: ", ...pair(r, c), ", of a score of 256 products, × 1 / √256"];
+        if (!data.wide || !data.wide_terms) return [];
         return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
       },
     });

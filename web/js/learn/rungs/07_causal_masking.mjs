@@ -30,8 +30,12 @@ import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data, Named } from "../data.js" */
+/** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
+/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
+/** @typedef {Named<"causal-masking", (number | null)[][]>} Matrix */
 
-/** @type {Rung} */
+/** @type {Rung<"causal-masking">} */
 export const causalMasking = {
   key: "causal-masking",
   name: "Causal masking and dropout",
@@ -88,7 +92,7 @@ export const causalMasking = {
   build(lesson) {
     const stamp = new Stamp("mask after softmax and renormalise, minus infinity before softmax");
     const arithmetic = new Arithmetic();
-    /** @type {any} */
+    /** @type {Data["causal-masking"]} */
     let data;
     const vectors = vectorsBar(
       lesson,
@@ -250,7 +254,7 @@ export const causalMasking = {
         lectureShapes.textContent =
           `In: ${into}, 4 texts of 8 tokens with 32 numbers. Out: ${out}, 16 numbers ` +
           `for each token. Shown: text 0.`;
-        for (const [name, table] of Object.entries(tables)) {
+        for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(tables))) {
           table.show({ rows: words, columns: words, values: data[name] });
         }
         dropout.update(data.dropout);
@@ -281,7 +285,7 @@ export const causalMasking = {
 
 /**
  * @param {Arithmetic} arithmetic
- * @param {() => any} current the server's answer
+ * @param {() => Data["causal-masking"]} current the server's answer
  */
 function makeTables(arithmetic, current) {
   /** @typedef {[r: number, c: number]} At */
@@ -297,7 +301,11 @@ function makeTables(arithmetic, current) {
     const { score_terms: terms, scores } = current();
     return dotCell({ terms, r, c, total: scores[r][c], title: ["Score: ", ...pair(r, c)] });
   };
-  /** @param {string} terms @param {string} values @returns {(...at: At) => Node[]} */
+  /**
+   * @param {Named<"causal-masking", SoftmaxTerms>} terms
+   * @param {Named<"causal-masking", number[][]>} values
+   * @returns {(...at: At) => Node[]}
+   */
   const weight = (terms, values) => (r, c) => {
     const data = current();
     return softmaxCell({ terms: data[terms], r, c, total: data[values][r][c], title: ["Weight: ", ...pair(r, c)] });
@@ -390,7 +398,7 @@ function makeTables(arithmetic, current) {
 }
 
 /**
- * @param {any} data
+ * @param {Data["causal-masking"]} data
  * @param {number} r
  * @param {number} c
  */
@@ -408,7 +416,7 @@ function explainDropout({ before: all, drawn, dropped, dropout, keep_scale }, r,
  * The context vectors of a text of the batch.
  * @param {Arithmetic} arithmetic
  * @param {string} name
- * @param {() => any} current
+ * @param {() => Data["causal-masking"]} current
  */
 function contextOf(arithmetic, name, current) {
   return arithmetic.table({
@@ -422,7 +430,7 @@ function contextOf(arithmetic, name, current) {
   });
 }
 
-/** @param {Arithmetic} arithmetic @param {() => any} current */
+/** @param {Arithmetic} arithmetic @param {() => Data["causal-masking"]} current */
 function lectureHead(arithmetic, current) {
   return arithmetic.table({
     name: "Attention weights, not scaled",

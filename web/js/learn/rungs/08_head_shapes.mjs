@@ -8,6 +8,8 @@ import { bars } from "../widgets/chart.mjs";
 import { scrollTo } from "../widgets/diagram.mjs";
 import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
+/** @import { Data } from "../data.js" */
+
 const [CELL, ROWS, GAP] = [11, 4, 14]; // size of a cell in pixels, tokens that are drawn, pixels between two heads
 const [WIDTH, HEIGHT, MIDDLE] = [800, 172, 66];
 const [BOTH, FIRST, SECOND] = ["hl-shape", "hl-shape hl-shape-0", "hl-shape hl-shape-1"];
@@ -104,7 +106,7 @@ export function headTimes() {
     measure.disabled = false;
   }
 
-  /** @param {any} times */
+  /** @param {Data["times"]} times */
   function show({ constructions, stages, difference, rounds, n_embd, n_head, n_tokens }) {
     status.textContent =
       `${n_head} heads, ${n_embd} numbers per token, ${n_tokens} tokens: the fastest of at least ${rounds} runs, ` +

@@ -23,11 +23,12 @@ import { randomHeads } from "./06_trainable_weights.mjs";
 import { twoJobs } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 
 const HEAD_DIM = 2; // numbers of a head in the book's example
 const HEADS = [0, 1];
 
-/** @type {Rung} */
+/** @type {Rung<"many-heads">} */
 export const manyHeads = {
   key: "many-heads",
   name: "Many heads",
@@ -121,7 +122,7 @@ export const manyHeads = {
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
-    /** @type {any} */
+    /** @type {Data["many-heads"]} */
     let data;
     /** @param {number} r @param {number} c */
     const explainContext = (r, c) => {
@@ -326,7 +327,7 @@ export const manyHeads = {
 
 /** @param {Arithmetic} arithmetic @param {Lesson} lesson */
 function outputProjection(arithmetic, lesson) {
-  /** @type {any} */
+  /** @type {Data["many-heads"]} */
   let data;
   const torch = new Stamp("these weight splits, and torch.nn.MultiheadAttention with the same weights and mask");
   const size = choice({
@@ -345,7 +346,13 @@ function outputProjection(arithmetic, lesson) {
       explain: (r, c) => {
         if (c > r) return [paragraph(named(data.words[c]), " comes later: its score is replaced with −∞.")];
         const title = [`Score in head ${head}: `, ...looks(data.words[r], data.words[c])];
-        return dotCell({ terms: data.splits_score_terms[head], r, c, total: data.splits_scores[head][r][c], title });
+        return dotCell({
+          terms: data.splits_score_terms[head],
+          r,
+          c,
+          total: data.splits_scores[head][r][c] ?? NaN,
+          title,
+        });
       },
     }),
   );
@@ -418,7 +425,7 @@ function outputProjection(arithmetic, lesson) {
         ],
       ),
     ],
-    /** @param {any} found */
+    /** @param {Data["many-heads"]} found */
     update(found) {
       data = found;
       const rows = data.words;
@@ -443,7 +450,7 @@ const [TOKENS, NUMBERS] = [
 
 /** @param {Arithmetic} arithmetic */
 function batchedProduct(arithmetic) {
-  /** @type {any} */
+  /** @type {Data["many-heads"]} */
   let data;
   const batched = new Stamp("a product of all heads at once, and head by head");
   const operands = HEADS.map((head) =>
@@ -476,7 +483,7 @@ function batchedProduct(arithmetic) {
       rowOf(...products.map((table) => table.element)),
       batched.element,
     ],
-    /** @param {any} found */
+    /** @param {Data["many-heads"]} found */
     update(found) {
       data = found;
       operands.forEach((table, head) => table.show({ rows: TOKENS, columns: NUMBERS, values: data.heads[head] }));

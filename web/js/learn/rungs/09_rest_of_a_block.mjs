@@ -18,12 +18,14 @@ import { slider, code, controls, heading, paragraph, remarks, rowOf, term, deepe
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data, Named } from "../data.js" */
+/** @typedef {Named<"block", number[][]>} Matrix */
 /** @import { Part } from "../widgets/diagram.mjs" */
 /** @import { HeatTable } from "../../widgets/heat_table.mjs" */
 
 const SCALES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 100];
 
-/** @type {Rung} */
+/** @type {Rung<"block">} */
 export const restOfABlock = {
   key: "block",
   name: "The rest of a block",
@@ -84,7 +86,7 @@ export const restOfABlock = {
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
     const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
     const [curve, ladder] = [make("div"), make("div")];
-    /** @type {any} */
+    /** @type {Data["block"]} */
     let data;
     const scale = slider({
       label: "x ×",
@@ -108,8 +110,12 @@ export const restOfABlock = {
     });
     /**
      * @param {string} name
-     * @param {string} values
-     * @param {{ read: string, mean: string, variance: string, table: () => HeatTable }} from
+     * @param {Matrix} values
+     * @param {object} from
+     * @param {Matrix} from.read
+     * @param {Named<"block", number[]>} from.mean
+     * @param {Named<"block", number[]>} from.variance
+     * @param {() => HeatTable} from.table
      */
     const normTable = (name, values, { read, mean, variance, table }) =>
       arithmetic.table({
@@ -156,8 +162,8 @@ export const restOfABlock = {
     });
     /**
      * @param {string} name
-     * @param {string} values
-     * @param {[string, string, HeatTable, HeatTable]} from
+     * @param {Matrix} values
+     * @param {[Matrix, Matrix, HeatTable, HeatTable]} from
      */
     const sumTable = (name, values, [before, added, first, second]) =>
       arithmetic.table({
@@ -329,7 +335,9 @@ export const restOfABlock = {
         weights.show({ rows, columns: rows, values: data.weights[0] });
         const secondHalf = { resid_mid: residMid, mlp_input: mlpInput, mlp_output: mlpOutput };
         const tables = { scaled, normed, attended, ...secondHalf, after };
-        for (const [name, table] of Object.entries(tables)) table.show({ rows, columns, values: data[name] });
+        for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(tables))) {
+          table.show({ rows, columns, values: data[name] });
+        }
         hidden.show({ rows, columns: twelve, values: data.hidden });
         activated.show({ rows, columns: twelve, values: data.activated });
         whole.show(data.error);
@@ -340,7 +348,7 @@ export const restOfABlock = {
       },
       play() {
         const r = data.words.length - 1;
-        /** @param {string} values */
+        /** @param {Matrix} values */
         const at = (values) => fixed(data[values][r][0]);
         return [
           { at: [x, r, 0], words: `“${data.words[r]}” enters the block with the number ${at("x")}.` },

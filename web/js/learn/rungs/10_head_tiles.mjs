@@ -5,13 +5,14 @@ import { packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { headName } from "../../lib/heads.mjs";
 
+/** @type {Record<string, { name: string, does: string }>} */
 const ROLES = {
   previous_token: { name: "previous token", does: "looks at the previous token" },
   induction: { name: "induction", does: "looks at what followed the same token earlier" },
   first_token: { name: "first token", does: "looks at the first token" },
 };
 
-/** @typedef {{ role: keyof typeof ROLES | "", score: number }} Role */
+/** @typedef {{ role: string, score: number }} Role the name of a role, or "" */
 
 export class HeadTiles {
   /** @type {HTMLButtonElement[][]} */

@@ -17,10 +17,11 @@ import { NumberPanel } from "./10_number_panel.mjs";
 import { OpenHead } from "./10_open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 
 const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 
-/** @type {Rung} */
+/** @type {Rung<"whole-model">} */
 export const wholeModel = {
   key: "whole-model",
   name: "The whole model",
@@ -78,8 +79,8 @@ export const wholeModel = {
     };
   },
   build(lesson) {
-    /** @type {any} */
-    let data = null;
+    /** @type {Data["whole-model"]} */
+    let data;
     const head = new OpenHead(lesson);
     const choose = (/** @type {Strip} */ strip, /** @type {number} */ index) =>
       panel.show(strip.stage, strip.name, index);

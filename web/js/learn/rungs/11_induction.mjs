@@ -24,9 +24,10 @@ import {
 import { StillStore } from "./10_open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 /** @typedef {[layer: number, head: number]} Place */
 
-/** @type {Rung} */
+/** @type {Rung<"induction">} */
 export const induction = {
   key: "induction",
   name: "Induction",
@@ -101,8 +102,8 @@ export const induction = {
     };
   },
   build(lesson) {
-    /** @type {any} */
-    let data = null;
+    /** @type {Data["induction"]} */
+    let data;
     const stores = [new StillStore(() => {}), new StillStore(() => {})];
     const pictures = stores.map((store) => {
       const caption = make("p", { class: "hl-count" });
@@ -159,10 +160,10 @@ export const induction = {
 
     function showCurves() {
       const [head, fedBy] = [headName(data.head), data.fed_by ? headName(data.fed_by) : ""];
-      const x = data.steps.map((/** @type {number} */ at) => number(at));
+      const x = data.steps.map((at) => number(at));
       const mark = data.steps.indexOf(data.step);
-      /** @param {string} name */
-      const line = (name) => data.curve.map((/** @type {any} */ point) => point[name]);
+      /** @param {Exclude<keyof Data["induction"]["curve"][number], "step">} name */
+      const line = (name) => data.curve.map((point) => point[name]);
       const weights = { [`${head}, to what followed last time`]: line("induction") };
       if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
       const shared = { x, mark, below: 0, xName: "step of the training" };
@@ -178,7 +179,7 @@ export const induction = {
     function showFeeding() {
       const fed = make("table", { class: "hl-compare", "aria-label": "The heads of earlier layers" });
       const titles = ["head", "K-composition", "weight on the token before", `${headName(data.head)} without it`];
-      const rows = data.feeding.map((/** @type {any} */ { head, composition, previous_token, without }) => {
+      const rows = data.feeding.map(({ head, composition, previous_token, without }) => {
         const numbers = [composition, previous_token, without].map((value) => make("td", {}, fixed(value)));
         const isIt = String(head) === String(data.fed_by);
         return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...numbers);

@@ -9,6 +9,9 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { choice } from "./elements.mjs";
 import { controls, paragraph, rowOf } from "./elements.mjs";
 
+/** @import { Data } from "../data.js" */
+/** @typedef {NonNullable<Data["many-heads"]["trained"]>} Trained */
+/** @typedef {Trained["heads"][number]} Head */
 /** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
 /** @import { Lesson } from "../rung.js" */
 
@@ -22,8 +25,9 @@ const SIDE_NAMES = ["left head", "right head"];
  * @param {{ words: string, tables: Element[] }} random two heads with random matrices, and a description
  */
 export function twoHeads(lesson, arithmetic, random) {
-  /** @type {any} */
-  let data = null;
+  /** @type {Trained} */
+  let data;
+  let hasModel = false;
   /** @type {"trained" | "random"} */
   let shown = (lesson.kept.heads ??= "trained");
   const status = make("p", { class: "hl-count", role: "status" });
@@ -58,7 +62,7 @@ export function twoHeads(lesson, arithmetic, random) {
   );
   const randomRow = make("div", {}, rowOf(...random.tables));
 
-  /** @param {any} head @param {number} r @param {number} c */
+  /** @param {Head} head @param {number} r @param {number} c */
   function explain({ layer, head, weights, scale, query: queries, key: keys, weight_terms: terms }, r, c) {
     const [query, key] = [data.tokens[r], data.tokens[c]].map(visible);
     if (c > r) return [paragraph(...looks(query, key), " comes later: it is masked (rung 7), and has the weight 0.")];
@@ -71,7 +75,7 @@ export function twoHeads(lesson, arithmetic, random) {
     return [...score, ...softmaxCell({ terms, r, c, total: weights[r][c], title: [words] })];
   }
 
-  /** @param {any} head */
+  /** @param {Head} head */
   function habitsOf({ habits }) {
     const parts = Object.entries(habits).map(
       ([name, share]) => `${fixed(/** @type {number} */ (share), 2)} to ${name}`,
@@ -81,7 +85,7 @@ export function twoHeads(lesson, arithmetic, random) {
 
   /** @param {number} side @param {string} name such as "4.2" */
   function pick(side, name) {
-    const pair = data.heads.map((/** @type {any} */ { layer, head }) => [layer, head]);
+    const pair = data.heads.map(({ layer, head }) => [layer, head]);
     pair[side] = name.split(".").map(Number);
     lesson.set({ pair });
   }
@@ -105,7 +109,7 @@ export function twoHeads(lesson, arithmetic, random) {
   }
 
   function show() {
-    const isTrained = shown === "trained" && data;
+    const isTrained = shown === "trained" && hasModel;
     which.show(shown);
     trained.hidden = !isTrained;
     randomRow.hidden = isTrained;
@@ -119,20 +123,21 @@ export function twoHeads(lesson, arithmetic, random) {
       "and 1 for heads that never look at the same token. The first row is left out. Weights above the diagonal are " +
       "0 because this model may not look ahead; rung 7 shows how.";
     showPickers();
-    data.heads.forEach((/** @type {any} */ head, /** @type {number} */ side) => {
+    data.heads.forEach((head, side) => {
       tables[side].rename(`${headName([head.layer, head.head])} of ${data.model}`);
       tables[side].show({ rows: tokens, columns: tokens, values: head.weights });
       captions[side].textContent = habitsOf(head);
     });
-    stamp.show(Math.max(...data.heads.map((/** @type {any} */ { error }) => error)), 1e-4);
+    stamp.show(Math.max(...data.heads.map(({ error }) => error)), 1e-4);
   }
 
   return {
     elements: [controls(which.element), status, trained, randomRow],
-    /** Show the server's answer; null without a model. @param {any} found */
+    /** Show the server's answer; null without a model. @param {Trained | null} found */
     update(found) {
-      data = found;
-      which.element.hidden = !found;
+      if (found) data = found;
+      hasModel = found !== null;
+      which.element.hidden = !hasModel;
       show();
     },
   };

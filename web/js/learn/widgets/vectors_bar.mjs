@@ -6,6 +6,7 @@ import { choice } from "./elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 
+/** @type {Record<string, string>} */
 const NAMES = { book: "the book’s", trained: "trained", random: "random" };
 
 /**
@@ -20,10 +21,10 @@ export function vectorsBar(lesson, rest = "") {
   let shown = "";
 
   /**
-   * @param {{ choices: ("book" | "trained" | "random")[], vectors: string, origin: string, kept: string,
-   *   edited: number }} data
+   * @param {{ choices?: string[], vectors?: string, origin?: string, kept?: string,
+   *   edited?: number }} data
    */
-  function update({ choices, vectors, origin: from, kept, edited }) {
+  function update({ choices = [], vectors = "", origin: from = "", kept = "", edited = 0 }) {
     const key = `${choices} ${vectors}`;
     if (key !== shown) {
       const picker = choice({
