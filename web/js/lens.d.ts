@@ -1,4 +1,4 @@
-/** The bodies and answers of `/v1/lens/`. Made from web/ask by tests/helpers/lens_types.py: do not edit. */
+/** The bodies and answers of `/v1/lens/`. Made from web/ask by helpers/page_types/lens.py: do not edit. */
 
 export interface HeadRole {
   label: string;

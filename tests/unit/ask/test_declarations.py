@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from gradio.utils import get_function_description, get_function_params
 
-from helpers.lens_types import FILE, lens_types
+from helpers.page_types.lens import FILE, lens_types
 from web.api.lens import BODIES, make_endpoint
 from web.ask.question import REQUIRED, Question
 from web.ask.table import QUESTIONS
@@ -70,5 +70,5 @@ def test_a_required_field_has_no_default(question: Question) -> None:
 
 def test_the_types_of_the_page_are_those_of_the_questions() -> None:
     assert FILE.read_text(encoding="utf-8") == lens_types(), (
-        "write them: PYTHONPATH=.:tests python -m helpers.lens_types"
+        "write them: PYTHONPATH=.:tests python -m helpers.page_types.lens"
     )

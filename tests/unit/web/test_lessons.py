@@ -8,8 +8,8 @@ import torch
 from tokenizers import Tokenizer
 
 import model
-from helpers.learn_types import FILE, learn_types
 from helpers.models import tiny_model
+from helpers.page_types.learn import FILE, learn_types
 from model.lens.head_roles import clear_text_roles
 from web.learn.lessons import LESSONS
 from web.serving.served_models import ServedModels
@@ -59,7 +59,7 @@ def test_the_tokenizer_of_a_model_cuts_a_sentence_as_tokenizers_does() -> None:
 
 def test_the_page_s_types_are_those_of_the_answers() -> None:
     assert FILE.read_text(encoding="utf-8") == learn_types(), (
-        "write them: PYTHONPATH=.:tests python -m helpers.learn_types"
+        "write them: PYTHONPATH=.:tests python -m helpers.page_types.learn"
     )
 
 

@@ -1,4 +1,4 @@
-/** The lessons' numbers. Inferred from answers by tests/helpers/learn_types.py: do not edit. */
+/** The lessons' numbers. Inferred from answers by helpers/page_types/learn.py: do not edit. */
 
 /** The names of the numbers of a lesson that are of this type. */
 export type Named<Key extends keyof Data, Type> = {

@@ -1,6 +1,6 @@
 """The types of Ask's bodies and answers for the page's modules, made from the declared questions.
 
-Write them after a question has changed: ``PYTHONPATH=.:tests python -m helpers.lens_types``
+Write them after a question has changed: ``PYTHONPATH=.:tests python -m helpers.page_types.lens``
 """
 
 import json
@@ -13,7 +13,7 @@ from web.api.lens import BODIES
 from web.ask.table import QUESTIONS
 
 FILE = ROOT / "web" / "js" / "lens.d.ts"
-HEADER = """/** The bodies and answers of `/v1/lens/`. Made from web/ask by tests/helpers/lens_types.py: do not edit. */
+HEADER = """/** The bodies and answers of `/v1/lens/`. Made from web/ask by helpers/page_types/lens.py: do not edit. */
 """
 PLAIN = {"integer": "number", "number": "number", "string": "string", "boolean": "boolean", "null": "null"}
 

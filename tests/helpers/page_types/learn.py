@@ -1,6 +1,6 @@
 """The types of the lessons' numbers for the page's modules, inferred from the lessons' answers to some requests.
 
-Write them after a lesson has changed: ``PYTHONPATH=.:tests python -m helpers.learn_types``
+Write them after a lesson has changed: ``PYTHONPATH=.:tests python -m helpers.page_types.learn``
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from web.serving.snapshots import Snapshots
 from web.settings import Settings
 
 FILE = ROOT / "web" / "js" / "learn" / "data.d.ts"
-HEADER = """/** The lessons' numbers. Inferred from answers by tests/helpers/learn_types.py: do not edit. */
+HEADER = """/** The lessons' numbers. Inferred from answers by helpers/page_types/learn.py: do not edit. */
 
 /** The names of the numbers of a lesson that are of this type. */
 export type Named<Key extends keyof Data, Type> = {

@@ -1,0 +1,1 @@
+"""The types of what the server sends to the page's modules."""
