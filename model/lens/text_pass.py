@@ -83,17 +83,26 @@ class TextPass:
 
         They are those of the queries from ``first`` on; by default of all queries, in all heads.
         """
-        block = self.block(layer)
-        query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
-        return block.attn.attention_weights(query[:, heads, first:], key[:, heads])[0].float().cpu()
+        query, key = self.queries_keys(layer, n)
+        return self.block(layer).attn.attention_weights(query[:, heads, first:], key[:, heads])[0].float().cpu()
 
+    @torch.inference_mode()
     def mean_attention(self, layer: int, n: int) -> Tensor:
-        """The mean over a layer's heads of the weights over the first ``n`` tokens, ``(n, n)``.
+        """The mean over a layer's heads of the weights over the first ``n`` tokens, ``(n, n)`` float32 on the CPU.
 
         They are computed head by head, since all heads of a long text would take gigabytes.
         """
-        heads = range(self.config.n_head)
-        return sum((self.attention(layer, n, heads=[head])[0] for head in heads), torch.zeros(())) / len(heads)
+        query, key = self.queries_keys(layer, n)
+        total, weights = torch.zeros(()), self.block(layer).attn.attention_weights
+        for one_query, one_key in zip(query.split(1, 1), key.split(1, 1), strict=True):
+            total = total + weights(one_query, one_key)[0, 0].float().cpu()
+        return total / self.config.n_head
+
+    def queries_keys(self, layer: int, n: int | None) -> tuple[Tensor, Tensor]:
+        """The queries and keys of a layer over the first ``n`` tokens, ``(1, n_head, n, head_dim)`` each."""
+        block = self.block(layer)
+        query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
+        return query, key
 
     @torch.inference_mode()
     def context(self, layer: int) -> Tensor:
