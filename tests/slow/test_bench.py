@@ -1,6 +1,8 @@
 """Each benchmark runs, on models so small that it is fast; the measured values are not checked."""
 
+import asyncio
 import importlib
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -92,3 +94,22 @@ def test_drawings_of_attention_are_small() -> None:
 
     tokens = [f"token{i}" for i in range(view.N_TOKENS)]
     assert view.our_bytes(view.random_weights(view.N_TOKENS, is_causal=True), tokens) <= 48.6e6 / 6
+
+
+def test_crowd_benchmark_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import crowd
+    from bench.harness import character_checkpoint, free_port
+    from bench.process import ours, serving
+
+    monkeypatch.setattr(crowd, "N_TOKENS", 20)
+    monkeypatch.setattr(crowd, "SETTINGS", crowd.SETTINGS | {"max_new_tokens": 20})
+    monkeypatch.setattr(crowd, "N_HEADS", 2)
+    monkeypatch.setattr(crowd, "SECONDS_A_HEAD", 0.1)
+    port = free_port()
+    with serving(ours(port, "--checkpoint", str(character_checkpoint())), port) as server:
+        while asyncio.run(crowd.Session(port, "127.0.0.1").ask("GET", "/v1/models")).body.count(b'"id"') < 1:
+            time.sleep(0.2)
+        with ThreadPoolExecutor(1) as thread:
+            rows = thread.submit(crowd.rows_of, server, 3, 1.0).result()
+    found = {row.case.partition(": ")[2]: row.ours for row in rows}
+    assert found["errors"] == 0 and found["texts written"] >= 3
