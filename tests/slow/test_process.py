@@ -81,6 +81,7 @@ def test_a_shared_server_takes_its_tunnel_with_it(checkpoints: Path, tmp_path: P
     program.write_text(TUNNEL.format(python=sys.executable, told=str(told)))
     program.chmod(0o755)
     environ = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path), "GRADIO_SHARE_SERVER_ADDRESS": "127.0.0.1:7000"}
+    environ["PYTHONUNBUFFERED"] = "1"  # Gradio prints the address without flushing it
     command = [sys.executable, "app.py", "--checkpoint", str(checkpoints / "tiny"), "--port", str(port), "--share"]
     command += ["--grace-seconds", "300"]
     with subprocess.Popen(command, cwd=ROOT, env=os.environ | environ, stdout=subprocess.PIPE, text=True) as process:
