@@ -1,6 +1,5 @@
 """Each benchmark runs, on models so small that it is fast; the measured values are not checked."""
 
-import asyncio
 import importlib
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import torch
 
 from helpers.files import ROOT
 from helpers.models import tiny_model
+from helpers.server import run_async
 from helpers.training import TRAINING_TEXT
 
 SCRIPTS = sorted(path.stem for path in (ROOT / "bench").glob("*.py") if path.stem != "plain_demo")
@@ -107,7 +107,7 @@ def test_crowd_benchmark_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crowd, "SECONDS_A_HEAD", 0.1)
     port = free_port()
     with serving(ours(port, "--checkpoint", str(character_checkpoint())), port) as server:
-        while asyncio.run(crowd.Session(port, "127.0.0.1").ask("GET", "/v1/models")).body.count(b'"id"') < 1:
+        while run_async(crowd.Session(port, "127.0.0.1").ask("GET", "/v1/models")).body.count(b'"id"') < 1:
             time.sleep(0.2)
         with ThreadPoolExecutor(1) as thread:
             rows = thread.submit(crowd.rows_of, server, 3, 1.0).result()

@@ -27,6 +27,7 @@ ELSEWHERE = {
     r"^python -m bench\.": "takes minutes; tests/slow/test_bench.py runs them small",
     r"^python -m pytest|^python app\.py$": ".ci/run runs it",
     r"model\.checkpoint gguf": "needs an environment of its own: tests/slow/test_gguf.py",
+    r"Headscope-Model-Token": "needs a model trained on the page: tests/training",
     r"gpt2\.pth": "needs published weights: tests/parity/test_convert.py",
     r"^llm |^lm_eval |^cat |^server=": "tests/slow/test_clients.py",
 }
@@ -34,7 +35,7 @@ PROGRAMS = r"python|curl|pip|npm|docker|serve|vllm|transformers|ct2-[\w-]+|HEADS
 
 
 def commands() -> list[str]:
-    """One a line; an open quote continues on the next line."""
+    """One a line; an open quote or a backslash continues on the next line."""
     found = []
     for document in DOCUMENTS:
         lines = iter((ROOT / document).read_text().splitlines())
@@ -42,7 +43,7 @@ def commands() -> list[str]:
             if not re.match(rf"    (?:{PROGRAMS})", line) or re.match(r"    \w+ = |    server = ", line):
                 continue
             command = line.strip()
-            while command.count("'") % 2:
+            while command.count("'") % 2 or command.endswith("\\"):
                 command += "\n" + next(lines).strip()
             found += [part.strip() for part in command.split(" && ")]
     return found
