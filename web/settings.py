@@ -21,6 +21,8 @@ CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MEGABYTE = 1_000_000
 MAX_RUN_ID = 64  # characters
+PIECE_BYTES = 32_768  # of an answer that are sent at a time, so that a slow client leaves little data unsent
+NICENESS = 10  # of Ask's threads and of trainings: a tenth of a core while texts are being written, else all cores
 UPLOAD_SECONDS = 60  # for a text to train on
 
 # Caches, shared by all visitors. A part of the memory budget is reserved for them; the first two also use what is free.

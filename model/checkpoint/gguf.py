@@ -52,9 +52,9 @@ def write_gguf(source: str, path: Path) -> str:
     return f"{path}: {checkpoint.config.n_parameters:,} weights in float32, {checkpoint.config.vocab_size:,} tokens"
 
 
-def check_supported(found: Source) -> None:
+def check_supported(source: Source) -> None:
     """Raise ``Mismatch`` unless llama.cpp computes the same model from a GGUF file."""
-    config, family = found.config, family_of(found.config)
+    config, family = source.config, family_of(source.config)
     if family not in (GPT2, LLAMA):
         raise Mismatch(f"the family {family.model_type}", "gpt2 or llama; llama.cpp has a converter for the others")
     if family is GPT2 and config.activation_function != "gelu_new":
@@ -63,29 +63,31 @@ def check_supported(found: Source) -> None:
         raise Mismatch("a different scale of the attention scores", "one over the square root of the head's size")
     if config.rotary and config.rotary.scaling:
         raise Mismatch("scaled rotary positions", "plain ones; llama.cpp has a converter for the others")
-    if not isinstance(found.tokenizer, BPETokenizer):
+    if not isinstance(source.tokenizer, BPETokenizer):
         raise Mismatch(
-            "a vocabulary of single characters" if found.tokenizer.kind == "char" else "a tokenizer other than GPT-2's",
+            "a vocabulary of single characters"
+            if source.tokenizer.kind == "char"
+            else "a tokenizer other than GPT-2's",
             "GPT-2's byte-level pieces, which have a token for every byte",
         )
-    if found.eos_token_id is None:  # llama.cpp would use token 11 instead
+    if source.eos_token_id is None:  # llama.cpp would use token 11 instead
         raise Mismatch("no end token", "one, since llama.cpp requires an end token")
 
 
-def arranged(name: str, tensor: Tensor, found: Source) -> Tensor:
+def arranged(name: str, tensor: Tensor, source: Source) -> Tensor:
     """A tensor as GGUF stores it: ``(out, in)``, and the numbers of a rotated pair next to each other."""
-    if family_of(found.config) is GPT2:
+    if family_of(source.config) is GPT2:
         return tensor.t() if tensor.dim() == 2 and name.startswith("transformer.h.") else tensor
     if is_rotated := ROTATED.fullmatch(name):
-        n_head = found.config.n_head if is_rotated[1] == "q" else found.config.n_kv_head
+        n_head = source.config.n_head if is_rotated[1] == "q" else source.config.n_kv_head
         return tensor.unflatten(0, (n_head, 2, -1)).transpose(1, 2).reshape(tensor.shape)
     return tensor
 
 
-def add_sizes(writer: Any, found: Source) -> None:
+def add_sizes(writer: Any, source: Source) -> None:
     """The keys that describe the model."""
-    config = found.config
-    writer.add_name(found.name)
+    config = source.config
+    writer.add_name(source.name)
     writer.add_block_count(config.n_layer)
     writer.add_context_length(config.context_length)
     writer.add_embedding_length(config.n_embd)
@@ -103,12 +105,12 @@ def add_sizes(writer: Any, found: Source) -> None:
     writer.add_vocab_size(config.vocab_size)
 
 
-def add_vocabulary(writer: Any, found: Source, kinds: Any) -> None:
+def add_vocabulary(writer: Any, source: Source, kinds: Any) -> None:
     """The keys that describe the tokenizer. Rows of the vocabulary without a token are marked as unused."""
-    spec = found.tokenizer.spec
+    spec = source.tokenizer.spec
     token_of = {token_id: token for token, token_id in spec["model"]["vocab"].items()}
-    special = {token_id: token for token, token_id in found.tokenizer.special_tokens.items()}
-    ids = range(found.config.vocab_size)
+    special = {token_id: token for token, token_id in source.tokenizer.special_tokens.items()}
+    ids = range(source.config.vocab_size)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list([special.get(i) or token_of.get(i) or f"<unused {i}>" for i in ids])
@@ -117,9 +119,9 @@ def add_vocabulary(writer: Any, found: Source, kinds: Any) -> None:
     )
     merges = spec["model"].get("merges") or []
     writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in merges])
-    writer.add_eos_token_id(found.eos_token_id)
-    if found.bos_token_id is not None:
-        writer.add_bos_token_id(found.bos_token_id)
+    writer.add_eos_token_id(source.eos_token_id)
+    if source.bos_token_id is not None:
+        writer.add_bos_token_id(source.bos_token_id)
     writer.add_add_bos_token(False)
-    if found.chat_template:
-        writer.add_chat_template(found.chat_template)
+    if source.chat_template:
+        writer.add_chat_template(source.chat_template)

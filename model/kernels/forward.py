@@ -46,7 +46,7 @@ IDLE_PATIENCE = 40_000  # spins before a thread that waits for the next pass goe
 Array = NDArray[Any]
 GELU_NEW, GELU, SILU = range(3)
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
-AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
+PANELS_AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
 BLOCK_ROWS = 8  # tokens of a text whose attention is computed together
 
 
@@ -140,13 +140,13 @@ def barrier(control, n_threads, arrived):
 def linear(matrix, x, n_rows, out, add, thread, n_threads):
     """This thread's share of ``out = x @ matrix + bias``, or ``out += ...``: ``(n_rows, depth) -> (n_rows, width)``."""
     n_panels = padded(matrix.width) // WIDTH
-    n_groups = (n_panels + AT_ONCE - 1) // AT_ONCE
-    panel = n_groups * thread // n_threads * AT_ONCE
-    end = min(n_groups * (thread + 1) // n_threads * AT_ONCE, n_panels)
+    n_groups = (n_panels + PANELS_AT_ONCE - 1) // PANELS_AT_ONCE
+    panel = n_groups * thread // n_threads * PANELS_AT_ONCE
+    end = min(n_groups * (thread + 1) // n_threads * PANELS_AT_ONCE, n_panels)
     while panel < end:
-        if n_rows == 1 and panel + AT_ONCE <= end:
+        if n_rows == 1 and panel + PANELS_AT_ONCE <= end:
             multiply(matrix, panel, x, out, 0, add, 1, 4)
-            panel += AT_ONCE
+            panel += PANELS_AT_ONCE
             continue
         if n_rows == 1 and panel + 2 <= end:
             multiply(matrix, panel, x, out, 0, add, 1, 2)

@@ -17,7 +17,7 @@ from .int8 import Int8Linear
 from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
-HUGE = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
+MIN_HUGE_BYTES = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
 Array = NDArray[Any]
 Linear = nn.Linear | Int8Linear
 GROUPS = {np.int32: GROUP, np.uint32: PAIR}  # inputs per stored number; 1 if missing here
@@ -186,7 +186,7 @@ def aligned(count: int, dtype: np.dtype[Any], *, is_sparse: bool = False) -> Arr
     """An uninitialised flat array aligned to a cache line; set ``is_sparse`` if only parts of it will be used."""
     n_bytes = count * dtype.itemsize + ALIGNMENT
     # NumPy requests huge pages; torch does not.
-    in_small_pages = is_sparse or n_bytes >= HUGE
+    in_small_pages = is_sparse or n_bytes >= MIN_HUGE_BYTES
     raw = torch.empty(n_bytes, dtype=torch.uint8).numpy() if in_small_pages else np.empty(n_bytes, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + count * dtype.itemsize].view(dtype)

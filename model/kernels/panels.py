@@ -52,7 +52,7 @@ PAIR = 2  # bfloat16 weights stored as one number
 GROUP = 4  # int8 weights stored as one number
 UNSIGNED = 128  # added to an int8 weight to make it unsigned
 VECTORS = WIDTH // LANES  # vectors per input of a panel
-AHEAD = 4096  # bytes by which weights are prefetched before they are needed
+PREFETCH_BYTES = 4096  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
@@ -296,11 +296,11 @@ def has_feature(name: str) -> bool:
 
 
 def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
-    """Prefetch the memory ``AHEAD`` bytes after a place: on its own, a processor prefetches only within a page."""
+    """Prefetch what is ``PREFETCH_BYTES`` after a place: on its own, a processor prefetches only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     for line in range(0, n_bytes, CACHE_LINE):
-        ahead = builder.gep(builder.bitcast(place, BYTES), [ir.Constant(INT64, AHEAD + line)])
+        ahead = builder.gep(builder.bitcast(place, BYTES), [ir.Constant(INT64, PREFETCH_BYTES + line)])
         builder.call(call, [ahead, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
 
 

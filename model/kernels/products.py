@@ -63,7 +63,7 @@ def multiply_once(weights, bias, x, out, room):
 
 
 def seconds(room: Any) -> float:
-    """The fastest of a few products on one thread, in processor time, which other programs hardly change."""
+    """Processor time of the fastest of a few products on one thread; other programs hardly affect it."""
     weights, bias = np.zeros(SIDE * SIDE // PAIR, np.uint32), np.zeros(SIDE, np.float32)
     x, out = np.ones(N_ROWS * SIDE, np.float32), np.empty(N_ROWS * SIDE, np.float32)
     best = float("inf")

@@ -131,7 +131,7 @@ class BigramTraining:
         )
 
     def begin(self) -> dict[str, object]:
-        """Before training: the text as data, the losses, that of a uniform guess, and the lowest possible one."""
+        """Before training: the text as data, the losses, the loss of a uniform guess, and the lowest possible loss."""
         characters = self.tokenizer.characters
         return {
             "stage": "before",

@@ -54,6 +54,11 @@ MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
 N_TEXTS, LENGTH, SEED = 16, 64, 0
 
 
+def threshold(uniform: float) -> float:
+    """The mean weight from which a head has a role in which uniform attention has the mean weight ``uniform``."""
+    return max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform)
+
+
 class RoundedScores(TypedDict):
     """``RoleScores`` as plain numbers; the scores of each role are ``[layer][head]``."""
 
@@ -145,7 +150,7 @@ def describe_roles(measured: Mapping[str, Any]) -> dict[str, Any]:
 
     n_layer, n_head = len(measured["entropy"]), len(measured["entropy"][0])
     return {
-        "threshold": max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform),
+        "threshold": threshold(uniform),
         "copying_threshold": CLEAR_COPYING,
         "heads": [[head(layer, index) for index in range(n_head)] for layer in range(n_layer)],
     }
@@ -165,7 +170,7 @@ class TextRoles(Answer):
 def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
     """The role on which a head scores highest; None if it is not clear."""
     role = max(LOOKS, key=lambda look: scores[look])
-    return role if scores[role] >= max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * uniform) else None
+    return role if scores[role] >= threshold(uniform) else None
 
 
 def label(scores: Mapping[Look, float], uniform: float, copying: float) -> str:
@@ -318,9 +323,7 @@ def clear_text_roles(attention: Tensor, ids: Sequence[int]) -> list[list[tuple[s
     scores = torch.stack([mean_weight(attention, mask) for mask in masks.values()])
     least = torch.tensor(
         [
-            max(CLEAR_ROLE, CLEAR_TIMES_UNIFORM * float(mean_weight(uniform, mask)))
-            if int(mask.any(1).sum()) >= MIN_QUERIES
-            else math.inf
+            threshold(float(mean_weight(uniform, mask))) if int(mask.any(1).sum()) >= MIN_QUERIES else math.inf
             for mask in masks.values()
         ]
     )

@@ -23,7 +23,7 @@ PREFILL_ALONE = 512  # while no text is being written
 STALL_SECONDS = 0.005  # while no text may read on because nobody takes what is recorded
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
-AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
+MIN_SECONDS_AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
 
 
 class Engine:
@@ -162,7 +162,7 @@ class Engine:
             return None
         ahead = [each for each in self.at_work if counts[each.client] > counts[waiting.client] and each.may_pause]
         furthest = max(ahead, key=lambda each: each.seconds_ahead, default=None)
-        return furthest if furthest and furthest.seconds_ahead > AHEAD else None
+        return furthest if furthest and furthest.seconds_ahead > MIN_SECONDS_AHEAD else None
 
     def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
         """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
@@ -231,6 +231,7 @@ class Engine:
         reading: list[TextSequence] = []
         for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):
             if budget and not self.must_wait(sequence, reading):
+                self.take_over_beginning(sequence)
                 sequence.n_planned = min(sequence.n_unread, sequence.max_rows, budget)
                 budget -= sequence.n_planned
                 reading.append(sequence)
@@ -241,23 +242,27 @@ class Engine:
         return finishing if self.prompts_alone else writing + reading
 
     def must_wait(self, sequence: TextSequence, reading: Sequence[TextSequence]) -> bool:
-        """Let a new text take over the beginning that it shares with another one in the cache.
-
-        Returns whether to wait because a text that is among ``reading`` will have read more of the same beginning.
-        """
+        """Whether one of the texts ``reading`` will have read more of its beginning than any has so far."""
         if sequence.n_unread <= MIN_SHARED or not may_share(sequence):
             return False
-        kept = [kept_of(other) if other and other.n_read else self.kept[i] for i, other in enumerate(self.slots)]
-        source = max(range(self.max_batch), key=lambda slot: n_shared(sequence, kept[slot]))
-        n = n_shared(sequence, kept[source])
-        if any(n_shared(sequence, kept_of(other, planned=True)) >= n + MIN_SHARED for other in reading):
-            return True
+        _, n = self.longest_beginning(sequence)
+        return any(n_shared(sequence, kept_of(other, planned=True)) >= n + MIN_SHARED for other in reading)
+
+    def take_over_beginning(self, sequence: TextSequence) -> None:
+        """Let a new text take over the beginning that it shares with another one in the cache."""
+        if sequence.n_unread <= MIN_SHARED or not may_share(sequence):
+            return
+        source, n = self.longest_beginning(sequence)
         if n and sequence.reader:
             sequence.reader.copy(source, sequence.slot, n)
             sequence.n_read = n
             self.tokens_shared += n
             self.kept[source] = self.kept[source]._replace(turn=next(self.turns))
-        return False
+
+    def longest_beginning(self, sequence: TextSequence) -> tuple[int, int]:
+        """The slot that holds most of a text's beginning, and how many tokens of it."""
+        kept = [kept_of(other) if other and other.n_read else self.kept[i] for i, other in enumerate(self.slots)]
+        return max(enumerate(n_shared(sequence, each) for each in kept), key=lambda found: found[1])
 
     def forward(self, planned: Sequence[TextSequence]) -> None:
         """Read all planned tokens, then write a token of each text that has read everything."""

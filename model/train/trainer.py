@@ -38,6 +38,11 @@ from .state import STATE_FILE, Losses, Progress, TrainingState, saved_progress
 
 Attention = Callable[..., Tensor]
 
+HALF_PRECISION_COST = 0.001  # nats per token that storing the weights in half precision may cost
+SAMPLE_SEEDS = (1, 2, 3)
+SAMPLE_TEMPERATURE = 0.8
+SAMPLE_LENGTH = 200
+
 
 def keep_attention_in_float32(gpt: GPT) -> None:
     """Let the fused attention of ``gpt`` compute in float32 under autocast.
@@ -57,12 +62,6 @@ def in_float32(attend: Attention) -> Attention:
             return attend(query.float(), key.float(), value.float(), mask)
 
     return fused
-
-
-HALF_PRECISION_COST = 0.001  # nats per token that storing the weights in half precision may cost
-SAMPLE_SEEDS = (1, 2, 3)
-SAMPLE_TEMPERATURE = 0.8
-SAMPLE_LENGTH = 200
 
 
 class Trainer:

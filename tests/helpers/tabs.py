@@ -96,7 +96,7 @@ class Profile:
         return self.kept
 
     def end_visit(self, keep_tab: bool) -> None:
-        """Leave the page, and keep nothing of the visit but the files."""
+        """Leave the page and discard everything from the visit except its files."""
         kept = self.tab()  # one tab stays open, since without any the browser drops its compiled code
         origins = {"{0.scheme}://{0.netloc}".format(urlsplit(page.url)) for page in self.context.pages}
         for page in self.context.pages:
@@ -156,8 +156,7 @@ def opened_page(profiles: Profiles, url: str, hash: str = "") -> tuple[Any, Comp
 class KeptTab:
     """A page for one test after another, which is reset instead of being opened anew: that takes several times as long.
 
-    A reset leaves what no address holds, such as a table that is shown, to the tests; after a failed one, the page is
-    opened anew.
+    Tests must undo what the address does not record, such as an open table; after a failed test, the page is reopened.
     """
 
     def __init__(self, profiles: Profiles, server: Server) -> None:

@@ -15,7 +15,7 @@ import {
 } from "../../web/js/look/compare/difference.mjs";
 import { maskWords, sideTitles } from "../../web/js/look/compare/names.mjs";
 import { scaledWords } from "../../web/js/look/roles/role_words.mjs";
-import { hasPlace, matchingPlace } from "../../web/js/look/compare/linked_heads.mjs";
+import { hasPicture, matchingPicture } from "../../web/js/look/compare/linked_heads.mjs";
 
 /** Tokens between bars. */
 const tokens = (line) => line.split("|").map((text) => ({ text }));
@@ -164,10 +164,10 @@ test("a picture of another model in the same place", () => {
     { n_layer: 2, n_head: 3 },
     { n_layer: 4, n_head: 8 },
   ];
-  assert.deepEqual(matchingPlace([1, 2], small, large), [1, 2]);
-  assert.deepEqual(matchingPlace([3, 7], large, small), [1, 2]);
-  assert.deepEqual(matchingPlace([1, 4], small, large), [1, 9]); // a rollout for a rollout
-  assert.deepEqual(matchingPlace([2, 3], small, large), [4, 8]); // the mean of all heads
+  assert.deepEqual(matchingPicture([1, 2], small, large), [1, 2]);
+  assert.deepEqual(matchingPicture([3, 7], large, small), [1, 2]);
+  assert.deepEqual(matchingPicture([1, 4], small, large), [1, 9]); // a rollout for a rollout
+  assert.deepEqual(matchingPicture([2, 3], small, large), [4, 8]); // the mean of all heads
   for (const [place, has] of [
     [[1, 2], true],
     [[2, 2], false],
@@ -176,7 +176,7 @@ test("a picture of another model in the same place", () => {
     [[3, 8], false],
     [[4, 8], true],
   ]) {
-    assert.equal(hasPlace(place, large, small), has, place.join());
+    assert.equal(hasPicture(place, large, small), has, place.join());
   }
 });
 

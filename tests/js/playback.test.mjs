@@ -84,7 +84,7 @@ test("skipped text is not paused", () => {
   assert.equal(made.isPaused, false);
 });
 
-test("rows are fetched for half a second, again when they last for less than a quarter", () => {
+test("rows are fetched half a second ahead, and again when less than a quarter of a second is left", () => {
   const { made } = playback();
   assert.equal(made.rowsToFetch(100), 100); // of a text that is not behind
   made.extend(100, false);

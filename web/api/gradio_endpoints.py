@@ -87,8 +87,8 @@ def add_endpoints(services: Services) -> None:
             ids = parse_prompt(limits, loaded, prompt)
             layer, head = parse_head(limits, loaded, layer, head, len(ids))
             answer = await services.trace_workers.run(client, head_weights, loaded, ids, layer, head)
-        found: dict[str, Any] = store_answer(services, request, answer)
-        return found
+        placeholder: dict[str, Any] = store_answer(services, request, answer)
+        return placeholder
 
     async def tokenize(request: gr.Request, text: str, model: str | None = None) -> list[dict[str, Any]]:
         """The tokens of a text in a model's vocabulary.
@@ -104,8 +104,8 @@ def add_endpoints(services: Services) -> None:
         with refusals(services, "/tokenize"):
             loaded = find_model(served, model)
             answer = await asyncio.to_thread(tokens_in_json, limits, loaded, text)
-        found: list[dict[str, Any]] = store_answer(services, request, answer)
-        return found
+        placeholder: list[dict[str, Any]] = store_answer(services, request, answer)
+        return placeholder
 
     async def models() -> list[dict[str, Any]]:
         """The served models, each with its sizes."""

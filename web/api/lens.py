@@ -210,8 +210,8 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
             inquiry = await parse_inquiry(services, question, BODIES[question.name].model_validate(given), client)
         with refusals(services):
             async with question.ask(inquiry, client, route, services.limits) as pending:
-                found: dict[str, Any] = store_answer(services, request, await pending.answer())
-        return found
+                placeholder: dict[str, Any] = store_answer(services, request, await pending.answer())
+        return placeholder
 
     parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
     for part in parts:

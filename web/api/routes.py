@@ -24,6 +24,7 @@ from ..serving.attention_answer import AttentionAnswer
 from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model, parse_ids
 from ..serving.server_sent_events import EVENT_STREAM
+from ..settings import PIECE_BYTES
 from . import openapi
 from .chat import answer_conversation
 from .completions import Completion
@@ -55,7 +56,6 @@ EMBEDDINGS = "/v1/embeddings"
 ATTENTION = "/v1/attention"
 ACTIVATIONS = "/v1/activations"
 
-PIECE = 32_768  # bytes of an answer that are sent at a time, so that a slow client leaves little data unsent
 JSON, BINARY = "application/json", "application/octet-stream"
 # ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
 ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
@@ -179,8 +179,8 @@ def v1(services: Services) -> FastAPI:
             nonlocal outcome
             try:
                 while (piece := await services.trace_workers.resume(client, next, pieces, None)) is not None:
-                    for begin in range(0, len(piece), PIECE):
-                        yield piece[begin : begin + PIECE]
+                    for begin in range(0, len(piece), PIECE_BYTES):
+                        yield piece[begin : begin + PIECE_BYTES]
                 outcome = "ok"
             except Exception:
                 outcome = "failed"

@@ -35,7 +35,8 @@ def check_knockout(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
-    method, (reference, said) = inquiry.values["method"], reference_of(inquiry)
+    method = inquiry.values["method"]
+    reference, said = reference_of(inquiry)
     answer = knockout(inquiry.text, method=method, reference=reference, progress=progress)
     numbers = answer.to_arrays()
     kept = numbers if inquiry.values["per_token"] else {name: numbers[name] for name in ("loss", "delta")}

@@ -16,13 +16,14 @@ from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
 from model.serving.fair_queue import FairQueue
 
+from ..settings import NICENESS
+
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 1.0  # after which a computation pauses for others
 ESTIMATE_SECONDS, ESTIMATE_FRACTION = 5.0, 0.002  # of a computation, before the time it will take is estimated
 DOUBT = 1.5  # factor by which an estimate may exceed the limit, since parts of a computation differ in speed
 MAX_BEGUN = 4  # computations that have started, running or paused
-NICENESS = 10  # lower priority than the threads that write texts, where each thread has its own priority
 
 
 def lower_priority() -> None:

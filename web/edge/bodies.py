@@ -17,12 +17,12 @@ from ..api.errors import ApiError, RefusedBody, as_api_error
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
+from ..settings import PIECE_BYTES
 
 GRADIO = "/gradio_api/"
 MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or escapes that may spell it
 BOM = "\ufeff"
 DROP = "headscope.drop"  # in a scope's extensions: closes the connection
-PIECE = 32_768  # bytes sent at a time, so that no more wait in the connection's own buffer
 
 
 class BodyFormatMiddleware:
@@ -140,7 +140,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
 class ResponseBudgetMiddleware:
     """Counts large parts of responses against the budget until the client has read them.
 
-    If there is no room for a part of more than ``PIECE`` bytes, the client gets an error if the response has not begun;
+    If there is no room for a part of more than ``PIECE_BYTES``, the client gets an error if the response has not begun;
     otherwise the connection is closed.
     """
 
@@ -163,7 +163,7 @@ class ResponseBudgetMiddleware:
                 start = message
                 return
             body = message.get("body", b"")
-            n_bytes = len(body) if len(body) > PIECE else 0
+            n_bytes = len(body) if len(body) > PIECE_BYTES else 0
             try:
                 self.budget.take(n_bytes, client)
             except NoRoom as error:
@@ -188,12 +188,12 @@ class ResponseBudgetMiddleware:
 
     async def send_in_pieces(self, message: Message, body: bytes, send: Send) -> None:
         view = memoryview(body)
-        for begin in range(0, len(body), PIECE):
-            end = begin + PIECE
+        for begin in range(0, len(body), PIECE_BYTES):
+            end = begin + PIECE_BYTES
             more = end < len(body) or bool(message.get("more_body"))
             await send({"type": message["type"], "body": bytes(view[begin:end]), "more_body": more})
 
 
 def is_large(start: Message) -> bool:
     length = Headers(raw=start["headers"]).get("content-length", "")
-    return length.isdigit() and int(length) > PIECE
+    return length.isdigit() and int(length) > PIECE_BYTES

@@ -7,7 +7,7 @@ from model import SamplingSettings
 from model.sampling import probabilities, random_generator
 
 from ..serving.served_models import ServedModels
-from .whole_model import MAX_TOKENS, SHOWN_TOKENS, WholeModelRequest, check_place, tokenize_sentence
+from .whole_model import MAX_TOKENS, SHOWN_TOKENS, WholeModelRequest, head_and_query, tokenize_sentence
 
 MAX_DRAWS = 1_000
 
@@ -24,7 +24,7 @@ class DrawRequest(WholeModelRequest):
 def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
     """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest was drawn."""
     tokenized = tokenize_sentence(served, request)
-    _, _, query = check_place(tokenized, request)
+    _, _, query = head_and_query(tokenized, request)
     logits = tokenized.text_pass.logits(query, query + 1)[0]
     settings = SamplingSettings(temperature=request.temperature, top_k=request.top_k or None, top_p=request.top_p)
     own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)

@@ -23,7 +23,7 @@ from model.ladder.terms import dot_product_terms
 
 from ..serving.body_types import Unicode
 from ..serving.served_models import ServedModels
-from .whole_model import TokenizedSentence, WholeModelRequest, check_place, tokenize_sentence
+from .whole_model import TokenizedSentence, WholeModelRequest, head_and_query, tokenize_sentence
 
 SHOWN_TERMS = 12  # the largest terms of a sum; the others are added up
 
@@ -40,7 +40,7 @@ class NumberRequest(WholeModelRequest):
 def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
     """The dot product behind one cell of a head."""
     tokenized = tokenize_sentence(served, request)
-    layer, head, at = check_place(tokenized, request)
+    layer, head, at = head_and_query(tokenized, request)
     if request.key > at:
         raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
     block = cast(Block, tokenized.loaded.gpt.h[layer])
@@ -63,7 +63,7 @@ def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
 def one_number(served: ServedModels, request: NumberRequest) -> dict[str, object]:
     """The terms of number ``index`` of a ``stage`` of the model, for the token at ``query``. Raises ``InputError``."""
     tokenized = tokenize_sentence(served, request)
-    layer, head, at = check_place(tokenized, request)
+    layer, head, at = head_and_query(tokenized, request)
     stage = request.stage
     if stage in ("last_norm", "logit", "probability"):
         return Ending(tokenized, at).explain(stage, request.index)
@@ -192,9 +192,9 @@ class InLayer:
 class Ending:
     """The numbers of one token after all layers."""
 
-    def __init__(self, found: TokenizedSentence, at: int) -> None:
-        self.gpt = found.loaded.gpt
-        self.x = found.text_pass.stream[-1][0, at]
+    def __init__(self, tokenized: TokenizedSentence, at: int) -> None:
+        self.gpt = tokenized.loaded.gpt
+        self.x = tokenized.text_pass.stream[-1][0, at]
 
     def explain(self, stage: str, index: int) -> dict[str, object]:
         gpt = self.gpt

@@ -113,14 +113,14 @@ class WholeModelRequest(LessonRequest):
     query: int | None = Field(None, ge=0, le=10**6)
 
 
-def check_place(found: TokenizedSentence, request: WholeModelRequest) -> tuple[int, int, int]:
+def head_and_query(tokenized: TokenizedSentence, request: WholeModelRequest) -> tuple[int, int, int]:
     """The layer, head and query asked for; 0, 0 and the last one by default. Raises ``InputError``."""
-    config = found.loaded.config
+    config = tokenized.loaded.config
     layer, head = request.layer or 0, request.head or 0
     for name, value, count in (("layer", layer, config.n_layer), ("head", head, config.n_head)):
         if value >= count:
             raise InputError(name, f"{name} must be an integer from 0 to {count - 1}, found {value}")
-    last = len(found.ids) - 1
+    last = len(tokenized.ids) - 1
     query = last if request.query is None else request.query
     if query > last:
         raise InputError("query", f"query must be an integer from 0 to {last}, found {query}")
@@ -133,7 +133,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
     loaded, ids, text_pass = tokenized.loaded, tokenized.ids, tokenized.text_pass
     config, gpt = loaded.config, loaded.gpt
     overview = cache_of(loaded).overviews.get_or_compute(tuple(ids), lambda: head_overview(loaded, tuple(ids)))
-    layer, head, query = check_place(tokenized, request)
+    layer, head, query = head_and_query(tokenized, request)
     if request.layer is None or request.head is None:
         layer, head = overview["start"]
     block = cast(Block, gpt.h[layer])
@@ -182,15 +182,15 @@ def rounded(vector: Tensor) -> list[float]:
 
 
 @torch.inference_mode()
-def embedding_error(found: TokenizedSentence) -> float:
-    gpt, stream = found.loaded.gpt, found.text_pass.stream[0][0]
-    tokens = gpt.wte(torch.tensor(found.ids, device=stream.device))
-    ours = tokens + position_embeddings(gpt, 0, len(found.ids))
+def embedding_error(tokenized: TokenizedSentence) -> float:
+    gpt, stream = tokenized.loaded.gpt, tokenized.text_pass.stream[0][0]
+    tokens = gpt.wte(torch.tensor(tokenized.ids, device=stream.device))
+    ours = tokens + position_embeddings(gpt, 0, len(tokenized.ids))
     return largest_difference(ours.float(), stream.float())
 
 
 def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, float]:
-    """How far each recomputed stage is from that of the model's modules, and the last one from its residual stream."""
+    """How far each recomputed stage differs from the model's own; the last is compared with its residual stream."""
     theirs = block_by_model(block, stages.x) | {"after": after}
     return {
         name: largest_difference(getattr(stages, name).float(), stage.float().view_as(getattr(stages, name)))
@@ -199,16 +199,16 @@ def stage_errors(block: Block, stages: BlockStages, after: Tensor) -> dict[str, 
 
 
 @torch.inference_mode()
-def next_token_steps(found: TokenizedSentence, query: int) -> dict[str, object]:
+def next_token_steps(tokenized: TokenizedSentence, query: int) -> dict[str, object]:
     """After all layers: layer norm, logits over the vocabulary, and the probabilities of the next token."""
-    loaded, gpt, text_pass = found.loaded, found.loaded.gpt, found.text_pass
+    loaded, gpt, text_pass = tokenized.loaded, tokenized.loaded.gpt, tokenized.text_pass
     x = text_pass.stream[-1][0, query]
     normed = normalise(final_norm(gpt), x)
     logits = linear(gpt.lm_head, normed).float().cpu()
     theirs = text_pass.logits(query, query + 1)[0]
     probabilities = ladder.stable_softmax(logits)
     top = logits.argsort(descending=True)[:SHOWN_TOKENS].tolist()
-    follower = found.ids[query + 1] if query + 1 < len(found.ids) else None
+    follower = tokenized.ids[query + 1] if query + 1 < len(tokenized.ids) else None
     shown = [*top, *([follower] if follower is not None and follower not in top else [])]
     return {
         "x": rounded(x),
@@ -226,14 +226,14 @@ def next_token_steps(found: TokenizedSentence, query: int) -> dict[str, object]:
 
 
 @torch.inference_mode()
-def guesses_by_layer(found: TokenizedSentence, query: int) -> list[dict[str, object]]:
+def guesses_by_layer(tokenized: TokenizedSentence, query: int) -> list[dict[str, object]]:
     """The likeliest next token if the model ended before each layer, and after the last one."""
-    gpt = found.loaded.gpt
-    stream = torch.stack([x[0, query] for x in found.text_pass.stream])
+    gpt = tokenized.loaded.gpt
+    stream = torch.stack([x[0, query] for x in tokenized.text_pass.stream])
     probabilities = torch.softmax(gpt.logits(stream).float(), dim=-1)
     best = probabilities.max(dim=-1)
     return [
-        {"text": found.loaded.tokens([int(i)])[0].text, "p": p.item(), "length": x.float().norm().item()}
+        {"text": tokenized.loaded.tokens([int(i)])[0].text, "p": p.item(), "length": x.float().norm().item()}
         for i, p, x in zip(best.indices, best.values, stream, strict=True)
     ]
 
@@ -255,7 +255,7 @@ def head_overview(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
 
 
 def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:
-    """What guessing blindly, counting pairs and this model cost, in nats per token, as far as it is known."""
+    """The losses of blind guessing, a bigram model and this model in nats per token, where they are known."""
     report = read_report(served.sources.get(loaded.name, ""))
 
     def figure(name: str) -> float | None:

@@ -87,10 +87,11 @@ class PageWriter:
 
         def point(state: str) -> dict[str, Any]:
             current = writer.run
+            tokens = sent.take(current)
             # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
             return pointer(current, state, settings) | {
                 "written": current.n_written(len(asked.prompt)),
-                "new": sent.new(current),  # it sets the count
+                "new": tokens,
                 "tokens": sent.count,
                 "at": generation.newest_at,
                 "training": self.services.is_training.is_set(),
@@ -164,7 +165,7 @@ class SentTokens:
     def __init__(self) -> None:
         self.run_id, self.count = "", 0
 
-    def new(self, run: Run) -> list[dict[str, Any]]:
+    def take(self, run: Run) -> list[dict[str, Any]]:
         """The tokens of ``run`` since the last call; all of them if it is a different run."""
         start = self.count if run.id == self.run_id else 0
         stop = len(run.ids)  # the writer may continue meanwhile

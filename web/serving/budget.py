@@ -13,7 +13,7 @@ from ..process_memory import trim_heap
 from ..settings import KEPT_BYTES, MEGABYTE, Limits
 
 WORTH_TRIMMING = 32 * MEGABYTE
-LARGE = MEGABYTE // 4  # for something smaller, caches need not make room at once
+MIN_ROOM_BYTES = MEGABYTE // 4  # for something smaller, caches need not make room at once
 IDLE_SECONDS = 5.0  # between returns of memory to the system while little is held
 
 
@@ -56,7 +56,7 @@ class Budget:
             self.clients[client] += n_bytes
             self.highest = max(self.highest, self.held)
             self.used = True
-        if n_bytes >= LARGE:
+        if n_bytes >= MIN_ROOM_BYTES:
             self.make_room()
 
     def is_tight(self, n_bytes: int, client: Hashable) -> bool:

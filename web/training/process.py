@@ -14,14 +14,13 @@ from typing import Any
 
 import model
 
-from ..settings import Limits, without_secrets
+from ..settings import NICENESS, Limits, without_secrets
 from .training_request import Size, TrainingRequest, seconds_of
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(model.__file__).resolve().parent.parent
 MAX_LINE = 4_000_000  # bytes of a report
-NICENESS = 10  # about a tenth of a core on a busy server, all cores on an idle one
 RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps": 1_000_000, "save_every": 1_000_000}
 FINISHING = 0.06  # share of the time for the loss on the whole held-out text and for the model card
 LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and combined there."

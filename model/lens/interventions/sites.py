@@ -102,9 +102,9 @@ def run_layer(text: TextPass, layer: int, x: Tensor, hook: Hook) -> Tensor:
     context = (hook("pattern", layer, pattern).transpose(1, 2) @ value).transpose(1, 2)  # (B, T, n_head, head_dim)
     mask = text.mask_of(layer)
     context = hook("z", layer, context if mask is None else context * mask[:, None])
-    middle = hook("resid_mid", layer, x + hook("attn_out", layer, block.attn.output(context)))
-    neurons = hook("mlp_post", layer, block.neurons(x if block.parallel else middle))
-    return hook("resid_post", layer, middle + hook("mlp_out", layer, block.mlp.output(neurons)))
+    resid_mid = hook("resid_mid", layer, x + hook("attn_out", layer, block.attn.output(context)))
+    neurons = hook("mlp_post", layer, block.neurons(x if block.parallel else resid_mid))
+    return hook("resid_post", layer, resid_mid + hook("mlp_out", layer, block.mlp.output(neurons)))
 
 
 def run_keeping(text: TextPass, layer: int, x: Tensor) -> tuple[dict[SiteName, Tensor], Tensor]:

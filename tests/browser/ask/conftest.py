@@ -1,9 +1,17 @@
-"""A text to ask about."""
+"""A model, and a text to ask about."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+
+from helpers.server import Server
+from model import LoadedModel
+
+
+@pytest.fixture
+def tiny(server: Server) -> LoadedModel:
+    return server.served.models["tiny"]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def ask_button(page: Any) -> Any:
 def ask_knockout(page: Any) -> Any:
     ask_button(page).click()
     ask_panel(page).get_by_role("button", name=re.compile("Which heads does this text need?")).click()
-    expect(ask_panel(page).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(page).locator("tr[data-picture]")).to_have_count(8)
     return ask_panel(page)
 
 
@@ -39,8 +39,8 @@ def expected(page: Any, server: Server, method: Method = "zero") -> Knockout:
 def listed(page: Any) -> dict[tuple[int, int], tuple[float, float]]:
     """The list's entry for every head: the change, and the loss without it."""
     found = {}
-    for row in ask_panel(page).locator("tr[data-place]").all():
-        layer, head = map(int, row.get_attribute("data-place").split(","))
+    for row in ask_panel(page).locator("tr[data-picture]").all():
+        layer, head = map(int, row.get_attribute("data-picture").split(","))
         match = SIGNED.search(" ".join(row.locator("th, td").all_text_contents()))
         assert match
         change, loss = (float(number.replace("−", "-")) for number in match.groups())
@@ -92,8 +92,8 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
     text(written).locator("[data-i='45']").click()
     expect(ask.get_by_text("(token 45)", exact=False).first).to_be_visible()
     assert close_to(in_grid(written), answer.token_delta[..., 44])
-    row = ask.locator("tr[data-place]").nth(3)
-    layer, head = map(int, row.get_attribute("data-place").split(","))
+    row = ask.locator("tr[data-picture]").nth(3)
+    layer, head = map(int, row.get_attribute("data-picture").split(","))
     row.get_by_role("button").click()
     assert open_head(written) == (layer, head)
     expect(row).to_have_attribute("aria-current", "true")
@@ -113,15 +113,15 @@ def test_the_selected_token_and_the_way_to_a_head(written: Any, server: Server) 
 def test_a_press_and_the_focus_outlast_a_redraw(written: Any) -> None:
     ask = ask_knockout(written)
     ask.get_by_role("button", name="selected token").click()
-    ask.locator("tr[data-place] button").nth(3).hover()
-    layer, head = map(int, ask.locator("tr[data-place]").nth(3).get_attribute("data-place").split(","))
+    ask.locator("tr[data-picture] button").nth(3).hover()
+    layer, head = map(int, ask.locator("tr[data-picture]").nth(3).get_attribute("data-picture").split(","))
     written.mouse.down()
     text(written).locator("[data-i='45']").dispatch_event("click")
     two_frames(written)
     written.mouse.up()
     assert open_head(written) == (layer, head)
     expect(ask.get_by_text("(token 45)").first).to_be_visible()
-    name = ask.locator("tr[data-place] button").first.text_content()
+    name = ask.locator("tr[data-picture] button").first.text_content()
     button = ask.get_by_role("button", name=name, exact=True)
     button.press("Enter")
     expect(ask.get_by_text(f"{name} helps most with")).to_be_visible()
@@ -146,15 +146,15 @@ def test_the_conclusion_comes_first(written: Any, server: Server) -> None:
 
 def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
     ask = ask_knockout(written)
-    rows = ask.locator("tr[data-place]")
-    places = [tuple(map(int, rows.nth(i).get_attribute("data-place").split(","))) for i in (0, 2)]
+    rows = ask.locator("tr[data-picture]")
+    places = [tuple(map(int, rows.nth(i).get_attribute("data-picture").split(","))) for i in (0, 2)]
     for layer, head in places:
         ask.get_by_label(f"Remove L{layer} H{head} together with others").check()
     loaded = server.served.models["tiny"]
     text_pass = TextPass(loaded.gpt, loaded.tokenizer.encode(text(written).text_content()))
     whole, single = removal(text_pass, places), knockout(text_pass)
     parts = sum(float(single.delta[place]) for place in places)
-    together = ask.locator(".hs-together")
+    together = ask.locator(".hs-head-set")
     expect(together).to_contain_text(f"+{whole.delta:.3f} nats; one by one they add up to +{parts:.3f}")
     # The same for the selected token alone.
     ask.get_by_role("button", name="selected token").click()
@@ -163,7 +163,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
     expect(together).to_contain_text(said)
     together.get_by_role("button", name="Switch them off").click()
     for layer, head in places:
-        expect(written.locator(f".hs-grid [data-place='{layer},{head}']")).to_have_class(re.compile("hs-muted"))
+        expect(written.locator(f".hs-grid [data-picture='{layer},{head}']")).to_have_class(re.compile("hs-muted"))
 
 
 @pytest.mark.parametrize("width", [1024, *also_slow(1440)])
@@ -184,7 +184,7 @@ def test_the_whole_matrix_is_above_the_fold(written: Any) -> None:
     board = written.locator(".hs-open .hs-board")
     expect(board).to_be_in_viewport(ratio=1)
     ask_panel(written).get_by_role("button", name=re.compile("Which heads does this text need")).click()
-    expect(ask_panel(written).locator("tr[data-place]").first).to_be_visible()
+    expect(ask_panel(written).locator("tr[data-picture]").first).to_be_visible()
     expect(board).to_be_in_viewport(ratio=1)
     number = written.locator(".hs-open .hs-number").first
     expect(number).to_be_in_viewport(ratio=1)
@@ -210,7 +210,7 @@ def test_a_link_and_the_keyboard(written: Any, server: Server) -> None:
     })""")
     assert "ask=knockout" in copied and "ask_with=method.mean" in copied
     written.goto(copied)
-    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(written).locator("tr[data-picture]")).to_have_count(8)
     assert in_grid(written) == shown
 
 
@@ -222,10 +222,10 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
     expect(written.get_by_text("20 tokens written")).to_be_visible()
     expect(text(written)).to_have_text(re.compile("^So it is.{20}$", re.DOTALL))
     expect(ask_panel(written)).to_have_attribute("aria-busy", "false")
-    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(written).locator("tr[data-picture]")).to_have_count(8)
     assert in_grid(written) != before and close_to(in_grid(written), expected(written, server).delta)
     choose_model(written, "other")
-    expect(ask_panel(written).locator("tr[data-place]")).to_have_count(4)  # 2 layers with 2 heads
+    expect(ask_panel(written).locator("tr[data-picture]")).to_have_count(4)  # 2 layers with 2 heads
 
 
 def test_progress_stop_and_errors(page: Any) -> None:
@@ -243,4 +243,4 @@ def test_progress_stop_and_errors(page: Any) -> None:
     expect(ask_panel(page).get_by_text("Too many requests are waiting.")).to_be_visible()
     page.unroute("**/v1/lens/knockout")
     ask_panel(page).get_by_role("button", name="Try again").click()
-    expect(ask_panel(page).locator("tr[data-place]")).to_have_count(8)
+    expect(ask_panel(page).locator("tr[data-picture]")).to_have_count(8)

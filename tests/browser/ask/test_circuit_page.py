@@ -7,18 +7,12 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.page import open_head, text
-from helpers.server import Server
 from model import LoadedModel
 
 ROWS = [
     {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"},
     {"prompt": "as it was", "corrupted": "as he was", "answer": "c", "wrong": "d"},
 ]
-
-
-@pytest.fixture
-def tiny(server: Server) -> LoadedModel:
-    return server.served.models["tiny"]
 
 
 def ask(page: Any, question: str) -> Any:

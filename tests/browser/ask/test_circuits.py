@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.page import open_head, readout, text
-from helpers.server import Server
 from model import LoadedModel
 from model.lens.composition import composition
 from model.lens.interventions.patching import patching
@@ -19,11 +18,6 @@ from model.lens.text_pass import TextPass
 
 PROMPT = "Tom ran to the dog."
 PER_CENT = re.compile(r"(−?\d+)% \((−?[\d.]+)\)")
-
-
-@pytest.fixture
-def tiny(server: Server) -> LoadedModel:
-    return server.served.models["tiny"]
 
 
 @pytest.fixture
@@ -40,8 +34,8 @@ def ask(page: Any, question: str) -> Any:
 
 def rows(panel: Any) -> dict[tuple[int, int], str]:
     found = {}
-    for row in panel.locator("tr[data-place]").all():
-        layer, head = map(int, row.get_attribute("data-place").split(","))
+    for row in panel.locator("tr[data-picture]").all():
+        layer, head = map(int, row.get_attribute("data-picture").split(","))
         found[layer, head] = row.locator(".hs-number-cell").text_content()
     return found
 
@@ -93,7 +87,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     wrong = likely[likely[0] == answer]
     for way, does, sign in (("into the changed text", "restore", 1), ("into the original", "take away", -1)):
         panel.get_by_role("button", name=way, exact=True).click()
-        said = panel.locator(".hs-together .hs-answer")
+        said = panel.locator(".hs-head-set .hs-answer")
         expect(said).to_contain_text(f"together {does}")
         both = patching(
             *texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", together=together
@@ -109,7 +103,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     written.wait_for_url(re.compile("b_sha256"))
     written.go_back()  # the result is still shown
     expect(panel.locator(".hs-plain")).to_have_text(found)
-    expect(panel.locator(".hs-together .hs-answer")).to_contain_text("together take away")
+    expect(panel.locator(".hs-head-set .hs-answer")).to_contain_text("together take away")
     written.go_forward()  # nothing was inserted in between
     expect(written.locator(".hs-compare")).to_be_visible()
     written.go_back()
@@ -135,7 +129,7 @@ def test_which_heads_feed_this_one(written: Any, tiny: LoadedModel) -> None:
     written.locator(".hs-grid button[aria-label^='L0 H1']").click()
     expect(panel.get_by_text("Heads of layer 0 read only the embeddings")).to_be_visible()
     written.locator(".hs-grid button[aria-label^='L2 H3']").click()
-    expect(panel.locator("tr[data-place]")).to_have_count(8)
+    expect(panel.locator("tr[data-picture]")).to_have_count(8)
     found = composition(tiny.gpt)
     scores, deviations = found.scores["k"][2][3], found.deviations["k"][2][3]
     for place, shown in rows(panel).items():

@@ -44,8 +44,8 @@ def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: 
     deltas = [knockout(TextPass(loaded.gpt, loaded.tokenizer.encode(prompt))).delta for prompt in PROMPTS]
     mean = sum(deltas) / len(deltas)
     layer, head = divmod(int(mean.argmax()), 4)
-    first = panel.locator("tr[data-place]").first
-    expect(first).to_have_attribute("data-place", f"{layer},{head}")
+    first = panel.locator("tr[data-picture]").first
+    expect(first).to_have_attribute("data-picture", f"{layer},{head}")
     shown = [float(row.locator("td").last.text_content().split()[0].replace("−", "-")) for row in rows.all()]
     assert all(abs(one - float(delta[layer, head])) < 6e-4 for one, delta in zip(shown, deltas, strict=True))
     error = (sum((delta - mean) ** 2 for delta in deltas) / (len(deltas) - 1) / len(deltas)) ** 0.5

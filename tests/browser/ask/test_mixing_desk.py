@@ -25,7 +25,7 @@ def desk(page: Any) -> Any:
 
 
 def tile(page: Any, layer: int, head: int) -> Any:
-    return page.locator(f".hs-grid button[data-place='{layer},{head}']")
+    return page.locator(f".hs-grid button[data-picture='{layer},{head}']")
 
 
 def mask_of(**scales: float) -> list[list[float]]:

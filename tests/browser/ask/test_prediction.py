@@ -75,7 +75,7 @@ def test_why_this_token(written: Any, passed: TextPass) -> None:
     expect(box.get_by_text("its logit minus that of")).to_be_visible()
     difference = attribution(passed, position=44, token=passed.ids[45], against=int(other.split("-")[0]))
     assert number(table(written, "parts")[-1][2]) == pytest.approx(difference.logit, abs=0.006)
-    box.locator("tr[data-place]").first.get_by_role("button").click()
+    box.locator("tr[data-picture]").first.get_by_role("button").click()
     largest = int(difference.heads.abs().argmax())
     assert open_head(written) == divmod(largest, 4)
 

@@ -50,7 +50,7 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
             )
             tags, pictures = tile.locator(".hs-tag").bounding_box(), tile.locator("canvas").bounding_box()
             assert tags["y"] + tags["height"] <= pictures["y"] + (0 if details == "on" else 16)
-            shared = page.locator(".hs-grid [data-place='1,1'] canvas").bounding_box()
+            shared = page.locator(".hs-grid [data-picture='1,1'] canvas").bounding_box()
             assert abs(shared["y"] - pictures["y"]) < 0.1 and abs(shared["height"] - pictures["height"]) < 0.1
     tile.click()
     line = page.locator(".hs-role-line")
@@ -78,9 +78,9 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
         mean, error = score.split(" ± ")
         assert abs(float(mean) - certain["scores"][role][0][0]) < 0.0006 and error == uniform == "0.010"
     ask.get_by_label("Role", exact=True).select_option("induction")
-    expect(ask.locator("tr[data-place]").first).to_have_attribute("data-place", "1,2")
+    expect(ask.locator("tr[data-picture]").first).to_have_attribute("data-picture", "1,2")
     expect(tile).to_have_attribute("aria-label", re.compile("induction heads look: 0.870$"))
-    ask.locator("tr[data-place]").first.get_by_role("button").click()
+    ask.locator("tr[data-picture]").first.get_by_role("button").click()
     expect(ask.get_by_text("Role of L1 H2: induction (0.87 ± 0.01 on random tokens")).to_be_visible()
 
     # A copying head is labelled by what it does with a token, and its score is listed with the others.

@@ -71,7 +71,7 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     muted = page.locator(".hs-grid .hs-muted")
     assert int(re.search(r"Without these (\d+) heads that copy", said)[1]) == muted.count()  # type: ignore[index]
     # The numbers are the model's own.
-    places = muted.evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.place)")
+    places = muted.evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.picture)")
     heads = [tuple(map(int, place.split(","))) for place in places]
     falls = last_probabilities(story.served.models["stories-bpe"], before, heads)
     shown = [float(part) / 100 for part in re.findall(r"([\d.]+)\s?%", said)]

@@ -46,7 +46,7 @@ def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, sto
     assert not JARGON.search(shown.inner_text())
     muted = page.locator(".hs-heads .hs-grid .hs-muted")
     heads = [
-        tuple(map(int, place.split(","))) for place in muted.evaluate_all("(all) => all.map((e) => e.dataset.place)")
+        tuple(map(int, place.split(","))) for place in muted.evaluate_all("(all) => all.map((e) => e.dataset.picture)")
     ]
     said = shown.get_by_role("status").text_content()
     assert f"Without these {len(heads)} heads that copy, “kite” falls" in said

@@ -150,10 +150,10 @@ def test_the_sentence_gives_the_mean_attention_of_several_heads(browser: Any, st
     expect(page.locator(".hs-grid .hs-with")).to_have_count(5)
     page.mouse.move(5, 5)
     expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
-    page.locator(".hs-grid [data-place='2,7']").click()
-    page.locator(".hs-grid [data-place='4,4']").click(modifiers=["Shift"])
+    page.locator(".hs-grid [data-picture='2,7']").click()
+    page.locator(".hs-grid [data-picture='4,4']").click(modifiers=["Shift"])
     expect(said).to_contain_text(f"These 2 heads look back at “at” with {mean((2, 7), (4, 4))} of their attention")
-    page.locator(".hs-grid [data-place='5,1']").click()
+    page.locator(".hs-grid [data-picture='5,1']").click()
     expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
 
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readComposition } from "../../../web/js/look/ask/questions/feeding.mjs";
+import { readComposition, readRole } from "../../../web/js/look/ask/questions/feeding.mjs";
 import { comparison, knockoutPlain } from "../../../web/js/look/ask/questions/knockout.mjs";
 import { sharedPlain } from "../../../web/js/look/ask/questions/passages.mjs";
 import { headlineRole } from "../../../web/js/look/roles/head_roles.mjs";
@@ -72,6 +72,22 @@ test("the colours of composition are named after the numbers that they show", ()
     [".135", ".060"],
   );
   assert.equal(short(10.2), "10.263"); // only a leading zero is left out
+});
+
+test("a head has a role to lose only from the mean weight at which the page says that it has one", () => {
+  const drops = { previous_token: [[0.01]], duplicate_token: [[0.01]], induction: [[0.05]] };
+  const answer = (/** @type {number} */ induction) =>
+    /** @type {any} */ ({
+      layer: 1,
+      head: 0,
+      way: "k",
+      uniform: 0.02,
+      plain: { previous_token: 0.01, duplicate_token: 0.01, induction },
+      every: drops,
+      direct: drops,
+    });
+  assert.match(readRole(answer(0.1), "every").plain, /no clear role to lose/); // five times uniform, and yet below 0.3
+  assert.match(readRole(answer(0.4), "every").plain, /needs L0 H0 for its role/);
 });
 
 test("passages are compared with what the head looks at over the whole text", () => {

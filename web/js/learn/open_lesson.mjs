@@ -11,7 +11,7 @@ import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
 
-const PAUSE = 90; // milliseconds to wait for a slider that is still moving
+const SLIDER_PAUSE = 90; // milliseconds to wait for a slider that is still moving
 
 /** @implements {Lesson} */
 export class OpenLesson {
@@ -116,13 +116,13 @@ export class OpenLesson {
   set(changes) {
     Object.assign(this.options, changes);
     this.lessons.remember(this.rung, changes);
-    return this.load(PAUSE);
+    return this.load(SLIDER_PAUSE);
   }
 
   /** Change settings that all rungs share. @param {Settings} changes */
   share(changes) {
     Object.assign(this.shared, changes);
-    return this.load(PAUSE);
+    return this.load(SLIDER_PAUSE);
   }
 
   async load(pause = 0) {

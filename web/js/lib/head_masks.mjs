@@ -19,26 +19,26 @@ const filled = ({ n_layer, n_head }, scale) =>
 /** A mask that changes no head becomes null. @param {number[][]} rows @returns {Mask} */
 const simplified = (rows) => (rows.every((row) => row.every((scale) => scale === 1)) ? null : rows);
 
-/** @param {Mask} mask @param {PictureId} place */
+/** @param {Mask} mask @param {PictureId} picture */
 export const scaleOf = (mask, [layer, head]) => mask?.[layer]?.[head] ?? 1;
 
 /**
  * A copy of the mask with another scale for some heads.
  * @param {Mask} mask
  * @param {Shape} shape
- * @param {PictureId[]} places
+ * @param {PictureId[]} pictures
  * @param {number} scale
  */
-export function withScale(mask, shape, places, scale) {
+export function withScale(mask, shape, pictures, scale) {
   const rows = mask ? mask.map((row) => [...row]) : filled(shape, 1);
-  for (const [layer, head] of places) rows[layer][head] = scale;
+  for (const [layer, head] of pictures) rows[layer][head] = scale;
   return simplified(rows);
 }
 
-/** A mask that keeps only these heads. @param {Shape} shape @param {PictureId[]} places @returns {Mask} */
-export function only(shape, places) {
+/** A mask that keeps only these heads. @param {Shape} shape @param {PictureId[]} pictures @returns {Mask} */
+export function only(shape, pictures) {
   const rows = filled(shape, 0);
-  for (const [layer, head] of places) rows[layer][head] = 1;
+  for (const [layer, head] of pictures) rows[layer][head] = 1;
   return simplified(rows);
 }
 

@@ -19,7 +19,7 @@ import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
 
 const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SHARPNESS = [1, 2, 4, 8, 16];
-const PAUSE = 80; // milliseconds to wait for a slider that is still moving
+const SLIDER_PAUSE = 80; // milliseconds to wait for a slider that is still moving
 
 /** @param {Arithmetic} arithmetic shows how a number is computed */
 export function scoreScaling(arithmetic) {
@@ -46,7 +46,7 @@ export function scoreScaling(arithmetic) {
   /** @param {Partial<typeof settings>} changes */
   function change(changes) {
     Object.assign(settings, changes);
-    load(PAUSE);
+    load(SLIDER_PAUSE);
   }
 
   async function load(pause = 0) {

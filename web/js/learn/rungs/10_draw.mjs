@@ -13,7 +13,7 @@ import { openLines } from "../widgets/source_lines.mjs";
 /** @typedef {{ p: number, drawn_with: number, n: number }} Counted */
 
 const MANY_DRAWS = 1000;
-const PAUSE = 90; // milliseconds to wait for a slider that is still moving
+const SLIDER_PAUSE = 90; // milliseconds to wait for a slider that is still moving
 
 export class Draw {
   #request = new LatestRequest();
@@ -78,7 +78,8 @@ export class Draw {
     Object.assign(this.settings, changes);
     const body = { ...this.lesson.body, ...this.settings };
     try {
-      const found = await this.#request.send((signal) => ask("draw", body, signal), "seed" in changes ? 0 : PAUSE);
+      const pause = "seed" in changes ? 0 : SLIDER_PAUSE;
+      const found = await this.#request.send((signal) => ask("draw", body, signal), pause);
       if (found) this.#show(found);
     } catch (error) {
       this.said.textContent = /** @type {Error} */ (error).message;

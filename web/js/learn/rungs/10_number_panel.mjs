@@ -11,7 +11,7 @@ import { paragraph } from "../widgets/elements.mjs";
 /** @import { Lesson } from "../rung.js" */
 /** @import { Strip } from "../widgets/strip.mjs" */
 
-const PAUSE = 60; // milliseconds to wait for a pointer that is still moving
+const POINTER_PAUSE = 60; // milliseconds to wait for a pointer that is still moving
 
 export class NumberPanel {
   #request = new LatestRequest();
@@ -48,7 +48,7 @@ export class NumberPanel {
     const { lesson } = this;
     const body = { ...lesson.body, stage, index };
     try {
-      const found = await this.#request.send((signal) => ask("number", body, signal), PAUSE);
+      const found = await this.#request.send((signal) => ask("number", body, signal), POINTER_PAUSE);
       if (!found) return;
       this.element.classList.add("hl-pinned");
       this.shown(stage);

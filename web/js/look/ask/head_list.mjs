@@ -90,14 +90,14 @@ export class HeadList {
       box.addEventListener("change", () => picking.toggle(picture));
       cells.push(make("td", { class: "hs-pick-cell" }, box));
     }
-    return make("tr", { "data-place": picture.join() }, make("th", { scope: "row" }, open), ...cells);
+    return make("tr", { "data-picture": picture.join() }, make("th", { scope: "row" }, open), ...cells);
   }
 
   /** Mark the open head. */
   mark() {
     const open = this.store.open.join();
     for (const row of this.body.children) {
-      const isOpen = /** @type {HTMLElement} */ (row).dataset.place === open;
+      const isOpen = /** @type {HTMLElement} */ (row).dataset.picture === open;
       row.classList.toggle("hs-is-open", isOpen);
       if (isOpen) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");

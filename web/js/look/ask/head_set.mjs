@@ -15,7 +15,7 @@ import { openHead } from "./subject.mjs";
 /** @import { Mixer } from "./mixer.mjs" */
 
 export const NO_HEADS = "none"; // in links
-const SUGGESTED_HEADS = 3; // heads
+const SUGGESTED_HEADS = 3;
 const MAX_NAMED_HEADS = 6;
 
 /**
@@ -55,7 +55,7 @@ export class HeadSet {
     this.compare.title = "Shows the text read without these heads, next to the text as it is";
     this.compare.addEventListener("click", () => mixer.compare(this.#mask));
     this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
-    this.element = make("div", { class: "hs-together" }, this.chips, this.sentence, this.buttons);
+    this.element = make("div", { class: "hs-head-set" }, this.chips, this.sentence, this.buttons);
   }
 
   get pictures() {
@@ -82,8 +82,7 @@ export class HeadSet {
    * @param {number[][]} single `[layer][head]` the effect of each head alone
    */
   show(encoded, single) {
-    const found = encoded === NO_HEADS ? null : decodeMask(encoded, this.store.pointer);
-    this.#mask = found ?? null;
+    this.#mask = (encoded === NO_HEADS ? null : decodeMask(encoded, this.store.pointer)) ?? null;
     this.#single = single;
     this.draw();
   }

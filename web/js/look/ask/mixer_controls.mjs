@@ -62,7 +62,7 @@ export function mixTiles(mixer, panel) {
   let drawn = "";
   const draw = () => {
     const { mask, tapsMute } = mixer; // outside the desk, `mask` is the one the text was written with
-    const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-place]"));
+    const tiles = /** @type {NodeListOf<HTMLElement>} */ (panel.querySelectorAll(".hs-grid button[data-picture]"));
     const now = JSON.stringify([mask, tapsMute, tiles.length, store.pointer.sha256]);
     if (now === drawn) return;
     drawn = now;
@@ -86,7 +86,7 @@ export function mixTiles(mixer, panel) {
 
   /** The head at an element; null for none. @param {EventTarget | null} target */
   const headAt = (target) => {
-    const tile = target instanceof Element ? target.closest(".hs-grid button[data-place]") : null;
+    const tile = target instanceof Element ? target.closest(".hs-grid button[data-picture]") : null;
     const picture = tile && pictureOf(/** @type {HTMLElement} */ (tile));
     return picture && isHead(picture, store.pointer) ? picture : null;
   };
@@ -113,6 +113,6 @@ export function mixTiles(mixer, panel) {
 
 /** @param {HTMLElement} tile @returns {PictureId} */
 function pictureOf(tile) {
-  const [layer, column] = String(tile.dataset.place).split(",").map(Number);
+  const [layer, column] = String(tile.dataset.picture).split(",").map(Number);
   return [layer, column];
 }

@@ -27,7 +27,7 @@ export function fromServer({ pieces, divergence }) {
   return new Alignment(all, divergence);
 }
 
-const PAUSE = 100; // milliseconds between two requests while a text grows
+const REQUEST_PAUSE = 100; // milliseconds between two requests while a text grows
 
 /** Asks the server how two texts align, one request at a time, and again if they have grown in the meantime. */
 export class AlignmentRequests {
@@ -75,7 +75,7 @@ export class AlignmentRequests {
           this.report(/** @type {Error} */ (error));
         }
       }
-      if (texts.isGrowing && !this.isCurrent) await wait(PAUSE);
+      if (texts.isGrowing && !this.isCurrent) await wait(REQUEST_PAUSE);
     }
     this.#busy = false;
   }

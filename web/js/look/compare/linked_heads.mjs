@@ -49,7 +49,7 @@ export class LinkedHeads extends Emitter {
   get isStandIn() {
     const { a, b } = this.stores();
     if (this.isUnlinked || !a.pointer.run || !b.pointer.run) return false;
-    return !hasPlace(this.view.open, a.pointer, b.pointer);
+    return !hasPicture(this.view.open, a.pointer, b.pointer);
   }
 
   /** Open the head on B that corresponds to A's open head. */
@@ -57,7 +57,7 @@ export class LinkedHeads extends Emitter {
     const { a, b } = this.stores();
     this.isUnlinked = false;
     this.viewB.set(this.view.options);
-    if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPlace(this.view.open, a.pointer, b.pointer));
+    if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPicture(this.view.open, a.pointer, b.pointer));
   }
 }
 
@@ -67,7 +67,7 @@ export class LinkedHeads extends Emitter {
  * @param {Shape} from
  * @param {Shape} to
  */
-export function hasPlace([layer, column], from, to) {
+export function hasPicture([layer, column], from, to) {
   if (layer >= from.n_layer) return true; // the mean of all heads
   return layer < to.n_layer && (column >= from.n_head || column < to.n_head);
 }
@@ -79,7 +79,7 @@ export function hasPlace([layer, column], from, to) {
  * @param {Shape} to
  * @returns {PictureId}
  */
-export function matchingPlace([layer, column], from, to) {
+export function matchingPicture([layer, column], from, to) {
   if (layer >= from.n_layer) return [to.n_layer, to.n_head];
   const near = Math.min(layer, to.n_layer - 1);
   if (column >= from.n_head) return [near, to.n_head + column - from.n_head];

@@ -183,7 +183,7 @@ function pairLayout(pair, context, tokens, n, width) {
   return { margin, cell, texts: texts && cell >= 11 };
 }
 
-/** One of the matrices of a comparison, which all show the same rows at the same places. */
+/** One matrix of a comparison; all of them show the same rows in the same places. */
 class PairMatrix extends Matrix {
   /** @param {Pair} pair @param {MatrixSource} source */
   constructor(pair, source) {

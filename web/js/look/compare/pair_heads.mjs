@@ -22,7 +22,7 @@ import { SIDES } from "./pair.mjs";
 
 /** @typedef {{ picture: PictureId, difference: number }} RankedHead */
 
-const PAUSE = 80; // milliseconds, to collect changes that arrive together
+const REQUEST_PAUSE = 80; // milliseconds, to collect changes that arrive together
 const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
 
 /** Topics: ranking. */
@@ -85,7 +85,8 @@ export class Ranking extends Emitter {
       pieces: pieces.map(({ a0, a1, b0, b1, same }) => [a0, a1, b0, b1, same]),
     };
     try {
-      const response = await this.#request.send((signal) => request("look/differences", { body, signal }), PAUSE);
+      const send = (/** @type {AbortSignal} */ signal) => request("look/differences", { body, signal });
+      const response = await this.#request.send(send, REQUEST_PAUSE);
       if (response) this.#show((await response.json()).heads);
     } catch (error) {
       this.#asked = { runs: "", key: "" };

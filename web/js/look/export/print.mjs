@@ -30,8 +30,8 @@ import { ORDERS } from "../../lib/options.mjs";
 
 const PIXELS = 2;
 const PAD = 24;
-const HEAD = 74; // height of the title's lines
-const FOOT = 62; // height of the legend
+const HEAD_HEIGHT = 74; // height of the title's lines
+const FOOT_HEIGHT = 62; // height of the legend
 const MIN_WIDTH = 460;
 const INK = "#1b2430";
 const SOFT = "#566172";
@@ -53,7 +53,7 @@ const ramp = () => palette("light").looks;
  */
 function frame({ title, options, floor, notes, width, height, draw }) {
   const fullWidth = Math.max(width, MIN_WIDTH) + 2 * PAD;
-  const fullHeight = height + HEAD + FOOT + 2 * PAD;
+  const fullHeight = height + HEAD_HEIGHT + FOOT_HEIGHT + 2 * PAD;
   return {
     title,
     width: fullWidth,
@@ -69,8 +69,8 @@ function frame({ title, options, floor, notes, width, height, draw }) {
       context.fillStyle = SOFT;
       context.font = sansSerif(14);
       context.fillText([...notes, ...describeColours(options)].join(", "), PAD, PAD + 46);
-      draw(context, PAD, PAD + HEAD);
-      legend(context, options, floor, PAD, PAD + HEAD + height + 20);
+      draw(context, PAD, PAD + HEAD_HEIGHT);
+      legend(context, options, floor, PAD, PAD + HEAD_HEIGHT + height + 20);
     },
   };
 }

@@ -20,8 +20,8 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const LAYER_NAMES = 24; // CSS pixels of their column
-const RESTING = 120; // milliseconds that the pointer stays on a tile before its head is shown
-const AT_ONCE = 8; // tiles that are drawn in one frame while a text grows
+const HOVER_DELAY = 120; // milliseconds that the pointer stays on a tile before its head is shown
+const TILES_PER_FRAME = 8; // tiles that are drawn in one frame while a text grows
 const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
 
 /**
@@ -63,7 +63,7 @@ export class Grid {
   /** @type {Set<Card>} shown ones that are out of date */
   #due = new Set();
   #nextFrame = new NextFrame(() => {
-    this.#drawDue(AT_ONCE);
+    this.#drawDue(TILES_PER_FRAME);
     if (this.#due.size) this.#nextFrame.request();
   });
   #wasGrowing = false; // the text, when tiles were last drawn: at its end, all are drawn again, with new names
@@ -123,7 +123,7 @@ export class Grid {
     const { details, ask } = this.store.view.options;
     clearTimeout(this.#timer);
     if (details || ask || this.store.isGrowing) this.#peeked = null;
-    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.picture), RESTING);
+    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.picture), HOVER_DELAY);
     else if (!target) this.#peek(null);
   }
 
@@ -170,7 +170,7 @@ export class Grid {
     const caption = make("span", { class: "hs-caption" }, name);
     const foot = make("span", { class: "hs-foot" }, bar, number);
     const button = make("button", { type: "button" }, tag, canvas, foot, caption);
-    button.dataset.place = picture.join();
+    button.dataset.picture = picture.join();
     button.classList.toggle("hs-group-start", picture[1] > 0 && groupOf(picture, pointer)?.[0] === picture[1]);
     return {
       picture,

@@ -36,7 +36,7 @@ import { OneStop } from "../keyboard.mjs";
 
 const MAX_TOKENS = 20; // tokens, plus the written one
 const MAX_PLAIN_TOKENS = 5; // without details
-const RESTING = 100; // milliseconds that the pointer stays on a token before its logits are loaded
+const HOVER_DELAY = 100; // milliseconds that the pointer stays on a token before its logits are loaded
 const MAX_CACHED = 24; // places whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
 
@@ -160,7 +160,7 @@ export class NextToken {
     setHidden(this.element, !isShown && !(this.#found && isBusy(state)));
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;
-    const pause = isBehind ? 0 : pointed ? RESTING : pauseFor(state === "writing");
+    const pause = isBehind ? 0 : pointed ? HOVER_DELAY : pauseFor(state === "writing");
     this.loader.want(store.fetcher, isShown ? position : null, pause, isBehind ? store.soonRow : position);
   }
 

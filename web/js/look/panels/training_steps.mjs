@@ -12,7 +12,7 @@ import { CLEAR } from "../roles/head_roles.mjs";
 /** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const PAUSE = 60; // milliseconds to wait for the slider to come to rest
+const SLIDER_PAUSE = 60; // milliseconds to wait for the slider to come to rest
 const NEXT_SCORES = 5000; // milliseconds until scores that are being computed are fetched again
 
 export class TrainingSteps {
@@ -103,7 +103,7 @@ export class TrainingSteps {
     try {
       const pointer = await this.#request.send(
         async (signal) => (await request("look/snapshot", { body, signal })).json(),
-        PAUSE,
+        SLIDER_PAUSE,
       );
       if (!pointer) return;
       this.#asked = null;

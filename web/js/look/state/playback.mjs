@@ -7,8 +7,8 @@ const PAUSE_RATIO = 1; // multiple of the time that a drawing took
 export class Playback {
   #shown = 0; // tokens
   #known = 0;
-  #began = 0; // when the clock was last reset, in milliseconds, and how many tokens were shown then
-  #from = 0;
+  #began = 0; // when the clock was last reset, in milliseconds
+  #from = 0; // tokens shown then
   #frame = 0;
   #atOnce = false;
   #speed = 20; // tokens per second, 0 for all at once

@@ -7,7 +7,7 @@ import { RunFetcher } from "./run_fetcher.mjs";
 
 /** @import { Store } from "./store.mjs" */
 
-const AHEAD = 250; // milliseconds until the next fetch while enough data has arrived
+const FETCH_INTERVAL = 250; // milliseconds until the next fetch while enough data has arrived
 
 export class TextSource {
   /** @type {((n: number) => boolean)[]} */
@@ -47,7 +47,7 @@ export class TextSource {
         await this.#fetchWeights();
         store.report("");
         const isAhead = store.playback.isBehind && this.isReady(store.playback.soon);
-        if (this.#isWriting) await this.#throttle.rest(isAhead ? AHEAD : 0);
+        if (this.#isWriting) await this.#throttle.rest(isAhead ? FETCH_INTERVAL : 0);
       } catch (error) {
         store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
       }

@@ -31,8 +31,8 @@ export const circuit = {
     "difference between the logits of the answer and of the wrong one. What is ablated is replaced with what it is " +
     "in the corrupted prompt (path patching). MLPs are part of the edges.",
   caution:
-    "Pruning is greedy, so other circuits may keep the effect as well; and the circuit is that of these prompts. " +
-    "An edge may be a path through MLPs and other layers.",
+    "Pruning is greedy, so other circuits may preserve the effect equally well, and this one holds only for these " +
+    "prompts. An edge may be a path through MLPs and other layers.",
   defaults: { set: FIRST_SET, ...UNCHANGED },
   build,
 };

@@ -2,6 +2,7 @@
 
 import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
+import { isClearRole } from "../../../lib/metrics.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
@@ -19,7 +20,6 @@ const MAX_ARCS = 8;
 const LARGE_SHARE = 0.5; // of the largest effect: the minimum effect for an arc
 const CLOSE_MARGIN = 0.1; // of a score: a smaller lead is called "hardly more"
 const SLIGHT_EFFECT = 0.02; // of the attention or of a score: a cut with a smaller effect hardly changes anything
-const CLEAR_RATIO = 3; // times the score of uniform attention: below it a head has no role
 
 const BY = { weights: "weights", cut: "cut in this text", role: "effect on its role" };
 export const WAYS = { q: "queries", k: "keys", v: "values" };
@@ -232,7 +232,7 @@ function readCuts(answer, way, route) {
  * @param {"direct" | "every"} route
  * @returns {Reading & { role: Role }}
  */
-function readRole(answer, route) {
+export function readRole(answer, route) {
   const role = bestRole(answer);
   const plain = answer.plain[role];
   const drops = answer[route][role].map((row) => row.map((score) => plain - score));
@@ -240,19 +240,20 @@ function readRole(answer, route) {
   const rows = rowsOf(drops, (drop) => `${fixed(plain, 3)} → ${left(drop)}`);
   const [first] = rows;
   const here = headName([answer.layer, answer.head]);
-  const isClear = plain >= CLEAR_RATIO * answer.uniform;
+  const isClear = isClearRole(plain, answer.uniform);
+  const slight = SLIGHT_EFFECT * plain;
   const start = isClear
     ? `On random tokens that are repeated, the ${ROLES[role]} score of ${here} is ${fixed(plain, 3)}`
     : `${here} has no clear role on random tokens; its highest score is ${fixed(plain, 3)}, for ${ROLES[role]}`;
   return {
     rows,
-    arcs: isClear ? arcsOf(rows, ({ value }) => value > 0.02 * plain && value >= LARGE_SHARE * first.value) : [],
+    arcs: isClear ? arcsOf(rows, ({ value }) => value > slight && value >= LARGE_SHARE * first.value) : [],
     sentence:
       `${start} (uniform attention: ${fixed(answer.uniform, 3)}). With the path from ${headName(first.picture)} ` +
       `into its ${WAYS[/** @type {Way} */ (answer.way)]} cut, it is ${left(first.value)}.`,
     plain: !isClear
       ? `On random tokens, ${here} has no clear role to lose.`
-      : first.value < SLIGHT_EFFECT * plain
+      : first.value < slight
         ? `${here} keeps its role (${ROLES[role]}) if any one earlier head is removed.`
         : `${here} needs ${headName(first.picture)} for its role: without it, its ${ROLES[role]} score falls from ` +
           `${fixed(plain, 2)} to ${left(first.value)}.`,

@@ -3,7 +3,7 @@
 import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { pictureName, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
@@ -214,6 +214,6 @@ export function knockoutPlain({ delta, token_delta }, position, name, text = "")
   const needs =
     change < MIN_CHANGE
       ? `No single head is needed: without any one of them, ${token} is predicted about as well, or better.`
-      : `T${token.slice(1)} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
+      : `${capitalised(token)} needs ${name(best)} most: without it, it is ${probabilityChange(change)}.`;
   return [whole, `${rest} ${needs}`.trim()];
 }
