@@ -162,11 +162,16 @@ test("a token waits for the pictures of its step, but not long", () => {
   assert.equal(made.shown, 3); // the next one was due, but its pictures are missing
   frame(30);
   assert.equal(made.shown, 4);
+  frame(55);
+  assert.equal(made.shown, 5); // at its pace, without waiting again
+  arrived.tokens = 6;
+  frame(50);
+  assert.equal(made.shown, 6);
+  frame(50);
+  assert.equal(made.shown, 6); // waits again, since the pictures had caught up
   arrived.tokens = 100;
   frame(16);
-  assert.equal(made.shown, 4); // at its pace again, without those that are late
-  frame(40);
-  assert.equal(made.shown, 5);
+  assert.equal(made.shown, 7);
 });
 
 test("slow drawings are made less often", () => {

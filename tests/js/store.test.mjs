@@ -19,6 +19,7 @@ const pointer = (run, state, tokens, more = {}) => ({
 });
 
 let asked = [];
+let written = { first: 6, second: 9, again: 6 };
 
 /** The frame of a run of `tokens` tokens from `start` on. */
 function frame(tokens, start) {
@@ -41,7 +42,7 @@ function weights(tokens, start) {
 
 beforeEach(() => {
   asked = [];
-  const tokens = { first: 6, second: 9, again: 6 };
+  written = { first: 6, second: 9, again: 6 };
   globalThis.document = { baseURI: "http://page/" };
   globalThis.cancelAnimationFrame = () => {};
   globalThis.fetch = async (url, { body }) => {
@@ -50,7 +51,7 @@ beforeEach(() => {
     asked.push(body ? [run, what, JSON.parse(body)] : [run, what]);
     if (run === "lost") return Response.json({ detail: "gone" }, { status: 404 });
     const start = Number(searchParams.get("start"));
-    return new Response(what === "rows" ? await frame(tokens[run], start) : weights(tokens[run], start));
+    return new Response(what === "rows" ? await frame(written[run], start) : weights(written[run], start));
   };
 });
 
@@ -78,6 +79,27 @@ test("a run that is no longer kept is recomputed from what is known of it", asyn
   assert.deepEqual(asked[1], ["again", "rows", { sha256: "a", ids: [], n_prompt: 2, head_mask: null }]);
   assert.deepEqual(asked[2][2].ids, [0, 1, 2, 3, 4, 5]); // and the lost one is not requested again
   assert.equal(store.count, 6);
+});
+
+test("rows arrive while the open head's weights take long", async () => {
+  const { fetch } = globalThis;
+  let answerHead = () => {};
+  const answered = new Promise((resolve) => (answerHead = resolve));
+  globalThis.fetch = async (url, options) => {
+    if (String(url).includes("/heads/")) await answered;
+    return fetch(url, options);
+  };
+  const store = new Store(new View());
+  store.playback.setSpeed(0);
+  store.follow(pointer("first", "waiting", 2));
+  while (store.data.rows < 6) await store.next("thumbnails");
+  assert.equal(store.weights.rows, 0);
+  written.first = 9;
+  store.follow(pointer("first", "done", 9));
+  while (store.data.rows < 9) await store.next("thumbnails");
+  assert.equal(store.weights.rows, 0);
+  answerHead();
+  while (store.weights.rows < 9) await store.next("weights");
 });
 
 test("another run replaces everything, and an abandoned one does not come back", async () => {

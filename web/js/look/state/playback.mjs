@@ -13,6 +13,7 @@ export class Playback {
   #atOnce = false;
   #speed = 20; // tokens per second, 0 for all at once
   #due = 0; // when the next token was due but not ready, 0 if it is not late
+  #isLate = false; // whether the text continues without its pictures, which take longer to arrive
   #shownAt = 0; // when `show` last ended, and how long it took
   #took = 0;
   #hasBegun = false; // whether a token of this text has been shown at this speed
@@ -86,7 +87,7 @@ export class Playback {
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
-    this.#atOnce = this.#hasBegun = this.#isPaused = this.#hasHalted = false;
+    this.#atOnce = this.#hasBegun = this.#isPaused = this.#hasHalted = this.#isLate = false;
     this.#shown = this.#known = this.#from = known;
   }
 
@@ -158,11 +159,14 @@ export class Playback {
     while (shown < wanted && this.isReady(shown + 1)) shown++;
     if (shown > this.#shown || wanted === shown) {
       this.#due = 0;
+      if (shown > this.#shown) this.#isLate = false;
       return shown;
     }
+    if (this.#isLate) return wanted;
     this.#due ||= now;
     if (now - this.#due < (this.#hasBegun ? MAX_DELAY : MAX_FIRST_DELAY)) return shown;
     this.#due = 0;
+    this.#isLate = true;
     this.#began = now; // the text continues without them, and the clock restarts
     this.#from = shown;
     return shown + 1;

@@ -1,13 +1,16 @@
 // Fetches the data of a text while it is written and shown.
 
+import { wait } from "../../lib/latest.mjs";
 import { DrawThrottle } from "./draw_throttle.mjs";
 import { isBusy, isGiven } from "./pointer.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
 
+/** @import { HeadWeights } from "../../lib/triangle.mjs" */
 /** @import { Store } from "./store.mjs" */
 
 const FETCH_INTERVAL = 250; // milliseconds until the next fetch while enough data has arrived
+const MAX_HEAD_DELAY = 300; // milliseconds that further rows wait for the open head, which may take seconds to compute
 
 export class TextSource {
   /** @type {((n: number) => boolean)[]} */
@@ -15,6 +18,8 @@ export class TextSource {
   #throttle = new DrawThrottle();
   #isStale = false;
   #isFetching = false;
+  /** @type {HeadWeights | null} the open head's, while the rows no longer wait for them */
+  #lateWeights = null;
 
   /**
    * @param {Store} store that shows the text
@@ -34,7 +39,7 @@ export class TextSource {
     this.fetcher = new RunFetcher(this.store.pointer.run, () => this.#knownText);
   }
 
-  /** Fetch what is missing; one request at a time, and again if more has come in the meantime. */
+  /** Fetch what is missing; one request for rows at a time, and again if more has come in the meantime. */
   async update() {
     const { store } = this;
     this.#isStale = true;
@@ -44,15 +49,20 @@ export class TextSource {
       this.#isStale = false;
       try {
         await this.#fetchRows();
-        await this.#fetchWeights();
+        await this.#awaitWeights();
         store.report("");
         const isAhead = store.playback.isBehind && this.isReady(store.playback.soon);
         if (this.#isWriting) await this.#throttle.rest(isAhead ? FETCH_INTERVAL : 0);
       } catch (error) {
-        store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
+        this.#report(/** @type {Error} */ (error));
       }
     }
     this.#isFetching = false;
+  }
+
+  /** @param {Error} error */
+  #report({ message }) {
+    this.store.report(`Could not fetch the attention weights: ${message}`);
   }
 
   get #isWriting() {
@@ -108,6 +118,21 @@ export class TextSource {
     this.data.merge(frame, store.readable);
     playback.extend(this.data.tokens.length, isGiven(store.pointer.state));
     if (isDue) await this.#draw("tokens", "thumbnails", "focus", "step");
+  }
+
+  /** Fetch the open head's weights; if that takes long, go on without them until they are there. */
+  async #awaitWeights() {
+    const { weights } = this.data;
+    if (this.#lateWeights === weights) return;
+    const arrived = this.#fetchWeights();
+    const isLate = await Promise.race([arrived, wait(MAX_HEAD_DELAY).then(() => true)]);
+    if (!isLate) return;
+    this.#lateWeights = weights;
+    const end = () => this.#lateWeights === weights && (this.#lateWeights = null);
+    arrived.finally(end).then(
+      () => this.update(),
+      (error) => this.#report(error),
+    );
   }
 
   async #fetchWeights() {
