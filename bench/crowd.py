@@ -30,7 +30,7 @@ from bench.siege.wire import Session, opened, request
 N_TOKENS = 200
 READING_PACE = 10.0  # tokens per second: the least for each text
 PACE = 20.0  # tokens per second at which the page shows a text
-SOON, LATER = 0.25, 0.5  # seconds of playback: if less than one is there, rows up to the other are fetched
+SOON, LATER = 0.5, 1.5  # seconds of playback: if less than one is there, rows up to the other are fetched
 ARRIVAL = 2.0  # seconds within which all visitors arrive
 N_HEADS, SECONDS_A_HEAD = 5, 3.0  # heads opened once a text is shown, and for how long
 ASKING = 5  # one visitor in so many asks a question about each text

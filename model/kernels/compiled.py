@@ -36,7 +36,7 @@ from .forward import (
     padded,
 )
 from .functions import BLOCK, draw
-from .pack import aligned, pack, room_for
+from .pack import aligned, fill, room_for, room_for_weights
 from .panels import GROUP, WIDTH, Pairs
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
@@ -52,11 +52,21 @@ class CompiledGPT:
 
     Everything between the matrix products is computed in float32, whatever the precision of the weights. So are the
     products, except with int8 weights, and with ``in_pairs`` for weights stored as bfloat16: their inputs are then
-    rounded to bfloat16. The result for a text is bit-identical for any batch and any number of threads. Only one thread
-    at a time may call its methods.
+    rounded to bfloat16. The result for a text is bit-identical for any batch and any number of threads. With ``share``,
+    a large ``gpt`` computes with the packed weights from then on (``pack.fill``). Only one thread at a time may call
+    its methods.
     """
 
-    def __init__(self, gpt: GPT, n_slots: int, max_rows: int, max_threads: int = 1, *, in_pairs: bool = False) -> None:
+    def __init__(
+        self,
+        gpt: GPT,
+        n_slots: int,
+        max_rows: int,
+        max_threads: int = 1,
+        *,
+        in_pairs: bool = False,
+        share: bool = False,
+    ) -> None:
         config = self.config = gpt.config
         L, H, D, T, C = config.n_layer, config.n_head, config.head_dim, config.context_length, config.n_embd
         K, inner, wide = config.n_kv_head, config.inner_dim, config.inner_dim * (2 if config.gated_mlp else 1)
@@ -77,7 +87,7 @@ class CompiledGPT:
             is_rms=config.norm == "RMSNorm",
             has_qk_norm=config.qk_norm,
         )
-        weights = self.weights = pack(gpt)
+        weights = self.weights = room_for_weights(gpt)
         memory = Memory(
             control=np.zeros(24, np.int64),
             job=np.zeros(7, np.int64),
@@ -111,6 +121,7 @@ class CompiledGPT:
         follow(0, 0, *self.arguments)  # compiles the function
         self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
+        fill(weights, gpt, share=share)  # only now, because the loops might not compile
         announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..gpt import GPT
 
 LARGEST = 127
+ROWS_AT_ONCE = 1_024  # quantized at a time, because the numbers in between take four times the memory
 
 
 class Int8Linear(nn.Module):
@@ -22,9 +23,13 @@ class Int8Linear(nn.Module):
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        weight = linear.weight.float()
-        scale = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / LARGEST
-        self.register_buffer("weight", (weight / scale[:, None]).round().to(torch.int8).contiguous())  # (d_out, d_in)
+        weight, scale = torch.empty(linear.weight.shape, dtype=torch.int8), torch.empty(len(linear.weight))
+        for start in range(0, len(weight), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            exact = linear.weight[rows].float()
+            scale[rows] = exact.abs().amax(1).clamp_(min=torch.finfo(torch.float32).tiny) / LARGEST
+            weight[rows] = (exact / scale[rows, None]).round_()
+        self.register_buffer("weight", weight)  # (d_out, d_in)
         self.register_buffer("scale", scale)  # (d_out,)
         self.register_buffer("bias", None if linear.bias is None else linear.bias.float())
 

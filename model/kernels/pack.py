@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..gpt import GPT
 from ..modules.rotary import Rotary
-from .forward import ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT, QUERY_KEY_VALUE, ZEROS, Weights, padded, project
+from .forward import ZEROS, Weights, padded, project
 from .int8 import Int8Linear
 from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
 
@@ -20,14 +20,26 @@ ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 MIN_HUGE_BYTES = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
 Array = NDArray[Any]
 Linear = nn.Linear | Int8Linear
+# The matrices of a layer, in the order of ``forward.QUERY_KEY_VALUE`` and those after it.
+MATRICES = (("attn", "c_attn"), ("attn", "c_proj"), ("mlp", "c_fc"), ("mlp", "c_proj"))
 GROUPS = {np.int32: GROUP, np.uint32: PAIR}  # inputs per stored number; 1 if missing here
 STORED_AS = {np.int32: torch.uint8, np.uint32: torch.bfloat16, np.int16: torch.float16, np.float32: torch.float32}
 MIN_PANEL_BYTES = 64_000_000  # below this, a second copy is worth the simpler layers
 MIN_THREADED_ROWS = 16  # with fewer, a product on one thread takes no longer than calling other threads
 
 
-def pack(gpt: GPT) -> Weights:
-    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared.
+def pack(gpt: GPT, *, share: bool = False) -> Weights:
+    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared; see ``room_for_weights``.
+
+    With ``share``, the layers of a large ``gpt`` compute with the copies and drop their own weights; see ``fill``.
+    """
+    weights = room_for_weights(gpt)
+    fill(weights, gpt, share=share)
+    return weights
+
+
+def room_for_weights(gpt: GPT) -> Weights:
+    """The weights of a ``gpt`` without the numbers of the matrices, which ``fill`` copies.
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In ``Weights``, ``panels`` holds for each
     layer the matrices of queries, keys and values, attention output, MLP input and MLP output, then that of the output
@@ -37,17 +49,12 @@ def pack(gpt: GPT) -> Weights:
     norm. ``qk_gains`` ``(n_layer, 2, head_dim)`` are the gains of the norms of queries and keys; ``cosines`` and
     ``sines``, flat ``(context_length, n_rotated / 2)``, rotate them.
     """
-    layers = [(block.attn.c_attn, block.attn.c_proj, block.mlp.c_fc, block.mlp.c_proj) for block in blocks(gpt)]
-    matrices: list[Sequence[Linear]] = [*layers, (gpt.lm_head,)]
+    matrices = matrices_of(gpt)
     dtype = storage([matrix for row in matrices for matrix in row])
     widths = [[padded(len(matrix.weight)) for matrix in row] for row in matrices]
     group = GROUPS.get(dtype.type, 1)
-    sizes = [
-        [padded(len(matrix.weight)) * in_groups(matrix.weight.shape[1], group) for matrix in row] for row in matrices
-    ]
     longest = max(padded(gpt.config.context_length), *map(max, widths))
 
-    panels = aligned(sum(map(sum, sizes)), dtype)
     biases = np.zeros(sum(map(sum, widths)) + longest, np.float32)
     scales = biases.copy() if dtype == np.int32 else biases[:0]
     panels_at, biases_at = (np.zeros((len(matrices), 4), np.int64) for _ in range(2))
@@ -55,14 +62,13 @@ def pack(gpt: GPT) -> Weights:
     for layer, row in enumerate(matrices):
         for i, (matrix, width) in enumerate(zip(row, widths[layer], strict=True)):
             panels_at[layer, i], biases_at[layer, i] = at, bias_at
-            size = sizes[layer][i]
-            fill_panels(panels[at : at + size], stored(matrix.weight, dtype))
             if matrix.bias is not None:
                 biases[bias_at : bias_at + len(matrix.bias)] = floats(matrix.bias)
             if (scale := getattr(matrix, "scale", None)) is not None:
                 scales[bias_at : bias_at + len(scale)] = floats(scale)
-            at, bias_at = at + size, bias_at + width
-    biases_at[len(layers), ZEROS] = bias_at
+            at, bias_at = at + width * in_groups(matrix.weight.shape[1], group), bias_at + width
+    biases_at[-1, ZEROS] = bias_at
+    panels = aligned(at, dtype)
 
     config = gpt.config
     norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
@@ -94,6 +100,33 @@ def pack(gpt: GPT) -> Weights:
         cosines,
         sines,
     )
+
+
+def matrices_of(gpt: GPT) -> list[list[Linear]]:
+    """The matrices of each layer, and then that of the output head."""
+    layers = [[getattr(getattr(block, part), name) for part, name in MATRICES] for block in blocks(gpt)]
+    return [*layers, [gpt.lm_head]]
+
+
+def fill(weights: Weights, gpt: GPT, *, share: bool = False) -> None:
+    """Copy the matrices of a ``gpt`` into the panels of ``weights``, one after the other.
+
+    With ``share``, each layer of a large ``gpt`` then computes with the panels and drops its own weights, so that few
+    are in memory twice. A concurrent forward pass finishes with the layers that it started with.
+    """
+    share = share and weights.panels.nbytes >= MIN_PANEL_BYTES
+    for layer, block in enumerate(blocks(gpt)):
+        for index, (part, name) in enumerate(MATRICES):
+            owner = getattr(block, part)
+            fill_matrix(weights, layer, index, getattr(owner, name))
+            if share:
+                setattr(owner, name, PanelLinear(getattr(owner, name), weights, layer, index))
+    fill_matrix(weights, len(gpt.h), 0, gpt.lm_head)
+
+
+def fill_matrix(weights: Weights, layer: int, index: int, linear: Linear) -> None:
+    matrix, start = stored(linear.weight, weights.panels.dtype), weights.panels_at[layer, index]
+    fill_panels(weights.panels[start : start + padded(len(matrix)) * matrix.shape[1]], matrix)
 
 
 def gain_and_shift(norm: Any) -> tuple[Array, Array]:
@@ -253,21 +286,3 @@ class PanelLinear(nn.Module):
 def helpers() -> ThreadPoolExecutor:
     """The threads that share a product."""
     return ThreadPoolExecutor(thread_name_prefix="a share of a product")
-
-
-def use_panels(gpt: GPT, weights: Weights) -> None:
-    """Make the layers of a large ``gpt`` compute with the panels in ``weights``, and drop their own weights.
-
-    A concurrent forward pass of ``gpt`` finishes with the layers that it started with.
-    """
-    if weights.panels.nbytes < MIN_PANEL_BYTES:
-        return
-    for layer, block in enumerate(gpt.h):
-        attn, mlp = block.attn, block.mlp
-        for index, owner, name in (
-            (QUERY_KEY_VALUE, attn, "c_attn"),
-            (ATTENTION_OUTPUT, attn, "c_proj"),
-            (MLP_INPUT, mlp, "c_fc"),
-            (MLP_OUTPUT, mlp, "c_proj"),
-        ):
-            setattr(owner, name, PanelLinear(getattr(owner, name), weights, layer, int(index)))

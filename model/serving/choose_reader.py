@@ -34,11 +34,9 @@ def choose_reader(
         return None
     jit.keep_compiled_code(cache)
     from ..kernels.compiled import CompiledGPT
-    from ..kernels.pack import use_panels
     from ..kernels.products import are_pairs_faster
     from .compiled_reader import CompiledReader
 
     in_pairs = bfloat16_products and gpt.lm_head.weight.dtype == torch.bfloat16 and are_pairs_faster(cache)
-    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), in_pairs=in_pairs)
-    use_panels(gpt, compiled.weights)
+    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), in_pairs=in_pairs, share=True)
     return CompiledReader(compiled)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -71,6 +72,18 @@ def test_a_token_is_sent_soon_after_it_was_written(server: Server, slow: Any) ->
                 pointer = next(pointers)
             delays.append(time.time() - pointer["at"])
     assert sorted(delays)[len(delays) // 2] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("n_texts", "seconds_ahead", "expected"), [(2, 9.0, 0.05), (100, -1.0, 0.05), (100, 0.3, 0.15), (100, 9.0, 0.25)]
+)
+def test_many_texts_come_in_larger_pieces_once_there_is_enough_to_read(
+    server: Server, n_texts: int, seconds_ahead: float, expected: float
+) -> None:
+    pages, text = writer.PageWriter(server.services), SimpleNamespace(seconds_ahead=seconds_ahead)
+    generation: Any = SimpleNamespace(sequences=[text])
+    pages.generations = {str(i): generation for i in range(n_texts)}
+    assert pages.pace(generation) == expected
 
 
 def test_stopped_text_has_its_last_row(server: Server, slow: Any) -> None:

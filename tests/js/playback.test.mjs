@@ -84,13 +84,13 @@ test("skipped text is not paused", () => {
   assert.equal(made.isPaused, false);
 });
 
-test("rows are fetched half a second ahead, and again when less than a quarter of a second is left", () => {
+test("rows are fetched a second and a half ahead, and again when less than half a second is left", () => {
   const { made } = playback();
   assert.equal(made.rowsToFetch(100), 100); // of a text that is not behind
   made.extend(100, false);
-  assert.equal(made.rowsToFetch(100), 2 + 10);
+  assert.equal(made.rowsToFetch(100), 2 + 30);
   assert.equal(made.rowsToFetch(8), 8);
-  assert.ok(made.needsRows(6, 100) && !made.needsRows(7, 100));
+  assert.ok(made.needsRows(11, 100) && !made.needsRows(12, 100));
   assert.ok(!made.needsRows(6, 6));
 });
 

@@ -21,6 +21,8 @@ from ..settings import MAX_RUN_ID
 from .pointer import pointer
 
 TEXT_SECONDS = 0.05  # between pieces of a text sent to the page; slower tokens are sent as they come
+MAX_TEXT_SECONDS = 0.25  # the same while many texts are written, for a reader who still has enough to read
+MANY_TEXTS = 8
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +134,12 @@ class PageWriter:
             "why": why or (why_ended(asked, writer.run, remote_reached_limit) if state == "done" else "")
         }
 
+    def pace(self, generation: Generation) -> float:
+        """Seconds until the next piece of a text."""
+        if len(self.generations) < MANY_TEXTS:
+            return TEXT_SECONDS
+        return min(max(TEXT_SECONDS, generation.sequences[0].seconds_ahead / 2), MAX_TEXT_SECONDS)
+
     async def record(self, generation: Generation, writer: RunWriter) -> AsyncGenerator[None]:
         """Record what is written as soon as it arrives, and report on request whether there is more.
 
@@ -143,6 +151,7 @@ class PageWriter:
             try:
                 async for events in generation:
                     await asyncio.to_thread(writer.take, events, generation.stopped.is_set())
+                    generation.pace = self.pace(generation)
                     self.generations[writer.run.id] = generation
                     grown.set()
             finally:

@@ -11,7 +11,7 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model.config import RotaryConfig
 from model.kernels import int8
 from model.kernels import pack as in_panels
-from model.kernels.pack import PanelLinear, pack, use_panels
+from model.kernels.pack import PanelLinear, pack
 from model.lens.float32 import float32_bytes, in_float32
 
 SHAPE: Any = {"n_layer": 2, "n_head": 3, "n_embd": 42}  # no whole number of panels, nor of groups
@@ -46,7 +46,7 @@ def loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> m
 def test_weights_are_unchanged(loaded: model.LoadedModel) -> None:
     gpt = loaded.gpt
     before, wide = gpt.state_dict(), in_float32(gpt).state_dict()
-    use_panels(gpt, pack(gpt))
+    pack(gpt, share=True)
     after = gpt.state_dict()
     assert set(before) - set(after) <= {name for name in before if name.endswith("scale")}
     for name, tensor in after.items():
@@ -62,7 +62,7 @@ def test_weights_are_unchanged(loaded: model.LoadedModel) -> None:
 def test_trace_is_unchanged(loaded: model.LoadedModel) -> None:
     ids = prompt_ids(20)
     before = loaded.trace(ids)
-    use_panels(loaded.gpt, pack(loaded.gpt))
+    pack(loaded.gpt, share=True)
     assert isinstance(loaded.gpt.h[0].attn.c_attn, PanelLinear)
     after = loaded.trace(ids)
     within = {torch.bfloat16: 0.05, torch.int8: 0.05}.get(loaded.dtype, 1e-5)
@@ -72,7 +72,7 @@ def test_trace_is_unchanged(loaded: model.LoadedModel) -> None:
 
 
 def test_products_are_shared_between_threads(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_panels(loaded.gpt, pack(loaded.gpt))
+    pack(loaded.gpt, share=True)
     layer, x = loaded.gpt.h[1].mlp.c_fc, torch.randn(2, 10, SHAPE["n_embd"])
     alone = layer(x)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
@@ -80,8 +80,7 @@ def test_products_are_shared_between_threads(loaded: model.LoadedModel, monkeypa
 
 
 def test_model_in_panels_can_be_packed_again(loaded: model.LoadedModel) -> None:
-    first = pack(loaded.gpt)
-    use_panels(loaded.gpt, first)
+    first = pack(loaded.gpt, share=True)
     second = pack(loaded.gpt)
     assert (first.panels == second.panels).all() and (first.scales == second.scales).all()
 
@@ -89,7 +88,7 @@ def test_model_in_panels_can_be_packed_again(loaded: model.LoadedModel) -> None:
 def test_saved_files_are_unchanged(loaded: model.LoadedModel, tmp_path: Path) -> None:
     if loaded.dtype == torch.int8:
         return  # is never saved
-    use_panels(loaded.gpt, pack(loaded.gpt))
+    pack(loaded.gpt, share=True)
     loaded.save(tmp_path / "saved")
     again = model.load(tmp_path / "saved", dtype=str(loaded.dtype).removeprefix("torch."))
     assert all(torch.equal(tensor, loaded.gpt.state_dict()[name]) for name, tensor in again.gpt.state_dict().items())
@@ -97,5 +96,5 @@ def test_saved_files_are_unchanged(loaded: model.LoadedModel, tmp_path: Path) ->
 
 def test_small_models_keep_their_own_weights() -> None:
     tiny = tiny_model(**SHAPE)
-    use_panels(tiny.gpt, pack(tiny.gpt))
+    pack(tiny.gpt, share=True)
     assert not any(isinstance(module, PanelLinear) for module in tiny.gpt.modules())

@@ -3,6 +3,8 @@
 const MAX_DELAY = 80; // milliseconds that a token waits for the pictures of its step
 const MAX_FIRST_DELAY = 250; // for the first token of a text, when everything has to be fetched
 const PAUSE_RATIO = 1; // multiple of the time that a drawing took
+const SOON = 0.5; // seconds of playback for which everything should have arrived
+const FETCHED = 1.5; // seconds of playback for which rows are fetched: a server with many visitors gets few requests
 
 export class Playback {
   #shown = 0; // tokens
@@ -40,17 +42,17 @@ export class Playback {
 
   /** How many tokens will be shown half a second from now. */
   get soon() {
-    return this.#after(0.5);
+    return this.#after(SOON);
   }
 
   /** Whether more rows should be fetched, of the `rows` that exist. @param {number} here @param {number} rows */
   needsRows(here, rows) {
-    return here < Math.min(rows, this.isBehind ? this.#after(0.25) : rows);
+    return here < Math.min(rows, this.isBehind ? this.soon : rows);
   }
 
-  /** Up to which row to fetch: enough for half a second. @param {number} rows */
+  /** Up to which row to fetch. @param {number} rows */
   rowsToFetch(rows) {
-    return this.isBehind ? Math.min(rows, this.soon) : rows;
+    return this.isBehind ? Math.min(rows, this.#after(FETCHED)) : rows;
   }
 
   /** @param {number} seconds */

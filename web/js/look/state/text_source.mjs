@@ -109,8 +109,8 @@ export class TextSource {
     const { fetcher, store } = this;
     const { playback } = store;
     const { run, rows, tokens, state } = store.pointer;
+    if (!run || (!playback.needsRows(this.data.rows, rows) && this.data.tokens.length >= tokens)) return;
     const until = playback.rowsToFetch(rows);
-    if (!run || (this.data.rows >= until && this.data.tokens.length >= tokens)) return;
     const isGrowing = playback.isBehind || isBusy(state);
     const frame = await fetcher.rows(this.data.rows, isGrowing ? until : null);
     if (fetcher !== this.fetcher) return; // another run has replaced this one
