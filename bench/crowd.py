@@ -190,9 +190,10 @@ async def n_read_again(port: int) -> float:
 def rows_of(server: Server, n_visitors: int, seconds: float) -> list[Row]:
     """What this many visitors see."""
     before, began, cpu = asyncio.run(n_read_again(server.port)), time.monotonic(), server.cpu_seconds
+    own = time.process_time()
     server.forget_highest()
     seen = asyncio.run(come(server, n_visitors, seconds))
-    busy, took = server.cpu_seconds - cpu, time.monotonic() - began
+    busy, own, took = server.cpu_seconds - cpu, time.process_time() - own, time.monotonic() - began
     twice = seen.n_not_kept + asyncio.run(n_read_again(server.port)) - before
     for error, count in seen.errors.items():
         print(f"{n_visitors} visitors: {error} ({count} times)")
@@ -212,6 +213,7 @@ def rows_of(server: Server, n_visitors: int, seconds: float) -> list[Row]:
         row("answer of Ask, p95", "s", at_quantile(seen.answers, 0.95), "less"),
         row("processor time of the server for a text", "s", busy / len(seen.rates), "less"),
         row("cores that the server kept busy", "", busy / took, "less"),
+        row("cores that the visitors kept busy", "", own / took, "less"),
         row("memory at its highest", "MB", server.highest / MB, "less"),
     ]
 

@@ -151,8 +151,8 @@ class Engine:
     def to_pause(self, counts: Counter[Hashable]) -> TextSequence | None:
         """The text that gives its slot to the next waiting one; None if that has to wait.
 
-        It is the newest of a client with at least two texts more, or else the one that is furthest ahead of its reader,
-        if the waiting one has nothing to read.
+        It is the newest of a client with at least two texts more. Or else, if the waiting one has nothing to read, it is
+        the one that is furthest ahead of its reader: far enough, unless the waiting one has not even begun.
         """
         waiting = self.queue.next_item(counts)
         client, most = counts.most_common(1)[0]
@@ -162,7 +162,7 @@ class Engine:
             return None
         ahead = [each for each in self.at_work if counts[each.client] > counts[waiting.client] and each.may_pause]
         furthest = max(ahead, key=lambda each: each.seconds_ahead, default=None)
-        return furthest if furthest and furthest.seconds_ahead > MIN_SECONDS_AHEAD else None
+        return furthest if furthest and (not waiting.written or furthest.seconds_ahead > MIN_SECONDS_AHEAD) else None
 
     def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
         """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""

@@ -1,6 +1,7 @@
-"""How many processor threads a decode step should use: measured, since more threads can be slower."""
+"""How many processor threads torch should use: measured for a decode step, since more threads can be slower."""
 
 import os
+import threading
 import time
 
 import torch
@@ -13,6 +14,24 @@ PROBE_ROUNDS = (
     3  # timings of each thread count, taken in turn; the fastest counts, as other load can only slow one down
 )
 PROBE_CONTEXT = 16  # tokens in the cache while probing
+
+
+restoring = threading.Lock()
+
+
+def compute_alone() -> None:
+    """Have torch use no other threads for what the calling thread computes from now on.
+
+    Several threads that share each small computation with others spend most of their time waiting for each other. torch
+    has one setting for all threads, which each reads when it first computes, so another thread must restore it.
+    """
+    with restoring:
+        for_others = torch.get_num_threads()
+        torch.set_num_threads(1)
+        if for_others > 1:
+            restorer = threading.Thread(target=torch.set_num_threads, args=(for_others,))
+            restorer.start()
+            restorer.join()
 
 
 @torch.inference_mode()

@@ -1,5 +1,6 @@
 """The workspace's routes: thumbnails, tokens, exact weights and logits of a run, as bytes."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -107,9 +108,13 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
             vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
         return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
 
+    # ---- Looked up in the threads that record texts ------------------------------------------------------------------
+
     @router.get("/{run_id}/rows")
-    def get_rows(run_id: str, start: int = 0, until: int | None = None) -> Response:
-        return octets(find(run_id).frame(max(start, 0), None if until is None else max(until, 1)))
+    async def get_rows(run_id: str, start: int = 0, until: int | None = None) -> Response:
+        arguments = max(start, 0), None if until is None else max(until, 1)
+        frame = asyncio.get_running_loop().run_in_executor(runs.recorders, find(run_id).frame, *arguments)
+        return octets(await frame)
 
     # ---- Computed from a run -----------------------------------------------------------------------------------------
 

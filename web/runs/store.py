@@ -5,11 +5,13 @@ import hmac
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from torch import Tensor
 
 from model import LoadedModel, Step
 from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
+from model.serving.threads import compute_alone
 
 from ..bounded_cache import BoundedCache
 from ..settings import MIN_RUN_BYTES, MIN_RUN_PASS_BYTES
@@ -17,6 +19,7 @@ from .exact import ExactNumbers
 from .run import Run
 
 MAX_CACHED_RUNS = 1_000
+RECORDERS = 4
 
 
 class Runs:
@@ -34,6 +37,8 @@ class Runs:
     ) -> None:
         self.may_see = may_see
         self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
+        # They record texts that are being written, and encode frames: much work in small pieces.
+        self.recorders = ThreadPoolExecutor(RECORDERS, "recorder", initializer=compute_alone)
         self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 4)
         self.cache = BoundedCache[str, Run](
             max_entries=MAX_CACHED_RUNS,

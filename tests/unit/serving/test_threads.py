@@ -1,5 +1,7 @@
 """The thread probe: it picks the fastest count, and leaves torch there."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -39,3 +41,11 @@ def test_the_probe_runs_on_a_real_model() -> None:
     gpt = tiny_gpt(context_length=4)
     assert threads.decode_seconds(gpt) > 0
     assert threads.choose_threads(gpt) >= 1
+
+
+def test_a_thread_that_computes_alone_leaves_the_setting_of_the_others() -> None:
+    torch.set_num_threads(3)
+    with ThreadPoolExecutor(1, initializer=threads.compute_alone) as alone, ThreadPoolExecutor(1) as other:
+        assert alone.submit(torch.get_num_threads).result() == 1
+        assert other.submit(torch.get_num_threads).result() == torch.get_num_threads() == 3
+        assert alone.submit(torch.get_num_threads).result() == 1
