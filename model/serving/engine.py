@@ -151,8 +151,8 @@ class Engine:
     def to_pause(self, counts: Counter[Hashable]) -> TextSequence | None:
         """The text that gives its slot to the next waiting one; None if that has to wait.
 
-        It is the newest of a client with at least two texts more. Or else, if the waiting one has nothing to read, it is
-        the one that is furthest ahead of its reader: far enough, unless the waiting one has not even begun.
+        It is the newest of a client with at least two texts more, or else, if the waiting one has nothing to read, the
+        one that is furthest ahead of its reader: far enough, unless the waiting one has not even begun.
         """
         waiting = self.queue.next_item(counts)
         client, most = counts.most_common(1)[0]
