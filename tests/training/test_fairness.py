@@ -110,10 +110,11 @@ def test_full_disk_is_reported_in_one_sentence(disk: Path, visitors: Any, monkey
         answer = visitor.train(TEXT)
     assert (answer.status_code, answer.json()["detail"]) == (507, DISK_FULL)
     assert set(disk.glob("*/*")) <= before
-    with monkeypatch.context() as full:
-        full.setattr("web.training.process.TrainingProcess.reports", no_space)
-        visitor.train(TEXT)
-        assert visitor.watch_until("state", state="failed")["why"] == DISK_FULL
+    for reports in (no_space, no_space_for_the_model):
+        with monkeypatch.context() as full:
+            full.setattr("web.training.process.TrainingProcess.reports", reports)
+            visitor.train(TEXT)
+            assert visitor.watch_until("state", state="failed")["why"] == DISK_FULL
     assert set(disk.glob("*/*")) <= before
     assert visitor.train(TEXT).status_code == 200  # and there is room again
     visitor.watch_until("state", state="done")
@@ -124,3 +125,8 @@ def test_full_disk_is_reported_in_one_sentence(disk: Path, visitors: Any, monkey
 
 def no_space(*_: Any, **__: Any) -> Any:
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def no_space_for_the_model(*_: Any) -> Any:
+    """What a process reports that cannot store its model."""
+    yield {"kind": "error", "message": "The model could not be stored (I/O error: No space left on device)."}

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import secrets
 import shutil
 import string
@@ -292,7 +293,8 @@ class Trainings:
                     case "finishing":
                         training.enter("finishing")
                     case "error":
-                        self.fail(training, event["message"])
+                        is_full = os.strerror(errno.ENOSPC) in event["message"]
+                        self.fail(training, DISK_FULL if is_full else event["message"])
                         return
                     case "end":
                         training.tell(event)
