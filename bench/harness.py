@@ -22,7 +22,7 @@ import model
 from model.config import GPTConfig, RotaryConfig
 from model.gpt import GPT
 from model.loaded import LoadedModel
-from model.tokenizer import CharTokenizer
+from model.tokenizer import CharTokenizer, Tokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -47,6 +47,23 @@ SMOLLM2_SHAPE = GPTConfig(
     mlp_bias=False,
 )
 CHAR_SHAPE = GPTConfig(n_layer=6, n_head=8, n_embd=256, vocab_size=65, context_length=256)
+# The layers and heads of a Llama of 1 B weights and more, but narrow; its vocabulary is that of stories-bpe.
+MANY_HEADS_SHAPE = GPTConfig(
+    n_layer=30,
+    n_head=16,
+    n_kv_head=4,
+    n_embd=128,
+    n_inner=256,
+    vocab_size=4096,
+    context_length=4096,
+    rotary=RotaryConfig(n_dim=8),
+    norm="RMSNorm",
+    activation_function="silu",
+    gated_mlp=True,
+    qkv_bias=False,
+    attn_proj_bias=False,
+    mlp_bias=False,
+)
 
 
 @dataclass
@@ -120,16 +137,16 @@ def report(bench: str, rows: list[Row]) -> None:
     print(json.dumps({"bench": bench, "rows": [row.as_json() for row in rows]}))
 
 
-def random_checkpoint(name: str, config: GPTConfig) -> Path:
+def random_checkpoint(name: str, config: GPTConfig, tokenizer: Tokenizer | None = None) -> Path:
     """A checkpoint with random weights of this shape, created once and kept in the temporary folder."""
     folder = CACHE / name
     if not (folder / "model.safetensors").is_file():
         torch.manual_seed(0)
         gpt = GPT(config)
         gpt.init_weights()
-        # Any vocabulary will do, because the benchmarks use token ids.
+        # Unless one is given, any vocabulary will do, because the benchmarks use token ids.
         characters = CharTokenizer({chr(0x20000 + i): i for i in range(config.vocab_size)})
-        LoadedModel(name, gpt, characters).save(folder)
+        LoadedModel(name, gpt, tokenizer or characters).save(folder)
     return folder
 
 

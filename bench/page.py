@@ -11,17 +11,21 @@ import json
 import statistics
 import tempfile
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import app
+import model
 from bench.harness import (
     CHAR_SHAPE,
     GPT2_SHAPE,
+    MANY_HEADS_SHAPE,
     ROOT,
     Row,
     arguments,
@@ -61,6 +65,7 @@ for (const kind of ["pointermove", "mouseover"])
   }, true);
 """
 FRAME_WORK = ("FireAnimationFrame", "PrePaint", "Paint")  # events of Chromium's trace
+WORDS = "Once upon a time there was a girl named Lily. She had a big red kite and a small dog. The wind took it. "
 OURS_DRAWN = """(n) => when(() => {
   const board = document.querySelector(".hs-board");
   const thumbnail = document.querySelector(".hs-grid canvas");
@@ -106,9 +111,12 @@ class Wire:
     def add(self, request: str, size: float) -> None:
         self.sizes[request] = size
 
+    def of(self, part: str) -> list[float]:
+        """The megabytes of each response whose URL contains ``part``."""
+        return [size / 1e6 for request, size in self.sizes.items() if part in self.names.get(request, "")]
+
     def megabytes(self, part: str = "") -> float:
-        """The megabytes of all responses whose URL contains ``part``."""
-        return sum(size for request, size in self.sizes.items() if part in self.names.get(request, "")) / 1e6
+        return sum(self.of(part))
 
 
 def hover_ms(page: Any, selector: str, count: int) -> float:
@@ -135,39 +143,84 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
         loads.append(drawn / 1000)
         draws.append((drawn - page.evaluate(FIRST_FETCH)) / 1000)
         hover = hover_ms(page, ".hs-board", 10)
-        for head in (1, 2, 3):
-            started = page.evaluate("performance.now()")
-            page.get_by_role("button", name=f"L0 H{head},").dispatch_event("click")
-            opens.append((page.evaluate(OURS_DRAWN, n_tokens) - started) / 1000)
+        opens += heads_opened(page, n_tokens)
         found = {"all": wire.megabytes(), "thumbnails": wire.megabytes("/rows")}
         page.close()
     times = {"load": statistics.median(loads), "draw": statistics.median(draws), "open": statistics.median(opens)}
     return {**found, **times, "hover": hover}
 
 
-def frames_ms(browser: Any, url: str) -> list[float]:
-    """Milliseconds of processor time of script and paint, for each frame while the opening's text is written."""
+def heads_opened(page: Any, n_tokens: int) -> list[float]:
+    """Seconds until each of three heads is drawn after a click on its tile."""
+    seconds = []
+    for head in (1, 2, 3):
+        started = page.evaluate("performance.now()")
+        page.get_by_role("button", name=f"L0 H{head},").dispatch_event("click")
+        seconds.append((page.evaluate(OURS_DRAWN, n_tokens) - started) / 1000)
+    return seconds
+
+
+def opened(browser: Any, url: str) -> Any:
+    """The page, once its opening is drawn."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(300_000)
+    page.add_init_script(PROBE)
     page.goto(url)
-    page.wait_for_selector(".hs-arcs path[d]", state="attached")
+    page.wait_for_selector(".hs-board[data-count]")
     page.wait_for_function("!document.getElementById('hs-early')")
+    return page
+
+
+def prompt_for(page: Any, prompt: str, n_new: int) -> None:
+    page.get_by_label("Prompt").fill(prompt)
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("length, as a number").fill(str(n_new))
+    page.keyboard.press("Escape")
+
+
+def frames_ms(browser: Any, page: Any) -> list[float]:
+    """Milliseconds of processor time of script and paint, for each frame while a text is written."""
     write = page.get_by_role("button", name="Write", exact=True)
     browser.start_tracing(page=page, categories=["devtools.timeline", "toplevel"])
     write.click()
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     write.wait_for()
     events = [each for each in json.loads(browser.stop_tracing())["traceEvents"] if "dur" in each]
-    page.close()
     threads = Counter((each["pid"], each["tid"]) for each in events if each["name"] == "FireAnimationFrame")
     (main_thread, _), *_ = threads.most_common(1)
-    own = [each for each in events if (each["pid"], each["tid"]) == main_thread]
+    own = sorted((each for each in events if (each["pid"], each["tid"]) == main_thread), key=itemgetter("ts"))
+    work = [each for each in own if each["name"] in FRAME_WORK]
     frames = []
     for task in (each for each in own if each["name"] == "ThreadControllerImpl::RunTask"):
-        end = task["ts"] + task["dur"]
-        work = [each for each in own if each["name"] in FRAME_WORK and task["ts"] <= each["ts"] < end]
-        if any(each["name"] == "FireAnimationFrame" for each in work):
-            frames.append(sum(each["tdur"] for each in work) / 1000)
+        first, end = (bisect_left(work, at, key=itemgetter("ts")) for at in (task["ts"], task["ts"] + task["dur"]))
+        if any(each["name"] == "FireAnimationFrame" for each in work[first:end]):
+            frames.append(sum(each["tdur"] for each in work[first:end]) / 1000)
     return frames
+
+
+def measure_long(browser: Any, url: str, loaded: LoadedModel, n_prompt: int, n_new: int) -> dict[str, float]:
+    """Frames while a long text is written, the thumbnails of its prompt, heads opened, and the memory of the tab."""
+    page = opened(browser, url)
+    wire = Wire(page)
+    ids = loaded.tokenizer.encode(WORDS * n_prompt)[:n_prompt]
+    prompt_for(page, loaded.tokenizer.decode(ids), n_new)
+    frames = frames_ms(browser, page)
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    memory = max(private_mb(each["id"]) for each in processes if each["type"] == "renderer")
+    seconds = heads_opened(page, n_prompt + n_new)
+    page.close()
+    return {
+        "frame": statistics.quantiles(frames, n=20)[-1],
+        "thumbnails": max(wire.of("/rows")),
+        "open": statistics.median(seconds),
+        "memory": memory,
+    }
+
+
+def private_mb(process: int) -> float:
+    """The megabytes that a process shares with no other."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private")) / 1024
 
 
 def alone(loaded: LoadedModel, ids: list[int], n_new: int) -> float:
@@ -183,14 +236,9 @@ def measure_writing(
     browser: Any, url: str, services: Services, loaded: LoadedModel, n: int, rounds: int
 ) -> tuple[float, float]:
     """Tokens per second with all heads on the page, and without a page: ``n`` tokens after a prompt of ``n``."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.set_default_timeout(120_000)
-    page.goto(url)
+    page = opened(browser, url)
     ids = opening(loaded, n).ids
-    page.get_by_label("Prompt").fill(loaded.tokenizer.decode(ids))
-    page.get_by_role("button", name="Settings").click()
-    page.get_by_label("length, as a number").fill(str(n))
-    page.keyboard.press("Escape")
+    prompt_for(page, loaded.tokenizer.decode(ids), n)
     watched, unwatched = [], []
     for _ in range(rounds + 1):
         unwatched.append(alone(loaded, ids, n))
@@ -266,10 +314,25 @@ def main() -> None:
         watched, unwatched = measure_writing(browser, url, services, large, 200, rounds)
         case = "144 heads x 400 tokens, writing while all are recorded and shown"
         rows.append(Row(case, "tokens/s", watched, "more", {"no page open": unwatched}, bar=0.9))
-    with chromium(path) as browser, served([ROOT / "checkpoints" / "stories-bpe"]) as (url, _):
-        frames = [milliseconds for _ in range(rounds) for milliseconds in frames_ms(browser, url)]
+    stories = ROOT / "checkpoints" / "stories-bpe"
+    with chromium(path) as browser, served([stories]) as (url, _):
+        frames = []
+        for _ in range(rounds):
+            page = opened(browser, url)
+            frames += frames_ms(browser, page)
+            page.close()
         case = "stories-bpe, script and paint of a frame while writing, p95"
         rows.append(Row(case, "ms of processor time (bar 8)", statistics.quantiles(frames, n=20)[-1], "less"))
+    many = random_checkpoint("llama-480-heads-random", MANY_HEADS_SHAPE, model.load(stories).tokenizer)
+    with chromium(path) as browser, served([many]) as (url, services):
+        long = measure_long(browser, url, services.served.models[many.name], 2_000, 100)
+        case = "480 heads x 2,000 tokens"
+        rows += [
+            Row(f"{case}, thumbnails", "MB (bar 2)", long["thumbnails"], "less"),
+            Row(f"{case}, script and paint of a frame while writing, p95", "ms (bar 16)", long["frame"], "less"),
+            Row(f"{case}, one head opened", "s", long["open"], "less"),
+            Row(f"{case}, memory of the tab", "MB", long["memory"], "less"),
+        ]
     report("page", rows)
 
 
