@@ -1,5 +1,6 @@
 """The layout on screens of all sizes, and that nothing jumps."""
 
+import random
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,36 @@ SHIFTS = """
     }
   }).observe({ type: "layout-shift", buffered: true });
 """
+
+# Fills the text with pieces, puts its lines into blocks, and lets them flow again: where each word is before and after.
+BLOCKS = """async ([earlier, pieces]) => {
+  const load = (name) => import(document.querySelector(`link[rel=modulepreload][href*=${name}]`).href);
+  const [{ TextBlocks }, { TokenPlaces }] = [await load("text_blocks"), await load("arcs")];
+  const text = document.querySelector(".hs-written .hs-text");
+  const span = (name, ...children) => {
+    const made = Object.assign(document.createElement("span"), { className: name });
+    made.append(...children);
+    return made;
+  };
+  const spans = pieces.map(([space, word]) =>
+    space ? span("hs-token hs-spaced", span("hs-space", space), span("hs-word", word)) : span("hs-token", word));
+  const words = spans.map((each) => each.querySelector(".hs-word") ?? each);
+  text.replaceChildren(span("hs-earlier", earlier), ...spans);
+  const look = () => {
+    const { left, top } = text.getBoundingClientRect();
+    const places = words.map((word) => [...word.getClientRects()].map((box) =>
+      [box.left - left, box.top - top + text.scrollTop, box.width].map((number) => Math.round(10 * number))));
+    return { height: text.scrollHeight, places: JSON.stringify(places), content: text.textContent };
+  };
+  const flowing = look();
+  const blocks = new TextBlocks(text);
+  blocks.extend(spans, words, new TokenPlaces(text).measured(words));
+  const n_blocks = text.querySelectorAll(".hs-block").length;
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const blocked = look();
+  blocks.dissolve(spans);
+  return { n_blocks, flowing, blocked, dissolved: look(), left: text.querySelectorAll(".hs-block").length };
+}"""
 
 
 def opened(browser: Any, address: str, width: int, height: int) -> Any:
@@ -116,3 +147,21 @@ def test_a_chip_opens_its_head(page: Any) -> None:
         layer, head = map(int, re.search(r"L(\d+) H(\d+)", chip.text_content()).groups())  # type: ignore[union-attr]
         assert open_head(page) == (layer, head)
         expect(page.get_by_role("region", name=f"Attention weights, L{layer} H{head}")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_finished_lines_of_a_growing_text_stay_where_they_are(browser: Any, server: Server, width: int) -> None:
+    """Among the pieces are parts of words, words longer than a line, and empty lines."""
+    draw = random.Random(1)
+    kinds = [(" ", 1, 9), ("", 1, 5), (" ", 1, 9), ("", 90, 150)]
+    pieces = []
+    for space, least, most in draw.choices(kinds, weights=[60, 20, 20, 1], k=1500):
+        pieces.append((space, "".join(draw.choices("aeilmnt", k=draw.randint(least, most)))))
+        if draw.random() < 0.05:
+            pieces += [("", "\n")] * draw.choice([1, 1, 2])
+    page = opened(browser, server.url, width, 900)
+    for earlier in ("", "words that are no longer in the context"):
+        found = page.evaluate(BLOCKS, [earlier, pieces])
+        assert found["n_blocks"] > 10
+        assert found["blocked"] == found["flowing"] == found["dissolved"]
+        assert found["left"] == 0

@@ -9,6 +9,7 @@ import { keysOf } from "../../lib/triangle.mjs";
 import { sentence, visible } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
+import { TextBlocks } from "./text_blocks.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
@@ -42,11 +43,15 @@ export class TextView {
   #colours = [];
   #run = ""; // whose tokens the spans hold
   #follows = true; // whether the end of the text stays in view; its reader may scroll away from it
+  #named = 1; // tokens that have titles; the first one is not predicted
   #lastLine = 0; // where the last line is that was scrolled into view
   // At its start the text is laid out; measured as soon as it grows, all of the page would be laid out twice.
   #nextFrame = new NextFrame(() => {
     this.#follow();
     this.drawArcs();
+    if (this.arcs && this.store.isGrowing) {
+      this.blocks.extend(this.#spans, this.#words, this.places.measured(this.#words));
+    }
   });
 
   /**
@@ -62,6 +67,7 @@ export class TextView {
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
     this.places = new TokenPlaces(this.element);
+    this.blocks = new TextBlocks(this.element);
     this.arcs = hasArcs ? new Arcs(store, this.places) : null;
     this.fixed = [...(this.arcs ? [this.arcs.element] : []), this.earlier]; // in front of the tokens
     this.element.append(...this.fixed);
@@ -99,6 +105,7 @@ export class TextView {
     store.on("heads", () => this.drawArcs());
     store.on("key placed", () => this.scrollToKey());
     const remeasure = () => {
+      this.blocks.dissolve(this.#spans);
       this.places.forget();
       this.#showEdges();
       this.arcs?.draw(this.#words);
@@ -120,12 +127,14 @@ export class TextView {
     const { run } = store.pointer;
     if (run === this.#run && store.tokens.length >= this.#spans.length) return;
     this.#run = run;
+    this.blocks.dissolve(this.#spans);
     element.replaceChildren(...this.fixed);
     this.places.forget();
     this.#spans = [];
     this.#words = [];
     this.#marks = [];
     this.#colours = [];
+    this.#named = 1;
     this.#lastLine = 0;
     if (earlier && this.#follows) element.scrollTop = element.scrollHeight;
     else this.#follows = true;
@@ -146,6 +155,7 @@ export class TextView {
   fill() {
     const { element, store } = this;
     element.classList.toggle("hs-growing", store.isGrowing);
+    if (!store.isGrowing) this.blocks.dissolve(this.#spans);
     const first = this.#spans.length;
     for (let i = first; i < store.tokens.length; i++) {
       const { text } = store.tokens[i];
@@ -185,7 +195,12 @@ export class TextView {
 
   /** The log-probabilities of the prompt are known once it has been read. */
   #nameTokens() {
-    if (this.canSurprise) this.#spans.forEach((span, i) => (span.title ||= describe(this.store.tokens[i])));
+    if (!this.canSurprise) return;
+    for (const span of this.#spans.slice(this.#named)) {
+      span.title ||= describe(this.store.tokens[this.#named]);
+      if (!span.title) return;
+      this.#named++;
+    }
   }
 
   /** Where the word begins that a token continues: it may wrap to the next line as a whole. @param {number} position */

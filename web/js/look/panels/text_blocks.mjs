@@ -1,0 +1,68 @@
+// While a long text grows, its finished lines stand in blocks. A browser lays out and paints the whole of a block again
+// when a word is added to it, so it does that only for the last lines. The words stay where they are.
+
+import { make } from "../../lib/dom.mjs";
+
+/** @import { Box } from "./arcs.mjs" */
+
+const MIN_TOKENS = 64; // of a block, and of the lines after the last block
+
+export class TextBlocks {
+  #end = 0; // tokens in blocks
+
+  /** @param {HTMLElement} element the text */
+  constructor(element) {
+    this.element = element;
+  }
+
+  /**
+   * Put finished lines into blocks.
+   * @param {readonly HTMLElement[]} spans of the tokens
+   * @param {readonly HTMLElement[]} words the part of each token after its spaces
+   * @param {readonly Box[]} boxes where the words are
+   */
+  extend(spans, words, boxes) {
+    const starts = [];
+    for (let i = this.#end + MIN_TOKENS; i < boxes.length - MIN_TOKENS; i++) {
+      const isSameLine = boxes[i].top < (boxes[i - 1].top + boxes[i - 1].bottom) / 2;
+      if (isSameLine || !canStart(spans[i], words[i], spans[i - 1])) continue;
+      starts.push(i);
+      i += MIN_TOKENS - 1;
+    }
+    const blocks = starts.map((start) => {
+      const block = make("div", { class: "hs-block" });
+      spans[this.#end].before(block);
+      const { previousElementSibling: before } = block;
+      if (before?.matches(".hs-earlier")) block.append(before);
+      block.append(...spans.slice(this.#end, start));
+      spans[start].classList.add("hs-line-start");
+      this.#end = start;
+      return block;
+    });
+    const heights = blocks.map((block) => block.getBoundingClientRect().height);
+    blocks.forEach(({ style }, i) => {
+      style.containIntrinsicBlockSize = `auto ${heights[i]}px`; // while it is out of view
+      style.contentVisibility = "auto";
+    });
+  }
+
+  /** Let all lines flow again. @param {readonly HTMLElement[]} spans of the tokens */
+  dissolve(spans) {
+    if (!this.#end) return;
+    this.#end = 0;
+    for (const block of this.element.querySelectorAll(".hs-block")) block.replaceWith(...block.childNodes);
+    for (const span of spans) span.classList.remove("hs-line-start");
+  }
+}
+
+/**
+ * Whether a token at the start of a line may be the first of a block. The space before its word belongs to the line
+ * before, unless that ends with a line break.
+ * @param {HTMLElement} span
+ * @param {HTMLElement} word
+ * @param {HTMLElement} before the token before it
+ */
+function canStart(span, word, before) {
+  const isWhole = word.getClientRects().length === 1;
+  return isWhole && (before.textContent.endsWith("\n") ? /^\S/ : /^ ?\S/).test(span.textContent);
+}
