@@ -54,7 +54,12 @@ def story() -> Iterator[Server]:
 
 @pytest.fixture
 def browser(request: pytest.FixtureRequest, profiles: Profiles, launch: Callable[..., Server]) -> Iterator[Profiles]:
-    """Opens pages, each for a visitor with separate storage. They are closed before a launched server closes."""
+    """Opens pages, each for a visitor with separate storage. They are closed before a launched server closes.
+
+    Look is started by the page's HTML and does not need Gradio, whose start is a third of the time of opening the page.
+    Gradio starts only in tests marked ``gradio``, which show other tabs or how the page starts.
+    """
+    profiles.with_gradio = request.node.get_closest_marker("gradio") is not None
     yield profiles
     profiles.end_visits(keep_tab=not request.node.stash.get(HAS_FAILED, False))
 

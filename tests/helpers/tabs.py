@@ -11,6 +11,7 @@ from .server import Server
 PATIENCE = 15_000  # milliseconds
 VIEWPORT = {"width": 1440, "height": 900}
 HAS_FAILED = pytest.StashKey[bool]()
+GRADIO = "*/assets/index-*.js"  # the script that starts Gradio's part of the page
 
 
 class Profiles:
@@ -22,6 +23,7 @@ class Profiles:
 
     def __init__(self, browser: Any) -> None:
         self.browser = browser
+        self.with_gradio = True  # whether Gradio starts in pages that are opened
         self.free: list[Profile] = []
         self.used: list[Profile] = []
 
@@ -44,6 +46,9 @@ class Profiles:
             self.free.remove(profile)
         self.used.append(profile)
         page = profile.context.new_page() if own_clock else profile.tab()
+        if not own_clock:
+            blocked = [] if self.with_gradio else [GRADIO]
+            profile.devtools.send("Network.setBlockedURLs", {"urls": blocked})
         page.set_viewport_size(viewport or {"width": 1280, "height": 720})
         page.emulate_media(color_scheme=color_scheme, reduced_motion=reduced_motion)
         page.set_default_timeout(2 * PATIENCE)
@@ -85,6 +90,7 @@ class Profile:
 
             self.devtools, self.scripts = self.context.new_cdp_session(page), []
             self.devtools.send("Page.enable")
+            self.devtools.send("Network.enable")
 
             def run_for_one_test(script: str) -> None:
                 added = self.devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": script})
@@ -159,6 +165,8 @@ class KeptTab:
     Tests must undo what the address does not record, such as an open table; after a failed test, the page is reopened.
     """
 
+    with_gradio = False
+
     def __init__(self, profiles: Profiles, server: Server) -> None:
         self.profiles, self.server = profiles, server
         self.profile: Profile | None = None
@@ -168,6 +176,7 @@ class KeptTab:
         """Open the page, if it is not open already."""
         if self.profile:
             return False
+        self.profiles.with_gradio = self.with_gradio
         self.page, self.complaints = opened_page(self.profiles, self.server.url, hash)
         self.profile = self.profiles.keep()
         self.n_listeners = len(self.profile.listeners)
@@ -218,10 +227,10 @@ def is_aborted(error: Any) -> bool:
 
 
 def is_error(said: Any) -> bool:
-    """Whether the console shows an error other than those that the browser logs for refused or lost requests, and
-    Gradio's own for a connection that it ends, as it does when the page is left.
+    """Whether the console shows an error other than those that the browser logs for refused, lost or blocked requests,
+    and Gradio's own for a connection that it ends, as it does when the page is left.
     """
-    expected = ("a status of 4", "Connection errored out", "AbortError")
+    expected = ("a status of 4", "ERR_BLOCKED_BY_CLIENT", "Connection errored out", "AbortError")
     return said.type == "error" and not any(words in said.text for words in expected)
 
 

@@ -13,6 +13,8 @@ from helpers.tabs import HAS_FAILED, KeptTab, Profiles
 class KeptLearnTab(KeptTab):
     """Shows the first rung of Learn, as on a first visit."""
 
+    with_gradio = True
+
     def visit(self, hash: str = "#learn/1") -> bool:
         is_new = super().visit(hash)
         if is_new:

@@ -11,6 +11,8 @@ from helpers.learn_page import number, open_rung, settle, table, unfolded
 from helpers.oracles.published import WEIGHT_SPLITS, assert_close
 from helpers.server import Server
 
+pytestmark = pytest.mark.gradio
+
 
 def click(page: Any, name: str, row: int, column: int) -> None:
     table(page, name).locator("tbody tr").nth(row).locator("td button").nth(column).click()

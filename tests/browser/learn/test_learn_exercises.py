@@ -12,6 +12,8 @@ from helpers.page import show_page
 from helpers.server import Server
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
+pytestmark = pytest.mark.gradio
+
 TRAINING_TEXT = "to be or not to be, that is the question. " * 40
 
 

@@ -10,6 +10,8 @@ from helpers.files import ROOT
 from helpers.learn_page import move, open_rung, settle, stamps
 from helpers.server import Server
 
+pytestmark = pytest.mark.gradio
+
 STEPS_BEFORE = 7  # the place of step 536 on the slider
 
 

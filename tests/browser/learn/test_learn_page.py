@@ -17,6 +17,8 @@ from helpers.server import CONTEXT, Server
 from model.ladder import averages
 from model.ladder.bigram import BigramTraining
 
+pytestmark = pytest.mark.gradio
+
 # Properties of all rungs are tested on one of them by default, and on the others in the slow tests.
 RUNGS = range(1, 12)
 SOME_RUNGS = [5, *also_slow(1, 2, 3, 4, 6, 7, 8, 9, 10, 11)]

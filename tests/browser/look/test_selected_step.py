@@ -270,6 +270,7 @@ def test_a_selected_step_is_scrolled_into_view_with_the_tokens_before_it(page: A
     assert in_view[step] and in_view[step - 8]
 
 
+@pytest.mark.gradio
 @pytest.mark.slow
 def test_arrow_keys_select_steps_from_the_write_button_and_without_focus(page: Any) -> None:
     change_settings(page, length=20)

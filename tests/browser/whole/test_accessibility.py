@@ -11,6 +11,8 @@ from helpers import also_slow
 from helpers.page import CONTRAST, change_settings, expect_drawn, expect_names, readout, text, write, write_slowly
 from helpers.server import Server
 
+pytestmark = pytest.mark.gradio
+
 WORDS = (
     ".hs-status, .hs-hint, .hs-label, .hs-axis-key, .hs-axis-query, .hs-controls label, .hs-scale > span, "
     ".hs-scrubber-status, .hs-bars caption, .hs-bars th, .hs-bars td, .hs-top button:enabled, .hs-pair small, "

@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from helpers.page import expect_drawn, text, two_frames, write
 from helpers.server import Server
 
+pytestmark = pytest.mark.gradio
+
 
 def go_back(page: Any) -> None:
     page.evaluate("history.back()")  # waits for no load: there is none

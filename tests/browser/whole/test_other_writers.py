@@ -13,6 +13,8 @@ from helpers.page import change_settings, check_number, expect_drawn, stop_butto
 from helpers.server import Server
 from web.serving import zero_gpu
 
+pytestmark = pytest.mark.gradio
+
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:

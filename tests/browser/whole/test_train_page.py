@@ -14,6 +14,8 @@ from helpers.server import Server
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import quick_server
 
+pytestmark = pytest.mark.gradio
+
 
 @pytest.fixture(scope="module")
 def server(checkpoints: Path) -> Iterator[Server]:

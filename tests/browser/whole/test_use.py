@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.page import show_page
 from helpers.server import Server
+
+pytestmark = pytest.mark.gradio
 
 
 def test_examples_name_this_address_and_fit_a_phone(page: Any, server: Server) -> None:

@@ -58,6 +58,7 @@ def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, *
     return page
 
 
+@pytest.mark.gradio
 def test_half_of_the_screen_is_hidden_without_details(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     seen = page.evaluate(VISIBLE, SKIPPED)
@@ -194,6 +195,7 @@ def test_a_written_text_shows_a_look_back_and_few_tiles_are_drawn_at_once(
     expect(other.get_by_role("button", name="Show me")).to_be_enabled()
 
 
+@pytest.mark.gradio
 @pytest.mark.parametrize("width", [390, *also_slow(768)])
 def test_narrow_screens_are_for_fingers(browser: Any, stories: Server, width: int) -> None:
     page = opened(browser, stories, width, 844 if width == 390 else 1024, has_touch=True, is_mobile=True)

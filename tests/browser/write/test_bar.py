@@ -160,6 +160,7 @@ def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: 
     expect(text(page)).to_have_text(texts[1])
 
 
+@pytest.mark.gradio
 def test_the_pages_keep_what_they_show(page: Any) -> None:
     page.get_by_label("Prompt").fill("my own")
     page.locator(".hs-writing .hs-token").nth(15).click()

@@ -13,6 +13,8 @@ from helpers import also_slow
 from helpers.page import CONTRAST, choose_model, expect_drawn, open_head, text, two_frames, write
 from helpers.server import Server, save_tiny
 
+pytestmark = pytest.mark.gradio
+
 SHIFTS = """
   window.shifts = [];
   new PerformanceObserver((list) => {

@@ -28,6 +28,7 @@ from helpers.page import (
 from helpers.server import CONTEXT, Server
 
 
+@pytest.mark.gradio
 def test_it_opens_with_something_to_see(page: Any, server: Server) -> None:
     expect(page).to_have_title("Headscope")
     expect(text(page)).to_have_text(re.compile(r"^ROMEO:.{20}", re.DOTALL))
@@ -155,6 +156,7 @@ def test_another_model_shows_its_own_heads(page: Any, server: Server) -> None:
     check_number(page, server.services.served.models["other"])
 
 
+@pytest.mark.gradio
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, *also_slow(800, 1440)])
 def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None:
@@ -168,6 +170,7 @@ def test_no_sideways_scrolling(browser: Any, server: Server, width: int) -> None
     assert columns == {390: 1, 800: 2, 1440: 3}[width]
 
 
+@pytest.mark.gradio
 def test_before_and_after_loading(browser: Any, launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", checkpoints / "broken", loaded=False)
     page = browser.new_page()

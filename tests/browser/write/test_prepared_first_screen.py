@@ -15,6 +15,8 @@ from helpers.page import text, two_frames
 from helpers.serve_once import ROOT
 from helpers.server import Server, start
 
+pytestmark = pytest.mark.gradio
+
 WIDTHS = {1440: 900, 1024: 768, 768: 1024, 390: 844}
 SECONDS = 0.8  # from navigation to the first screen, with warm files
 # Record every layout shift, even right after an input, and when text, arcs, bars and tiles first appear.
