@@ -32,12 +32,13 @@ from .forward import (
     Weights,
     announce,
     follow,
+    in_groups,
     lead,
     padded,
 )
 from .functions import BLOCK, draw
 from .pack import aligned, fill, room_for, room_for_weights
-from .panels import GROUP, WIDTH, Pairs
+from .panels import GROUP, PAIR, WIDTH, Pairs
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -52,9 +53,9 @@ class CompiledGPT:
 
     Everything between the matrix products is computed in float32, whatever the precision of the weights. So are the
     products, except with int8 weights, and with ``in_pairs`` for weights stored as bfloat16: their inputs are then
-    rounded to bfloat16. The result for a text is bit-identical for any batch and any number of threads. With ``share``,
-    a large ``gpt`` computes with the packed weights from then on (``pack.fill``). Only one thread at a time may call
-    its methods.
+    rounded to bfloat16, as are keys, values and, where they multiply values, attention weights. The result for a text
+    is bit-identical for any batch and any number of threads. With ``share``, a large ``gpt`` computes with the packed
+    weights from then on (``pack.fill``). Only one thread at a time may call its methods.
     """
 
     def __init__(
@@ -88,13 +89,18 @@ class CompiledGPT:
             has_qk_norm=config.qk_norm,
         )
         weights = self.weights = room_for_weights(gpt)
+        deepest = max(C, inner, H * D, -(-BLOCK_ROWS * padded(T) // max_rows))  # the last for attention weights
+        room = room_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
+        in_pairs_too = isinstance(room, Pairs) and D % PAIR == 0  # keys and values are multiplied like weights
+        group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs_too else (1, np.dtype(np.float32))
         memory = Memory(
             control=np.zeros(24, np.int64),
             job=np.zeros(7, np.int64),
             rows=np.zeros((max_rows, 5), np.int64),
             mask=np.ones(L * max_rows * H, np.float32),
-            keys=floats(L * n_slots * K * padded(T) * D, is_sparse=True),
-            values=floats(L * n_slots * K * padded(D) * T, is_sparse=True),
+            group=group,
+            keys=aligned(L * n_slots * K * padded(T) * D // group, stored, is_sparse=True),
+            values=aligned(L * n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
             x=floats(max_rows * padded(C)),
             qkv=floats(max_rows * padded(config.qkv_dim)),
             contexts=floats(max_rows * H * D),
@@ -105,7 +111,7 @@ class CompiledGPT:
             scores=floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
             context=floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
             key=floats(max_threads * padded(D)).reshape(max_threads, -1),
-            room=room_for(weights, max_rows, max(C, inner, H * D), max_threads, in_pairs=in_pairs),
+            room=room,
         )
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
@@ -201,11 +207,12 @@ class CompiledGPT:
         if source == target:
             return
         config, panels = self.config, -(-length // WIDTH)
-        T, D = config.context_length, config.head_dim
+        group = self.memory.group
+        T, D, n = in_groups(config.context_length, group), config.head_dim // group, in_groups(length, group)
         heads = config.n_layer, self.n_slots, config.n_kv_head
         keys, values = self.memory.keys.reshape(*heads, -1), self.memory.values.reshape(*heads, -1, T, WIDTH)
         keys[:, target, :, : panels * WIDTH * D] = keys[:, source, :, : panels * WIDTH * D]
-        values[:, target, :, :, :length] = values[:, source, :, :, :length]
+        values[:, target, :, :, :n] = values[:, source, :, :, :n]
 
     def draw(self, row: int, most: float, temperature: float, uniform: float, n_drawable: int) -> int:
         """Draw a token from row ``row`` of the latest logits, as ``model.sampling.sample`` does.
@@ -223,9 +230,9 @@ class CompiledGPT:
             follower.wake()
 
 
-def floats(count: int, *, is_sparse: bool = False) -> NDArray[np.float32]:
+def floats(count: int) -> NDArray[np.float32]:
     """An uninitialised flat array; see ``aligned``."""
-    return aligned(count, np.dtype(np.float32), is_sparse=is_sparse)
+    return aligned(count, np.dtype(np.float32))
 
 
 @dataclass

@@ -28,7 +28,18 @@ from .functions import (
 )
 from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, largest, pause, yield_core
 from .jit import EXACT, compiled
-from .panels import WIDTH, Integers, Matrix, Pairs, Rows, inputs_for, multiply
+from .panels import (
+    PREFETCH_BYTES,
+    WIDTH,
+    Integers,
+    Matrix,
+    Pairs,
+    Rows,
+    inputs_for,
+    multiply,
+    write_input,
+    write_output,
+)
 
 # NumPy integers, because Numba would compile the functions again for each Python integer passed to them.
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
@@ -100,8 +111,9 @@ class Memory(NamedTuple):
     job: Array
     rows: Array
     mask: Array
-    keys: Array  # (n_layer, n_slots, n_kv_head) panels of (context_length / WIDTH, head_dim, WIDTH)
-    values: Array  # (n_layer, n_slots, n_kv_head) panels of (head_dim / WIDTH, context_length, WIDTH)
+    group: int  # how many numbers of a key, or of all values, are stored as one
+    keys: Array  # (n_layer, n_slots, n_kv_head) panels of (context_length / WIDTH, head_dim / group, WIDTH)
+    values: Array  # (n_layer, n_slots, n_kv_head) panels of (head_dim / WIDTH, context_length / group, WIDTH)
     x: Array  # the residual stream
     qkv: Array
     contexts: Array
@@ -119,6 +131,12 @@ class Memory(NamedTuple):
 def padded(count):
     """``count`` rounded up to whole panels."""
     return (count + WIDTH - 1) // WIDTH * WIDTH
+
+
+@compiled(EXACT)
+def in_groups(count, group):
+    """How many groups ``count`` numbers take."""
+    return (count + group - 1) // group
 
 
 @compiled(EXACT)
@@ -140,9 +158,10 @@ def barrier(control, n_threads, arrived):
 def linear(matrix, x, n_rows, out, add, thread, n_threads):
     """This thread's share of ``out = x @ matrix + bias``, or ``out += ...``: ``(n_rows, depth) -> (n_rows, width)``."""
     n_panels = padded(matrix.width) // WIDTH
-    n_groups = (n_panels + PANELS_AT_ONCE - 1) // PANELS_AT_ONCE
-    panel = n_groups * thread // n_threads * PANELS_AT_ONCE
-    end = min(n_groups * (thread + 1) // n_threads * PANELS_AT_ONCE, n_panels)
+    at_once = PANELS_AT_ONCE if n_rows == 1 else 1
+    n_groups = (n_panels + at_once - 1) // at_once
+    panel = n_groups * thread // n_threads * at_once
+    end = min(n_groups * (thread + 1) // n_threads * at_once, n_panels)
     while panel < end:
         if n_rows == 1 and panel + PANELS_AT_ONCE <= end:
             multiply(matrix, panel, x, out, 0, add, 1, 4)
@@ -171,10 +190,10 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 @compiled(EXACT)
 def project(weights, layer, index, x, n_rows, depth, width, out, add, room, thread, n_threads):
     """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see ``linear``."""
-    groups = (depth + weights.group - 1) // weights.group
+    groups = in_groups(depth, weights.group)
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
     scale, bias = weights.scales[bias:], weights.biases[bias:]
-    matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias)
+    matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias, PREFETCH_BYTES)
     inputs = inputs_for(weights.panels, x, n_rows, depth, room, thread)
     linear(matrix, inputs, n_rows, out, add, thread, n_threads)
 
@@ -182,30 +201,39 @@ def project(weights, layer, index, x, n_rows, depth, width, out, add, room, thre
 @compiled(EXACT)
 def remember(shape, head, position, key, value, memory):
     """Write one head's ``key`` and ``value`` ``(head_dim,)`` into the cache, at the next position of its text."""
-    D, T = shape.head_dim, shape.context_length
-    keys = memory.keys[head * padded(T) * D + position // WIDTH * WIDTH * D + position % WIDTH :]
-    for d in range(D):
-        keys[d * WIDTH] = key[d]
-    values = memory.values[head * padded(D) * T + position * WIDTH :]
-    for panel in range(padded(D) // WIDTH):
-        scaled(value[panel * WIDTH :][:WIDTH], ONE, values[panel * T * WIDTH :])
+    D, T = shape.head_dim // memory.group, in_groups(shape.context_length, memory.group)
+    n_positions, n_values = padded(shape.context_length), padded(shape.head_dim)
+    start = head * n_positions * D + position // WIDTH * WIDTH * D
+    write_output(memory.keys[start + position % WIDTH :], key)
+    values = memory.values[head * n_values * T :]
+    for panel in range(n_values // WIDTH):
+        write_input(values[panel * T * WIDTH :], position, value[panel * WIDTH :][:WIDTH])
 
 
 @compiled(EXACT)
-def attend(shape, head, position, n, scale, queries, zeros, memory, scores, contexts):
+def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, scores, contexts, thread):
     """Write one head's context vectors into ``contexts`` and its attention weights into ``scores``.
 
     The ``n`` queries are those of the tokens from ``position`` on. The weights of later keys are 0, which is exact.
+    Meanwhile, the keys and values of ``next_head`` are prefetched.
     """
-    D, T, n_keys = shape.head_dim, shape.context_length, position + n
-    keys = Matrix(memory.keys, head * padded(T) * D, WIDTH * D, D, n_keys, zeros, zeros)
-    linear(keys, queries, n, scores, SET, LEADER, ALONE)
+    D, T = shape.head_dim // memory.group, in_groups(shape.context_length, memory.group)
+    n_keys, room = position + n, memory.room
+    size = padded(shape.context_length) * D
+    ahead = (next_head - head) * size * memory.keys.itemsize
+    keys = Matrix(memory.keys, head * size, WIDTH * D, D, n_keys, zeros, zeros, ahead)
+    inputs = inputs_for(memory.keys, queries, n, shape.head_dim, room, thread)
+    linear(keys, inputs, n, scores, SET, LEADER, ALONE)
+    n_groups = in_groups(n_keys, memory.group)
     for i in range(n):
-        row = scores.numbers[i * scores.stride :][:n_keys]
+        row = scores.numbers[i * scores.stride :][: n_groups * memory.group]
         softmax(row[: position + i + 1], scale)
         row[position + i + 1 :] = ZERO
-    values = Matrix(memory.values, head * padded(D) * T, WIDTH * T, n_keys, D, zeros, zeros)
-    linear(values, scores, n, contexts, SET, LEADER, ALONE)
+    size = padded(shape.head_dim) * T
+    ahead = (next_head - head) * size * memory.values.itemsize
+    values = Matrix(memory.values, head * size, WIDTH * T, n_groups, shape.head_dim, zeros, zeros, ahead)
+    inputs = inputs_for(memory.values, scores, n, n_groups * memory.group, room, thread)
+    linear(values, inputs, n, contexts, SET, LEADER, ALONE)
 
 
 @compiled(EXACT)
@@ -235,7 +263,10 @@ def norm_and_rotate(shape, weights, layer, which, position, vector):
 
 @compiled(EXACT)
 def attention(shape, weights, memory, layer, thread, n_threads):
-    """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in order."""
+    """This thread's heads of a layer: from queries, keys and values to context vectors, for all rows in order.
+
+    The last layer writes only the context vectors of the rows whose logits are needed.
+    """
     H, K, D, T = shape.n_head, shape.n_kv_head, shape.head_dim, padded(shape.context_length)
     job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded((H + 2 * K) * D)
     n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
@@ -244,15 +275,18 @@ def attention(shape, weights, memory, layer, thread, n_threads):
     scores, context, scale = memory.scores[thread], memory.context[thread], weights.attention_scales[layer]
     all_scores, all_contexts = Rows(scores, 0, T), Rows(context, 0, padded(D))
     changed = shape.has_qk_norm or shape.n_rotated > 0
+    all_needed = layer < shape.n_layer - 1
     for h in range(thread, H, n_threads):
         # Threads whose heads share a key and a value all write it, with the same bits, and need not wait for another.
         shared = h * K // H
-        first = 0
+        first = kept = 0
         while first < job[N_ROWS]:
             start, n = rows[first, POSITION], block_of(rows, first, job[N_ROWS])
+            is_needed = all_needed
             head = (layer * shape.n_slots + rows[first, SLOT]) * K + shared
             query = first * wide + h * D
             for row in range(first, first + n):
+                is_needed |= rows[row, IS_WANTED] > 0 or rows[row, RECORD] >= 0
                 key = qkv[row * wide + (H + shared) * D :][:D]
                 if changed:
                     position = rows[row, POSITION]
@@ -261,11 +295,21 @@ def attention(shape, weights, memory, layer, thread, n_threads):
                     key = memory.key[thread][:D]
                     norm_and_rotate(shape, weights, layer, KEY, position, key)
                 remember(shape, head, rows[row, POSITION], key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
-            attend(shape, head, start, n, scale, Rows(qkv, query, wide), zeros, memory, all_scores, all_contexts)
+            if is_needed:
+                last = first + n == job[N_ROWS]
+                slot = rows[0 if last else first + n, SLOT]
+                next_shared = min(h + n_threads, H - 1) * K // H if last else shared
+                next_head = (layer * shape.n_slots + slot) * K + next_shared
+                queries = Rows(qkv, query, wide)
+                attend(
+                    shape, head, next_head, start, n, scale, queries, zeros, memory, all_scores, all_contexts, thread
+                )
             for i in range(n):
                 row, n_seen = first + i, start + i + 1
-                factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
-                scaled(context[i * padded(D) :][:D], factor, memory.contexts[(row * H + h) * D :])
+                if all_needed or rows[row, IS_WANTED]:
+                    factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
+                    scaled(context[i * padded(D) :][:D], factor, memory.contexts[(kept * H + h) * D :])
+                    kept += 1
                 if rows[row, RECORD] >= 0:
                     to = recorded[((layer * H + h) * n_recorded + rows[row, RECORD]) * n_keys :][:n_keys]
                     scaled(scores[i * T :][:n_seen], ONE, to)
@@ -274,11 +318,11 @@ def attention(shape, weights, memory, layer, thread, n_threads):
 
 
 @compiled(EXACT)
-def norm(shape, weights, memory, layer, which, wanted_only, normed):
-    """Write the norm of the residual stream into ``normed``, for all rows or those whose logits are needed."""
+def norm(shape, weights, memory, layer, which, n_rows, wanted_only, normed):
+    """Write the norm of ``n_rows`` rows of the residual stream into ``normed``, or of those whose logits are needed."""
     C, n = shape.n_embd, 0
     gain, shift = weights.norms[layer, which], weights.norms[layer, which + 1]
-    for row in range(memory.job[N_ROWS]):
+    for row in range(n_rows):
         if memory.rows[row, IS_WANTED] or not wanted_only:
             x = memory.x[row * padded(C) :][:C]
             if shape.is_rms:
@@ -289,12 +333,22 @@ def norm(shape, weights, memory, layer, which, wanted_only, normed):
 
 
 @compiled(EXACT)
-def activate(shape, memory, thread, n_threads):
+def keep_wanted(shape, memory):
+    """Move the residual streams of the rows whose logits are needed to the front."""
+    C, n = shape.n_embd, 0
+    for row in range(memory.job[N_ROWS]):
+        if memory.rows[row, IS_WANTED]:
+            scaled(memory.x[row * padded(C) :][:C], ONE, memory.x[n * padded(C) :])
+            n += 1
+
+
+@compiled(EXACT)
+def activate(shape, memory, n_rows, thread, n_threads):
     """This thread's share of the activations between the two products of an MLP, in place."""
     inner = shape.inner_dim
     width = padded(2 * inner if shape.is_gated else inner)
     first, end = inner * thread // n_threads, inner * (thread + 1) // n_threads
-    for row in range(memory.job[N_ROWS]):
+    for row in range(n_rows):
         part = memory.hidden[row * width + first :][: end - first]
         if shape.activation == GELU_NEW:
             gelu_tanh(part)
@@ -327,34 +381,40 @@ def forward(thread, shape, weights, memory):
         embed(weights.tokens, rows[row, TOKEN], weights.positions, rows[row, POSITION], stream)
     arrived = barrier(control, n_threads, 0)
 
+    n_kept = n_rows  # rows that go on after attention: the keys and values of the others are all that is needed
     for layer in range(L):
-        norm(shape, weights, memory, layer, BEFORE_ATTENTION, False, own)
+        norm(shape, weights, memory, layer, BEFORE_ATTENTION, n_rows, False, own)
         project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, room, thread, n_threads)
+        is_last = layer == L - 1
+        if is_last:
+            n_kept = job[N_WANTED]
         if shape.is_parallel:  # the MLP reads the same stream as attention
-            norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
-            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, room, thread, n_threads)
+            norm(shape, weights, memory, layer, BEFORE_MLP, n_rows, is_last, own)
+            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
         attention(shape, weights, memory, layer, thread, n_threads)
+        if is_last and thread == LEADER:
+            keep_wanted(shape, memory)
         if shape.is_parallel:
-            activate(shape, memory, thread, n_threads)
+            activate(shape, memory, n_kept, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_rows, E, C, x, ADD, room, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_kept, E, C, x, ADD, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
         if not shape.is_parallel:
-            norm(shape, weights, memory, layer, BEFORE_MLP, False, own)
-            project(weights, layer, MLP_INPUT, normed, n_rows, C, wide, hidden, SET, room, thread, n_threads)
+            norm(shape, weights, memory, layer, BEFORE_MLP, n_kept, False, own)
+            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, room, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
-            activate(shape, memory, thread, n_threads)
+            activate(shape, memory, n_kept, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, MLP_OUTPUT, hidden, n_rows, inner, C, x, ADD, room, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_kept, inner, C, x, ADD, room, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
-    norm(shape, weights, memory, L, FINAL, True, own)
+    norm(shape, weights, memory, L, FINAL, n_kept, False, own)
     logits = Rows(memory.logits, 0, padded(V))
-    project(weights, L, OUTPUT_HEAD, normed, job[N_WANTED], C, V, logits, SET, room, thread, n_threads)
+    project(weights, L, OUTPUT_HEAD, normed, n_kept, C, V, logits, SET, room, thread, n_threads)
     arrived = barrier(control, n_threads, arrived)
-    for row in range(thread, job[N_WANTED], n_threads):
+    for row in range(thread, n_kept, n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]
         most = largest(logits)
         summary[0], summary[1], summary[2] = find(logits, most), most, log_sum_exp(logits, most)

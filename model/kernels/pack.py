@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..gpt import GPT
 from ..modules.rotary import Rotary
-from .forward import ZEROS, Weights, padded, project
+from .forward import ZEROS, Weights, in_groups, padded, project
 from .int8 import Int8Linear
 from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
 
@@ -174,11 +174,6 @@ def stored(weight: Tensor, dtype: np.dtype[Any]) -> Array:
         # Zero weights for padding inputs, which are always 0.
         return nn.functional.pad(unsigned, (0, -weight.shape[1] % GROUP)).contiguous().view(torch.int32).numpy()
     return weight.float().numpy()
-
-
-def in_groups(count: int, group: int) -> int:
-    """How many groups ``count`` inputs take."""
-    return -(-count // group)
 
 
 def fill_panels(panels: Array, matrix: Array) -> None:

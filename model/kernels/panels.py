@@ -61,6 +61,7 @@ SMALL = ir.VectorType(INT8, LANES * GROUP)
 BFLOATS = ir.VectorType(BFloat(), LANES * PAIR)
 UPPER = np.int32(16)  # bits below those of a bfloat16 in a float32
 HALF_UNIT, ODD = np.int32(0x7FFF), np.int32(1)
+LOWER_BITS = np.int32(0xFFFF)
 INFINITE, QUIET_NAN = np.int32(0x7F800000), np.int32(0x7FC0)
 
 
@@ -68,7 +69,8 @@ class Matrix(NamedTuple):
     """Where a matrix ``(width, depth)`` lies in flat ``weights``: its first panel, and the stride from one to the next.
 
     ``depth`` counts numbers per output, each for one input or a group. ``bias`` ``(width,)`` and, for integers,
-    ``scale`` ``(width,)`` begin with the entry of its first output.
+    ``scale`` ``(width,)`` begin with the entry of its first output. While a panel is read, so is the memory ``ahead``
+    bytes further, which is needed next.
     """
 
     weights: NDArray[Any]
@@ -78,6 +80,7 @@ class Matrix(NamedTuple):
     width: int
     scale: NDArray[Any]
     bias: NDArray[Any]
+    ahead: int
 
 
 class Rows(NamedTuple):
@@ -158,7 +161,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
             at_row = builder.add(first, builder.mul(row, stride))
             return [pointer(argument, 0, at_row, times(stride, i)) for i in range(row_count)]
 
-        first, panel_size, depth = (builder.extract_value(matrix, field) for field in (1, 2, 3))
+        first, panel_size, depth, ahead = (builder.extract_value(matrix, field) for field in (1, 2, 3, 7))
         at_panel = builder.add(first, builder.mul(panel, panel_size))
         panels = [pointer(0, 0, at_panel, times(panel_size, i)) for i in range(panel_count)]
         inputs = starts(2)
@@ -167,7 +170,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
             weights = []
             for start in panels:
                 place = builder.gep(start, [times(loop.index, WIDTH)])
-                prefetch(builder, place, WIDTH * kind.bitwidth // 8)
+                prefetch(builder, builder.gep(builder.bitcast(place, BYTES), [ahead]), WIDTH * kind.bitwidth // 8)
                 for vector in range(VECTORS):
                     at_vector = builder.gep(place, [ir.Constant(INT64, LANES * vector)])
                     weights.append(sums.read_weights(builder, at_vector))
@@ -296,12 +299,12 @@ def has_feature(name: str) -> bool:
 
 
 def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
-    """Prefetch what is ``PREFETCH_BYTES`` after a place: on its own, a processor prefetches only within a page."""
+    """Prefetch ``n_bytes`` of memory: on its own, a processor prefetches only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     for line in range(0, n_bytes, CACHE_LINE):
-        ahead = builder.gep(builder.bitcast(place, BYTES), [ir.Constant(INT64, PREFETCH_BYTES + line)])
-        builder.call(call, [ahead, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
+        address = builder.gep(place, [ir.Constant(INT64, line)])
+        builder.call(call, [address, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
 
 
 @compiled(EXACT)
@@ -327,12 +330,18 @@ def quantize(x, out):
 
 
 @compiled(EXACT)
+def bfloat16_bits(x):
+    """The bits of ``x``, rounded to the nearest bfloat16, ties to even, in the lower half; NaN stays NaN."""
+    bits = bits_of(x)
+    rounded = ((bits + HALF_UNIT + ((bits >> UPPER) & ODD)) >> UPPER) & LOWER_BITS
+    return rounded if bits & MAGNITUDE_BITS <= INFINITE else QUIET_NAN
+
+
+@compiled(EXACT)
 def round_to_bfloat16(x, out):
-    """Write the bits of ``x``, rounded to the nearest bfloat16, ties to even, into ``out``; NaN stays NaN."""
+    """Write the bits of ``x``, rounded to bfloat16, into ``out``."""
     for i in range(len(x)):
-        bits = bits_of(x[i])
-        rounded = (bits + HALF_UNIT + ((bits >> UPPER) & ODD)) >> UPPER
-        out[i] = rounded if bits & MAGNITUDE_BITS <= INFINITE else QUIET_NAN
+        out[i] = bfloat16_bits(x[i])
 
 
 def inputs_for(panels, x, n_rows, depth, room, thread):
@@ -343,7 +352,8 @@ def inputs_for(panels, x, n_rows, depth, room, thread):
 def choose_inputs(panels, x, n_rows, depth, room, thread):
     if panels.dtype == types.int32:
         return integer_inputs
-    return pair_inputs if room.instance_class is Pairs else lambda panels, x, n_rows, depth, room, thread: x
+    in_pairs = panels.dtype == types.uint32 and room.instance_class is Pairs
+    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, room, thread: x
 
 
 def pair_inputs(panels, x, n_rows, depth, room, thread):
@@ -362,3 +372,44 @@ def integer_inputs(panels, x, n_rows, depth, room, thread):
         scale, total = quantize(x.numbers[x.start + row * x.stride :][:depth], out)
         scales[row], offsets[row] = scale, np.int32(UNSIGNED) * total
     return IntegerRows(numbers, 0, stride, scales, offsets)
+
+
+# The keys of a text are a matrix with an output for each position, its values one with an input for each.
+
+
+def write_output(panel, weights):
+    """Write the ``weights`` of one output, which is the first of ``panel``, into a panel in float32 or in pairs."""
+
+
+@overload(write_output)
+def choose_write_output(panel, weights):
+    def in_floats(panel, weights):
+        for i in range(len(weights)):
+            panel[i * WIDTH] = weights[i]
+
+    def in_pairs(panel, weights):
+        for i in range(len(weights) // PAIR):
+            first, second = bfloat16_bits(weights[PAIR * i]), bfloat16_bits(weights[PAIR * i + 1])
+            panel[i * WIDTH] = first | second << UPPER
+
+    return in_pairs if panel.dtype == types.uint32 else in_floats
+
+
+def write_input(panel, index, weights):
+    """Write the ``weights`` of input ``index`` of a panel; in pairs, an even input clears those of the next one."""
+
+
+@overload(write_input)
+def choose_write_input(panel, index, weights):
+    def in_floats(panel, index, weights):
+        part = panel[index * WIDTH :]
+        for i in range(len(weights)):
+            part[i] = weights[i]
+
+    def in_pairs(panel, index, weights):
+        part = panel[index // PAIR * WIDTH :]
+        for i in range(len(weights)):
+            bits = bfloat16_bits(weights[i])
+            part[i] = bits if index % PAIR == 0 else (part[i] & LOWER_BITS) | bits << UPPER
+
+    return in_pairs if panel.dtype == types.uint32 else in_floats

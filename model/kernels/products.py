@@ -10,7 +10,7 @@ from llvmlite.binding import get_host_cpu_name
 
 from .forward import linear
 from .jit import EXACT, compiled
-from .panels import PAIR, WIDTH, Integers, Matrix, Pairs, Rows, has_pair_products, inputs_for
+from .panels import PAIR, PREFETCH_BYTES, WIDTH, Integers, Matrix, Pairs, Rows, has_pair_products, inputs_for
 
 FILE = "products.json"  # in the cache: the name of the processor -> seconds of each kind
 N_ROWS, SIDE = 16, 512  # of the product that is timed
@@ -57,7 +57,7 @@ def rounded() -> Pairs:
 
 @compiled(EXACT)
 def multiply_once(weights, bias, x, out, room):
-    matrix = Matrix(weights, 0, SIDE // PAIR * WIDTH, SIDE // PAIR, SIDE, bias, bias)
+    matrix = Matrix(weights, 0, SIDE // PAIR * WIDTH, SIDE // PAIR, SIDE, bias, bias, PREFETCH_BYTES)
     inputs = inputs_for(weights, Rows(x, 0, SIDE), N_ROWS, SIDE, room, 0)
     linear(matrix, inputs, N_ROWS, Rows(out, 0, SIDE), False, 0, 1)
 

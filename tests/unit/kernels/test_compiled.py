@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_gpt
+from model import attention
 from model.config import RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
@@ -51,6 +52,9 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 SHAPES += FAMILIES.values()
 NEEDS_PAIRS = pytest.mark.skipif(not has_pair_products(), reason="this processor cannot multiply pairs of bfloat16")
+IN_PAIRS = pytest.mark.parametrize(
+    "in_pairs", [False, pytest.param(True, marks=NEEDS_PAIRS)], ids=["float32", "bfloat16"]
+)
 
 
 def read_all(
@@ -59,6 +63,10 @@ def read_all(
     """Every token of a text in one pass."""
     attention = compiled.read([(token, slot, i, True, i if record else -1) for i, token in enumerate(ids)])
     return compiled.logits[: len(ids)].clone(), attention
+
+
+def rounded(numbers: Tensor) -> Tensor:
+    return numbers.bfloat16().float()
 
 
 def torch_reads(gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -80,7 +88,7 @@ def test_logits_and_attention_equal_torch(shape: dict[str, Any]) -> None:
     assert max_difference(total, logits.double().logsumexp(-1)) < 1e-5
 
 
-@pytest.mark.parametrize("in_pairs", [False, pytest.param(True, marks=NEEDS_PAIRS)], ids=["float32", "bfloat16"])
+@IN_PAIRS
 @pytest.mark.parametrize(
     "shape", [{"n_layer": 3, "n_embd": 96, "n_head": 3}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"]
 )
@@ -145,7 +153,9 @@ def test_int8_equals_torch(shape: dict[str, Any]) -> None:
 @NEEDS_PAIRS
 @torch.inference_mode()
 @pytest.mark.parametrize("shape", [{"n_embd": 32}, FAMILIES["qwen 3"], FAMILIES["pythia"]])
-def test_products_of_bfloat16_equal_torch_with_rounded_inputs(shape: dict[str, Any]) -> None:
+def test_products_of_bfloat16_equal_torch_with_rounded_inputs(
+    shape: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sums in another order differ in their last bits, so that now and then an input is rounded the other way."""
     gpt, ids = tiny_gpt(**shape).bfloat16(), prompt_ids(20)
     found, _ = read_all(CompiledGPT(gpt, 1, 32, in_pairs=True), ids)
@@ -154,7 +164,14 @@ def test_products_of_bfloat16_equal_torch_with_rounded_inputs(shape: dict[str, A
     assert max_difference(exact, torch_reads(gpt, ids)[0]) < 1e-4
     for module in gpt.modules():
         if isinstance(module, torch.nn.Linear):
-            module.register_forward_pre_hook(lambda _module, given: (given[0].bfloat16().float(),))
+            module.register_forward_pre_hook(lambda _module, given: (rounded(given[0]),))
+    split, product = attention.MultiHeadAttention.split, attention.product_by_group
+    monkeypatch.setattr(
+        attention.MultiHeadAttention, "split", lambda *given: type(parts := split(*given))(*map(rounded, parts))
+    )
+    monkeypatch.setattr(  # attention weights are rounded, but not queries times the scale
+        attention, "product_by_group", lambda a, b: product(a if b.shape[-1] == len(ids) else rounded(a), b)
+    )
     expected, _ = torch_reads(gpt, ids)
     assert max_difference(found, expected) < 0.02 and (found - expected).abs().median() < 1e-4
     assert (found - expected).abs().mean() < 0.2 * (exact - expected).abs().mean()
@@ -171,10 +188,28 @@ def test_attention_of_a_prompt_equals_that_of_single_tokens_to_the_last_bit(prom
         assert torch.equal(compiled.logits[0], logits[i])
 
 
+@pytest.mark.parametrize("shape", [{}, LLAMA, PYTHIA])
+def test_logits_and_attention_are_the_same_where_only_some_rows_need_them(shape: dict[str, Any]) -> None:
+    compiled, ids = CompiledGPT(tiny_gpt(**shape), n_slots=2, max_rows=64), prompt_ids(20)
+    logits, attention = read_all(compiled, ids, record=True)
+    wanted, recorded = [2, 11, 19], [5, 11]
+    places = {i: place for place, i in enumerate(recorded)}
+    rows = [(token, 0, i, i in wanted, places.get(i, -1)) for i, token in enumerate(ids)]
+    found = compiled.read([*rows[:12], (7, 1, 0, True, -1), *rows[12:]])
+    assert torch.equal(compiled.logits[[0, 1, 3]], logits[wanted])
+    assert attention is not None and found is not None
+    assert torch.equal(found, attention[:, :, recorded])
+    compiled.read([(token, 0, i, False, -1) for i, token in enumerate(ids[:10])])
+    compiled.read([(token, 0, 10 + i, i == 9, -1) for i, token in enumerate(ids[10:])])
+    assert torch.equal(compiled.logits[0], logits[-1])
+
+
 @pytest.mark.parametrize("shape", [{"n_embd": 96, "n_head": 3}, LLAMA, FAMILIES["one key head, odd sizes"]])
 @pytest.mark.parametrize("n", [1, 31, 32, 45])
-def test_a_copied_beginning_is_the_same_to_the_last_bit(shape: dict[str, Any], n: int) -> None:
-    compiled, ids = CompiledGPT(tiny_gpt(**shape | {"context_length": 70}), n_slots=3, max_rows=64), prompt_ids(50)
+@IN_PAIRS
+def test_a_copied_beginning_is_the_same_to_the_last_bit(shape: dict[str, Any], n: int, in_pairs: bool) -> None:
+    gpt = tiny_gpt(**shape | {"context_length": 69})
+    compiled, ids = CompiledGPT(gpt.bfloat16() if in_pairs else gpt, 3, 64, in_pairs=in_pairs), prompt_ids(50)
     expected, _ = read_all(compiled, ids)
     compiled.copy(0, 2, n)
     compiled.read([(token, 2, n + i, True, -1) for i, token in enumerate(ids[n:])])
@@ -186,11 +221,13 @@ def test_zeros_added_to_scores_reach_as_far_as_the_context() -> None:
     assert len(weights.biases) - weights.biases_at[-1, ZEROS] >= 500
 
 
-def test_slots_are_reused_regardless_of_their_content() -> None:
+@IN_PAIRS
+def test_slots_are_reused_regardless_of_their_content(in_pairs: bool) -> None:
     gpt = tiny_gpt()
-    compiled = CompiledGPT(gpt, n_slots=1, max_rows=32)
+    compiled = CompiledGPT(gpt.bfloat16() if in_pairs else gpt, n_slots=1, max_rows=32, in_pairs=in_pairs)
     expected, _ = read_all(compiled, prompt_ids(9))
-    compiled.memory.keys[:] = compiled.memory.values[:] = np.nan
+    for memory in (compiled.memory.keys, compiled.memory.values):
+        memory.view(np.uint32)[:] = 0x7FFF7FFF  # NaN in both precisions
     assert torch.equal(read_all(compiled, prompt_ids(9))[0], expected)
 
 

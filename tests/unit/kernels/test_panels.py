@@ -15,6 +15,7 @@ from model.kernels.pack import aligned, fill_panels, in_groups, stored
 from model.kernels.panels import (
     GROUP,
     PAIR,
+    PREFETCH_BYTES,
     UNSIGNED,
     WIDTH,
     Integers,
@@ -33,7 +34,7 @@ D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one a
 def multiply(
     weights: Any, depth: int, scale: Any, bias: Any, x: Any, room: Any, out: Any, add: bool, thread: int, n_threads: int
 ) -> None:
-    matrix = Matrix(weights, 0, depth * WIDTH, depth, D_OUT, scale, bias)
+    matrix = Matrix(weights, 0, depth * WIDTH, depth, D_OUT, scale, bias, PREFETCH_BYTES)
     n_rows = len(x) // D_IN
     inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, room, thread)
     linear(matrix, inputs, n_rows, Rows(out, 0, padded(D_OUT)), add, thread, n_threads)
