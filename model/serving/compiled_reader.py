@@ -17,21 +17,34 @@ from .reader import Part, Reading
 class CompiledReading:
     """A ``Reading``; ``summary`` belongs to its last logits."""
 
-    __slots__ = ("attention", "end", "gpt", "start", "summary")
+    __slots__ = ("end", "gpt", "start", "summary", "weights")
 
     def __init__(
-        self, gpt: CompiledGPT, start: int, end: int, attention: Tensor | None, summary: tuple[float, float, float]
+        self,
+        gpt: CompiledGPT,
+        start: int,
+        end: int,
+        weights: NDArray[np.float32] | None,
+        summary: tuple[float, float, float],
     ) -> None:
         self.gpt, self.start, self.end = gpt, start, end
-        self.attention, self.summary = attention, summary
+        self.weights, self.summary = weights, summary
 
     @property
     def logits(self) -> Tensor:
         return self.gpt.logits[self.start : self.end]
 
+    @property
+    def attention(self) -> Tensor | None:
+        return None if self.weights is None else torch.from_numpy(self.weights)
+
+    # Copies are made with NumPy, on one thread: torch's threads would compete for cores with our waiting threads.
+
     def last_logits(self) -> Tensor:
-        # With NumPy, on one thread: torch's threads would compete for cores with our waiting threads.
         return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
+
+    def last_attention(self, _n_keys: int) -> Tensor | None:
+        return None if self.weights is None else torch.from_numpy(self.weights[:, :, -1].copy())
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
@@ -63,7 +76,8 @@ class CompiledReader:
             for position, (token, wanted) in enumerate(zip(part.ids, part.wanted, strict=True), part.n_read):
                 rows.append((token, part.slot, position, wanted, n_recorded if part.record else NOT_RECORDED))
                 n_recorded += part.record
-        attention = self.gpt.read(rows, self.mask(parts))
+        recorded = self.gpt.read(rows, self.mask(parts))
+        attention = None if recorded is None else recorded.numpy()
         summary = self.gpt.summary[: len(rows)].tolist()
         readings: list[Reading] = []
         end = end_recorded = 0

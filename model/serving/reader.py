@@ -38,6 +38,9 @@ class Reading(Protocol):
     def last_logits(self) -> Tensor:
         """A copy of the last logits, ``(vocab_size,)``."""
 
+    def last_attention(self, n_keys: int) -> Tensor | None:
+        """A copy of the last token's attention weights, ``(n_layer, n_head, n_keys)``, if they were recorded."""
+
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:
         """The token drawn from the last logits, and its log-probability; None if there is no faster way to draw it.
 

@@ -221,9 +221,9 @@ class TextSequence(Continuation):
         recorded: dict[str, Any] = {}
         if request.n_top_logprobs:
             recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
-        if reading.attention is not None:
+        if request.record:
             recorded["logits"] = reading.last_logits()
-            recorded["attention"] = reading.attention[:, :, -1, : self.n_read].clone()
+            recorded["attention"] = reading.last_attention(self.n_read)
         drawn = (
             reading.choose(request.sampling, self.generator, self.n_drawable)
             if self.is_plain and self.may_end

@@ -190,6 +190,9 @@ class TorchReading:
     def last_logits(self) -> Tensor:
         return self.logits[-1].clone()
 
+    def last_attention(self, n_keys: int) -> Tensor | None:
+        return None if self.attention is None else self.attention[:, :, -1, :n_keys].clone()
+
     def choose(
         self, _sampling: SamplingSettings, _generator: random.Random, _n_drawable: int
     ) -> tuple[int, float] | None:
