@@ -21,10 +21,10 @@ class Generation:
     """Texts that are written together. Entering submits them to the engine; leaving cancels those still running.
 
     Iterating gives lists of ``(index of the request, event)`` as soon as there are events, but after the first list
-    waits ``pace`` seconds before the next, unless all texts have ended. The weights recorded in one list count as taken
-    when the next list is asked for; a text with too many untaken ones stalls. Entering raises ``Busy`` or ``Closed``;
-    iterating raises the error that ended one of the texts. Only the event loop that enters it may iterate; any thread
-    may stop it. The outcome is counted for ``route``.
+    only at multiples of ``pace`` seconds, unless all texts have ended: the event loop then wakes once for all texts of
+    all clients. The weights recorded in one list count as taken when the next list is asked for; a text with too many
+    untaken ones stalls. Entering raises ``Busy`` or ``Closed``; iterating raises the error that ended one of the texts.
+    Only the event loop that enters it may iterate; any thread may stop it. The outcome is counted for ``route``.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Generation:
                 self.outcome = event.reason
         if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"
-        self.next_at = self.loop.time() + self.pace
+        self.next_at = (self.loop.time() // self.pace + 1) * self.pace if self.pace else 0.0
         return events
 
     def stop(self) -> None:
