@@ -130,10 +130,6 @@ def multi_head(served: ServedModels, request: ManyHeadsRequest) -> dict[str, obj
                 }
                 for q, k, weights in zip(query, key, attention.weights, strict=True)
             ],
-            "head_weights": attention.weights.tolist(),
-            "head_weight_terms": [
-                softmax(ladder.mask_future(q @ k.T) * same.scale) for q, k in zip(query, key, strict=True)
-            ],
             "values": value.tolist(),
             "value_terms": [dot_terms(x, part) for part in same.W_value.weight.chunk(N_HEAD)],
             "merged_terms": [dot_terms(w, v.mT) for w, v in zip(attention.weights, value, strict=True)],

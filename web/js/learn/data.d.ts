@@ -410,13 +410,6 @@ export interface Data {
         sums: number[];
       };
     }[];
-    head_weights: number[][][];
-    head_weight_terms: {
-      scores: (number | null)[][];
-      largest: number[];
-      exponentials: number[][];
-      sums: number[];
-    }[];
     values: number[][][];
     value_terms: { left: number[][]; right: number[][]; products: number[][][] }[];
     merged_terms: { left: number[][]; right: number[][]; products: number[][][] }[];

@@ -2,7 +2,7 @@
 
 import type { Data } from "./data.js";
 import type { Diagram } from "./widgets/diagram.mjs";
-import type { Stop } from "./widgets/play.mjs";
+import type { Play, Stop } from "./widgets/play.mjs";
 
 export interface Question {
   ask: string;
@@ -54,6 +54,8 @@ export interface Lesson {
   readonly body: Settings;
   /** The picture of a whole GPT in the margin. */
   readonly diagram: Diagram;
+  /** One number's way through the rung; reset it when numbers change without `set` or `share`. */
+  readonly play: Play;
   /** The number of the rung. */
   readonly rung: number;
   /** Use another sentence on all rungs. */

@@ -132,7 +132,7 @@ export const textToTokens = {
           term("tokens"),
           ", and each piece is replaced with its place in a list, its id. The pieces can be whole words, single ",
           "characters, or byte pairs, which start as single bytes and grow by merging pairs that often occur ",
-          "together. Below, your sentence is cut in all three ways.",
+          "together. GPTs use byte pairs. Below, your sentence is cut in all three ways, so that you see why.",
         ),
       ],
       formula: formula([
@@ -171,11 +171,11 @@ export const textToTokens = {
         ),
         controls(merges.element),
         pairs.element,
-        known,
         rowOf(
           make("div", {}, make("h4", {}, "Learned from the text"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
+        known,
         deeper(
           lesson,
           "special tokens",

@@ -91,7 +91,7 @@ export const bigram = {
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training, while another rung is open
     const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });
-    const text = make("textarea", { id: TEXT_ID, rows: 3 });
+    const text = make("textarea", { id: TEXT_ID, rows: 2 });
     text.addEventListener("input", () => (kept.text = text.value));
     text.value = kept.text ?? "";
     const steps = slider({
@@ -151,6 +151,7 @@ export const bigram = {
         for await (const event of askForLines("bigram", body, signal)) {
           if (event.stage !== "writing") kept.events.push(event);
           report.show(event);
+          lesson.play.reset();
         }
       } catch (error) {
         report.end(signal.aborted ? report.stopped : /** @type {Error} */ (error).message);
@@ -176,8 +177,8 @@ export const bigram = {
           term("loss"),
           " is its average surprise at the next character, in ",
           defined("nats"),
-          ". The floor needs no training: counting ",
-          "how often each pair occurs gives the best possible table, and its loss.",
+          ". The best possible table holds how often each pair occurs in the text. Its loss, the floor, is found by ",
+          "counting, without training.",
         ),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
@@ -189,8 +190,7 @@ export const bigram = {
         ...report.elements,
         deeper(
           lesson,
-          "your sentence as the model sees it, an experiment, how it is trained",
-          report.sentence.element,
+          "an experiment, how it is trained",
           ...experiment.elements,
           heading("How it is trained"),
           paragraph(
@@ -217,6 +217,7 @@ export const bigram = {
         checkLength();
         text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
       },
+      play: () => report.stops,
       notebook: () => ({ ...settings, training_text: text.value, sentence: lesson.sentence }),
       leave: () => controller?.abort(),
     };

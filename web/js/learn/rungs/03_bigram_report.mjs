@@ -4,10 +4,11 @@ import { make } from "../../lib/dom.mjs";
 import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
 import { countCharacters, visible } from "../../lib/words.mjs";
 import { Arithmetic, exponentialShare, named, result } from "../../widgets/arithmetic.mjs";
-import { chart } from "../widgets/chart.mjs";
+import { chart, MEDIUM } from "../widgets/chart.mjs";
 import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
+/** @import { Stop } from "../widgets/play.mjs" */
 
 /**
  * The model at one step.
@@ -35,6 +36,8 @@ import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/e
  * @property {string[]} frequent the most frequent of them
  * @property {Snapshot[]} snapshots
  */
+/** @typedef {{ text: string, known: boolean, probability: number | null }} Rated a character of the sentence */
+
 /** @type {Training} */
 const NOTHING = {
   points: [],
@@ -54,6 +57,8 @@ export class Report {
   #training = NOTHING;
   /** @type {Snapshot | null} the one that is shown */
   #shown = null;
+  /** @type {Rated[]} the sentence as the trained table rates it */
+  #rated = [];
 
   /**
    * @param {Lesson} lesson
@@ -71,16 +76,18 @@ export class Report {
     this.before = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its text before training" });
     this.after = make("pre", { class: "hl-wrote", tabindex: 0, "aria-label": "Its text after training" });
     this.afterTitle = make("h4", {}, "It writes, trained");
-    const untrained = make("div", {}, make("h4", {}, "It writes, untrained"), this.before);
-    const trained = make("div", {}, this.afterTitle, this.after);
-    this.samples = make("div", { class: "hl-row", hidden: true }, untrained, trained);
+    this.samples = make("div", { hidden: true }, make("h4", {}, "It writes, untrained"), this.before);
+    this.samples.append(this.afterTitle, this.after);
     this.scrubber = slider({
       label: "the table after step",
       min: 0,
       max: 0,
       value: 0,
       format: (i) => number(this.#training.snapshots[i]?.step ?? 0),
-      change: (i) => this.#look(i),
+      change: (i) => {
+        this.#look(i);
+        lesson.play.reset();
+      },
     });
     this.scrubbed = make("p", { class: "hl-count", role: "status" });
     this.arithmetic = new Arithmetic();
@@ -94,8 +101,9 @@ export class Report {
     this.table = make("div", { hidden: true });
     this.table.append(heading("The table as it learned"), controls(this.scrubber.element), this.scrubbed);
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
-    this.sentence.element.hidden = true;
-    this.elements = [this.bar, this.status, this.curve, this.memorised, this.samples, this.table];
+    const learning = [this.bar, this.status, rowOf(this.curve, this.samples), this.memorised];
+    this.rated = make("div", { hidden: true }, heading("Your sentence"), this.sentence.element);
+    this.elements = [...learning, this.table, this.rated];
   }
 
   /** @param {string} status */
@@ -162,7 +170,8 @@ export class Report {
     this.#training.snapshots = [...event.snapshots];
     this.before.textContent = event.wrote;
     this.samples.hidden = this.table.hidden = false;
-    this.sentence.element.hidden = true;
+    this.rated.hidden = true;
+    this.#rated = [];
     this.after.textContent = "…";
     this.#look(0);
     this.listeners.before(event);
@@ -206,7 +215,7 @@ export class Report {
       `below ${fixed(floor)} on its training text.`;
     this.#look(this.#training.snapshots.length - 1);
     this.#showSentence(sentence, n_sentence);
-    this.sentence.element.hidden = false;
+    this.rated.hidden = false;
     this.listeners.after(event);
   }
 
@@ -223,7 +232,11 @@ export class Report {
     this.after.textContent = wrote;
     const names = frequent.map(visible);
     this.follows.show({ rows: names, columns: names, values: follows });
-    this.arithmetic.update(this.follows, [0, 0]);
+    const first = Math.max(
+      0,
+      frequent.findIndex((text) => text.trim()),
+    );
+    this.arithmetic.update(this.follows, [first, Math.min(first + 1, frequent.length - 1)]);
   }
 
   /** @param {number} r @param {number} c */
@@ -233,21 +246,45 @@ export class Report {
     const exponential = Math.exp(logits[r][c] - largest[r]);
     const values = [fixed(exponential), fixed(sums[r]), exact(follows[r][c])];
     return [
-      paragraph(named(visible(frequent[c])), " after ", named(visible(frequent[r])), ": its logit is in the table."),
+      paragraph(
+        named(visible(frequent[c])),
+        " after ",
+        named(visible(frequent[r])),
+        `: the model holds the logit ${fixed(logits[r][c])}. Softmax over its row:`,
+      ),
       exponentialShare(`${fixed(logits[r][c])} − ${fixed(largest[r])}`, values),
     ];
   }
 
-  /**
-   * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
-   * @param {number} n
-   */
+  /** @param {Rated[]} tokens @param {number} n */
   #showSentence(tokens, n) {
-    const { chips, summary } = ratedSentence(tokens, this.arithmetic);
     const { kept, sentence } = this.lesson;
     const isAnother = (kept.sentence ?? sentence) !== sentence;
-    if (!isAnother) this.sentence.show(chips, n, summary);
-    else this.sentence.show([], 0, "Your sentence has changed: train again to see how the model rates it.");
+    this.#rated = isAnother ? [] : tokens;
+    if (isAnother) this.sentence.show([], 0, "Your sentence has changed: train again to see how the model rates it.");
+    else this.sentence.show(ratedChips(tokens, this.arithmetic), n, ratedSummary(tokens));
+  }
+
+  /** The way of a pair of the sentence that the table shows, while it shows the trained model. @returns {Stop[]} */
+  get stops() {
+    const { frequent, snapshots } = this.#training;
+    const places = this.#rated.map(({ text }) => (text.trim() ? frequent.indexOf(text) : -1));
+    const at = places.findIndex((place, i) => i > 0 && place >= 0 && places[i - 1] >= 0);
+    if (at < 0 || this.#shown !== snapshots.at(-1)) return [];
+    const [before, after] = [places[at - 1], places[at]];
+    const [from, to] = [before, after].map((place) => visible(frequent[place]));
+    const p = this.#rated[at].probability ?? 0;
+    const chip = this.sentence.list.children[at];
+    return [
+      { at: chip.children[0], words: `“${to}” follows “${from}” in your sentence. Does the table expect it?` },
+      { at: [this.follows, before, after], words: `Row “${from}”, column “${to}”: its probability is ${exact(p)}.` },
+      {
+        at: chip.children[1],
+        value: fixed(-Math.log(p), 2),
+        words: `−ln ${exact(p)}: the less probable, the more surprising.`,
+      },
+      { at: this.sentence.summary, value: fixed(meanOf(natsOf(this.#rated))), words: "The mean surprise is the loss." },
+    ];
   }
 
   #draw() {
@@ -257,6 +294,7 @@ export class Report {
     this.memorised.hidden = !isMemorising(points, known);
     this.curve.replaceChildren(
       chart({
+        size: MEDIUM,
         label: `Loss over ${to} steps`,
         x: { from: 0, to, count: Math.ceil(steps / every) },
         lines: { "training loss": points, ...(known.length ? { "held-out loss": known } : {}) },
@@ -270,13 +308,18 @@ export class Report {
 
 // The visitor's sentence, rated by a bigram model: the surprise of each character.
 
+/** @param {Rated[]} tokens */
+const natsOf = (tokens) => tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));
+
+/** @param {number[]} values */
+const meanOf = (values) => values.reduce((total, value) => total + value, 0) / values.length;
+
 /**
- * @param {{ text: string, known: boolean, probability: number | null }[]} tokens
+ * @param {Rated[]} tokens
  * @param {Arithmetic} arithmetic shows how a number is computed
  */
-function ratedSentence(tokens, arithmetic) {
-  const nats = tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));
-  const chips = tokens.map(({ text, known, probability: p }, i) => {
+const ratedChips = (tokens, arithmetic) =>
+  tokens.map(({ text, known, probability: p }, i) => {
     if (p === null) return { text, known, below: "–" };
     const pair = [named(visible(text)), " after ", named(visible(tokens[i - 1].text))];
     const open = () =>
@@ -286,14 +329,18 @@ function ratedSentence(tokens, arithmetic) {
       );
     return { text, known, below: `${fixed(p, 3)} · ${fixed(-Math.log(p), 2)}`, open };
   });
-  const sum = nats.reduce((total, value) => total + value, 0);
+
+/** @param {Rated[]} tokens */
+function ratedSummary(tokens) {
+  const nats = natsOf(tokens);
+  const mean = meanOf(nats);
   const loss = nats.length
-    ? ` Their mean, ${fixed(sum)} / ${nats.length} = ${fixed(sum / nats.length)}, is the loss on your sentence.`
+    ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence.`
     : "";
-  const summary =
+  return (
     "Your sentence as the model sees it: below each character are its probability p, given the one before it, and " +
-    `its surprise −ln p in nats.${loss} Outlined characters are not in the training text.`;
-  return { chips, summary };
+    `its surprise −ln p in nats.${loss} Outlined characters are not in the training text.`
+  );
 }
 
 // Whether a table memorises its text.

@@ -19,7 +19,7 @@ export const averageOfThePast = {
   key: "averages",
   name: "The average of the past",
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
-  options: (isBook) => ({ lecture: isBook }),
+  options: () => ({ lecture: false }),
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
     options: ["t", "1", "1 / (t + 1)"],
@@ -183,8 +183,7 @@ export const averageOfThePast = {
  */
 function explainScore(words, r, c) {
   const [query, key] = [named(words[r]), named(words[c])];
-  if (c > r)
-    return paragraph(key, " comes after ", query, ": its score is minus infinity, and whose exponential is 0.");
+  if (c > r) return paragraph(key, " comes after ", query, ": its score is minus infinity, whose exponential is 0.");
   return paragraph(key, " is not after ", query, ": its score is 0, like that of every other token so far.");
 }
 

@@ -13,7 +13,7 @@ import {
   WORDS,
 } from "../train_heads.mjs";
 import { Arrows } from "../widgets/arrows.mjs";
-import { bars, chart } from "../widgets/chart.mjs";
+import { bars, chart, SMALL } from "../widgets/chart.mjs";
 import { choice, controls, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 const STEPS = 150;
@@ -57,9 +57,17 @@ function trainer({ restart, step, draw }) {
   return { buttons: [train, another], begin, stop, progress: () => `Seed ${seed}, step ${done} of ${STEPS}` };
 }
 
-/** @param {Record<string, number[]>} lines @param {string} yName @param {Record<string, number>} [levels] */
-const overSteps = (lines, yName, levels = {}) =>
+/**
+ * @param {Record<string, number[]>} lines
+ * @param {string} yName
+ * @param {[below: number, above: number]} ends of the chart, which stay while the lines grow
+ * @param {Record<string, number>} [levels]
+ */
+const overSteps = (lines, yName, [below, above], levels = {}) =>
   chart({
+    below,
+    above,
+    size: SMALL,
     label: `${yName}, step by step`,
     x: { from: 0, to: String(STEPS), count: STEPS + 1 },
     lines,
@@ -128,8 +136,10 @@ export function findTheSubject() {
     );
     const lines = (/** @type {"weights" | "gradients"} */ name) =>
       Object.fromEntries(KINDS.map((kind) => [SCALES[kind], runs[kind][name]]));
-    weightChart.replaceChildren(overSteps(lines("weights"), "mean weight on the subject"));
-    gradientChart.replaceChildren(overSteps(lines("gradients"), "gradient of W query and W key (power of ten)"));
+    weightChart.replaceChildren(overSteps(lines("weights"), "mean weight on the subject", [0, 1]));
+    gradientChart.replaceChildren(
+      overSteps(lines("gradients"), "gradient of W query and W key (power of ten)", [-5, 0]),
+    );
     const said = KINDS.map((kind) => `${fixed(runs[kind].weights.at(-1) ?? 0, 2)} ${SCALES[kind]}`);
     status.textContent = `${training.progress()}: the subject gets, on average, a weight of ${said.join(", ")}.`;
   }
@@ -216,7 +226,7 @@ export function twoJobs() {
       tables[i].show({ rows: columns.slice(2), columns, values });
     });
     const lines = Object.fromEntries(Object.entries(runs).map(([name, { losses: all }]) => [name, all]));
-    losses.replaceChildren(overSteps(lines, "loss of both jobs, in nats", { guessing: Math.log(N_WORDS) }));
+    losses.replaceChildren(overSteps(lines, "loss of both jobs, in nats", [0, 1.6], { guessing: Math.log(N_WORDS) }));
     const said = Object.entries(runs).map(
       ([name, { losses: all }]) => `${name} ${number(all.at(-1) ?? Math.log(N_WORDS), 2)}`,
     );
@@ -239,7 +249,8 @@ export function twoJobs() {
       ),
       controls(...training.buttons),
       status,
-      rowOf(...tables.map(({ element }) => element), losses),
+      rowOf(tables[0].element, losses),
+      rowOf(tables[1].element, tables[2].element),
     ],
   };
 }

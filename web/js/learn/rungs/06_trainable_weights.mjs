@@ -70,14 +70,14 @@ export const trainableWeights = {
     right: 2,
     why:
       "A dot product is a sum of 64 products, each with variance 1. Dividing by √64 = 8 divides the variance by 64 " +
-      "and brings it back to 1. Try it with the slider.",
+      "and brings it back to 1. Try it with the slider under “Deeper”.",
   },
   exercises: [
     {
       kind: "many",
       ask:
-        "Find the mistakes: choose “a reader’s code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 " +
-        "for the first word. How does it differ from the book?",
+        "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints " +
+        "0.2867 and 0.3880 for the first word. How does it differ from the book?",
       options: [
         "Query and key are swapped in the scores",
         "The scores are divided by √256 = 16, though a query has 2 numbers",
@@ -231,10 +231,13 @@ export const trainableWeights = {
         return softmaxCell({ terms: data.wide_terms, r, c, total: data.wide[r][c], title });
       },
     });
-    const randoms = randomHeads(
-      arithmetic,
-      () => data,
-      (side) => KINDS[RANDOM[side]],
+    const randoms = [0, 1].map((side) =>
+      arithmetic.table({
+        name: `Random head ${side}`,
+        axes: `${KINDS[RANDOM[side]]}; ${AXES}`,
+        sums: true,
+        explain: (r, c) => weightOfHead(data.words, data.random[side], [r, c], `random head ${side}`),
+      }),
     );
     const heads = twoHeads(lesson, arithmetic, {
       words:
@@ -264,9 +267,13 @@ export const trainableWeights = {
           "Without weights, a word looks most at words like itself. But a verb has to find its subject, which is ",
           "nothing like it: what counts as a match should be learned. Three trainable matrices give each word three ",
           "roles: what it looks for (query), what it can be found by (key), and what it contributes when it is found ",
-          "(value). Here they turn three numbers into two, so ",
+          "(value).",
+        ),
+        paragraph(
+          "The more numbers a query has, ",
           code("head_dim"),
-          " is 2.",
+          ", the larger the scores become. Softmax would then give almost everything to one word, and the others ",
+          "could teach the head nothing. So the scores are divided by √head_dim.",
         ),
       ],
       formula: formula(
@@ -290,9 +297,11 @@ export const trainableWeights = {
       ),
       picture: [
         ...learning.elements,
-        heading("A small head, step by step, with random matrices"),
-        rowOf(x.element, ...roles.map(({ matrix }) => matrix.element)),
-        rowOf(...roles.map(({ projected }) => projected.element)),
+        heading("A small head, step by step: random matrices, head_dim 2"),
+        rowOf(
+          x.element,
+          ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
+        ),
         rowOf(scores.element, weights.element, context.element),
         deeper(
           lesson,
@@ -443,30 +452,20 @@ function transferWeights(lesson) {
   };
 }
 
-// Two untrained heads, to compare with trained ones.
-
 /**
- * @param {Arithmetic} arithmetic
- * @param {() => any} current the server's answer
- * @param {(side: number) => string} recipe how the matrices of a head are drawn
+ * The arithmetic of a weight, from the dot product to the softmax.
+ * @param {string[]} words
+ * @param {Data["many-heads"]["random"][number]} head
+ * @param {[r: number, c: number]} cell
+ * @param {string} name of the head
  */
-export const randomHeads = (arithmetic, current, recipe) =>
-  [0, 1].map((side) =>
-    arithmetic.table({
-      name: `Random head ${side}`,
-      axes: `${recipe(side)}; ${AXES}`,
-      sums: true,
-      explain(r, c) {
-        const { words, random } = current();
-        const { weights, weight_terms: terms, score_terms: scores } = random[side];
-        const [left, right, products] = [scores.left[r], scores.right[c], scores.products[r][c]];
-        const total = products.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0);
-        const title = [`Score in random head ${side}: `, ...looks(words[r], words[c])];
-        const share = [`It is divided by √${left.length} and goes into the softmax:`];
-        return [
-          ...dotProduct({ title, left, right, products, total }),
-          ...softmaxCell({ terms, r, c, total: weights[r][c], title: share }),
-        ];
-      },
-    }),
-  );
+export function weightOfHead(words, { weights, weight_terms: terms, score_terms: scores }, [r, c], name) {
+  const [left, right, products] = [scores.left[r], scores.right[c], scores.products[r][c]];
+  const total = products.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + value, 0);
+  const title = [`Score in ${name}: `, ...looks(words[r], words[c])];
+  const share = [`It is divided by √${left.length} and goes into the softmax:`];
+  return [
+    ...dotProduct({ title, left, right, products, total }),
+    ...softmaxCell({ terms, r, c, total: weights[r][c], title: share }),
+  ];
+}

@@ -55,7 +55,7 @@ export const causalMasking = {
         "happens to the scores of the past?",
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
-      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look at the table under “A way that fails”.",
+      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look under “Deeper: a way that fails”.",
       why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
     },
     {
@@ -133,38 +133,24 @@ export const causalMasking = {
           term("Causal"),
           " attention hides the keys after the query. One way is to take the softmax first, set the weights of the ",
           "future to 0 and divide each row by the sum of the rest; another is to set the future’s scores to minus ",
-          "infinity, whose exp is 0, and take the softmax once. Both give the same weights. The scores are those of ",
-          "the linear layers of the previous rung.",
+          "infinity, whose exp is 0, and take the softmax once. Both give the same weights; GPTs use the second, ",
+          "because it is one step. The scores are those of another random head, the linear layers of rung 6.",
         ),
       ],
-      formula: formula(
-        [
-          sub("w", row("i", "j")),
-          "=",
-          "softmax",
-          "(",
-          fraction(sub("s", row("i", "j")), root("head_dim")),
-          ")",
-          ", ",
-          sub("s", row("i", "j")),
-          "=",
-          "−∞",
-          " where ",
-          row("j", ">", "i"),
-        ],
-        [
-          "dropout",
-          "(",
-          "w",
-          ")",
-          "=",
-          fraction("w", row("1", "−", "p")),
-          " with probability ",
-          row("1", "−", "p"),
-          ", else ",
-          "0",
-        ],
-      ),
+      formula: formula([
+        sub("w", row("i", "j")),
+        "=",
+        "softmax",
+        "(",
+        fraction(sub("s", row("i", "j")), root("head_dim")),
+        ")",
+        ", ",
+        sub("s", row("i", "j")),
+        "=",
+        "−∞",
+        " where ",
+        row("j", ">", "i"),
+      ]),
       picture: [
         vectors.element,
         rowOf(x.element, tables.scores.element, tables.mask.element),
@@ -188,6 +174,18 @@ export const causalMasking = {
             "In training, some attention weights are dropped at random, so that the model does not rely on any single ",
             "word. The rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
           ),
+          formula([
+            "dropout",
+            "(",
+            "w",
+            ")",
+            "=",
+            fraction("w", row("1", "−", "p")),
+            " with probability ",
+            row("1", "−", "p"),
+            ", else ",
+            "0",
+          ]),
           controls(dropout.element, from.element, again),
           rowOf(tables.dropped.element, tables.drawn.element),
           sums,
@@ -270,7 +268,10 @@ export const causalMasking = {
         const [before, after] = [fixed(all[q][k]), fixed(renormalised[q][k])];
         return [
           { at: [tables.scores, q, k], words: `How well “${words[k]}” matches what “${words[q]}” looks for.` },
-          { at: [tables.all_weights, q, k], words: `Softmax over all words, those to come too: ${before}.` },
+          {
+            at: [tables.all_weights, q, k],
+            words: `Divided by √head_dim, then softmax, over the words to come too: ${before}.`,
+          },
           { at: [tables.cut, q, k], words: `The words after “${words[q]}” are hidden. ${fixed(left[q])} is left.` },
           { at: [tables.renormalised, q, k], words: `${before} / ${fixed(left[q])} = ${after}.` },
           { at: [tables.masked, q, k], words: "The second way starts from the same score, with −∞ after it," },
@@ -308,7 +309,17 @@ function makeTables(arithmetic, current) {
    */
   const weight = (terms, values) => (r, c) => {
     const data = current();
-    return softmaxCell({ terms: data[terms], r, c, total: data[values][r][c], title: ["Weight: ", ...pair(r, c)] });
+    if (terms === "weight_terms" && c > r) return future(r, c);
+    const { scores, scale } = data;
+    const divided = `The score ${fixed(scores[r][c])} × ${number(scale)} (1 / √head_dim) goes into the softmax.`;
+    const share = softmaxCell({
+      terms: data[terms],
+      r,
+      c,
+      total: data[values][r][c],
+      title: ["Weight: ", ...pair(r, c)],
+    });
+    return [paragraph(divided), ...share];
   };
   /** @type {Record<string, import("../../widgets/heat_table.mjs").HeatTable>} */
   const tables = {};
@@ -340,7 +351,7 @@ function makeTables(arithmetic, current) {
     all_weights: arithmetic.table({
       name: "1a. Softmax over all keys",
       operands: rowIn("scores"),
-      axes: "the future is still in it",
+      axes: "of score / √head_dim; the future is still in it",
       sums: true,
       explain: weight("all_terms", "all_weights"),
     }),
@@ -378,7 +389,7 @@ function makeTables(arithmetic, current) {
     weights: arithmetic.table({
       name: "2b. Softmax",
       operands: rowIn("masked"),
-      axes: "attention weights",
+      axes: "of score / √head_dim: attention weights",
       sums: true,
       explain: weight("weight_terms", "weights"),
     }),

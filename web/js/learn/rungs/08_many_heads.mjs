@@ -19,7 +19,7 @@ import { looksMost } from "../widgets/play.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
-import { randomHeads } from "./06_trainable_weights.mjs";
+import { weightOfHead } from "./06_trainable_weights.mjs";
 import { twoJobs } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
@@ -94,9 +94,9 @@ export const manyHeads = {
         "with a weight of its own, which is not the sum of the heads.",
     },
   ],
-  own({ words, head_weights: weights, values, merged }) {
+  own({ words, random, values, merged }) {
     if (words.length < 2) return null;
-    const [a, b] = weights[0][1];
+    const [a, b] = random[0].weights[1];
     const [v, w] = [values[0][0][0], values[0][1][0]];
     return {
       kind: "number",
@@ -137,21 +137,17 @@ export const manyHeads = {
         total: data.merged[r][c],
       });
     };
+    /** @param {number} head @param {number} r @param {number} c */
+    const explainWeight = (head, r, c) =>
+      c > r
+        ? [paragraph(named(data.words[c]), " comes after ", named(data.words[r]), ": it is masked.")]
+        : weightOfHead(data.words, data.random[head], [r, c], `head ${head}`);
     const weights = HEADS.map((head) =>
       arithmetic.table({
         name: `Attention weights, head ${head}`,
-        axes: AXES,
+        axes: "query ↓, key →",
         sums: true,
-        explain: (r, c) => {
-          const title = [named(data.words[r]), " (query) looks at ", named(data.words[c]), ` (key) in head ${head}`];
-          return softmaxCell({
-            terms: data.head_weight_terms[head],
-            r,
-            c,
-            total: data.head_weights[head][r][c],
-            title,
-          });
-        },
+        explain: (r, c) => explainWeight(head, r, c),
       }),
     );
     const headValues = HEADS.map((head) =>
@@ -170,10 +166,13 @@ export const manyHeads = {
       const head = Math.floor(c / HEAD_DIM);
       return [cellsOf(weights[head], r), columnOf(headValues[head], c % HEAD_DIM)];
     };
-    const randoms = randomHeads(
-      arithmetic,
-      () => data,
-      () => "seed 123, as in the small case below",
+    const randoms = HEADS.map((head) =>
+      arithmetic.table({
+        name: `Random head ${head}`,
+        axes: `seed 123, as in the small case; ${AXES}`,
+        sums: true,
+        explain: (r, c) => explainWeight(head, r, c),
+      }),
     );
     const trained = twoHeads(lesson, arithmetic, {
       words:
@@ -253,8 +252,8 @@ export const manyHeads = {
           "This case is small enough to follow every number. The matrices are random (seed 123), so these two heads ",
           "look alike: training makes them differ.",
         ),
-        rowOf(x.element, ...headValues.map((table) => table.element)),
-        rowOf(...weights.map((table) => table.element)),
+        rowOf(x.element, ...weights.map((table) => table.element)),
+        rowOf(...headValues.map((table) => table.element), merged.stacked.element),
         deeper(
           lesson,
           "the shapes, two trained heads, one projection split, the output projection, the time",
@@ -267,7 +266,7 @@ export const manyHeads = {
             projected: projection.place,
           }),
           vectors.element,
-          rowOf(merged.stacked.element, merged.merged.element),
+          rowOf(merged.merged.element),
           stamp.element,
           heading("Two heads of a trained model on your sentence"),
           ...trained.elements,
@@ -297,7 +296,7 @@ export const manyHeads = {
         wide.show({ rows, columns: ["0", "1", "2", "3"], values: data.wide });
         split.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.split[head] }));
         headValues.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.values[head] }));
-        weights.forEach((table, head) => table.show({ rows, columns: rows, values: data.head_weights[head] }));
+        weights.forEach((table, head) => table.show({ rows, columns: rows, values: data.random[head].weights }));
         merged.stacked.show({ rows, columns: ["0", "1", "0", "1"], values: data.stacked });
         merged.merged.show({ rows, columns: ["0", "1", "0", "1"], values: data.merged });
         projection.update(data);
@@ -305,18 +304,21 @@ export const manyHeads = {
         stamp.show(data.error);
         randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
         trained.update(data.trained);
-        arithmetic.update(merged.merged, [1, 0]);
+        arithmetic.update(merged.stacked, [1, 0]);
       },
       play() {
-        const [q, k] = looksMost(data.head_weights[0]);
+        const { weights: inHead } = data.random[0];
+        const [q, k] = looksMost(inHead);
         const [query, key] = [data.words[q], data.words[k]];
-        const weight = fixed(data.head_weights[0][q][k]);
+        const weight = fixed(inHead[q][k]);
         return [
           { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
           { at: [headValues[0], k, 0], words: `W value of head 0 makes of its numbers what “${key}” contributes.` },
           { at: [weights[0], q, k], words: `In head 0, “${query}” gives “${key}” the weight ${weight}.` },
-          { at: [merged.stacked, q, 0], words: "Weight × value, over all words: number 0 of head 0." },
-          { at: [merged.merged, q, 0], words: "The same number, from one projection that was split into heads." },
+          {
+            at: [merged.stacked, q, 0],
+            words: "Weight × value, over all words: number 0 of head 0. Head 1 stands next to it.",
+          },
         ];
       },
     };

@@ -244,9 +244,10 @@ export const restOfABlock = {
           term("residual stream"),
           ". Attention and an ",
           term("MLP"),
-          " each read a copy of it, scaled to a standard size by ",
+          " each read a copy of it and add their result to it rather than replace it. The stream grows with every ",
+          "sum, so each copy is first scaled to a standard size, by ",
           term("layer norm"),
-          ", and add their results. Attention moves information between words; the MLP works on each word alone.",
+          ". Attention moves information between words; the MLP works on each word alone.",
         ),
       ],
       formula: formula(

@@ -48,7 +48,7 @@ export class Draw {
     );
     const table = make("table", { class: "hl-next hl-draws", "aria-label": "Drawing the next token" });
     table.append(make("thead", {}, make("tr", {}, ...titles)), this.body);
-    this.title = heading("5. Draw the next token");
+    this.title = heading("4. Draw the next token");
     const code = make("details", { class: "hl-source" }, make("summary", {}, "The code that draws"), openLines("draw"));
     this.elements = [
       this.title,

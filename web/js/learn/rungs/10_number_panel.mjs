@@ -31,10 +31,10 @@ export class NumberPanel {
       "Point at any number of a strip, or move with the arrow keys,",
       "Tap any number of a strip",
     );
-    const hint = `${how} to see what it is made of.`;
-    this.body = make("div", { "aria-live": "polite" }, make("p", { class: "hl-hint" }, hint));
+    this.hint = make("p", { class: "hl-hint" }, `${how} to see what it is made of.`);
+    this.body = make("div", { "aria-live": "polite" });
     const close = make("button", { type: "button", class: "hl-close", "aria-label": "Close" }, "×");
-    this.element = make("div", { class: "hl-unfold" }, close, this.body);
+    this.element = make("div", { class: "hl-unfold", hidden: true }, close, this.body);
     close.addEventListener("click", () => this.element.classList.remove("hl-pinned"));
   }
 
@@ -50,7 +50,7 @@ export class NumberPanel {
     try {
       const found = await this.#request.send((signal) => ask("number", body, signal), POINTER_PAUSE);
       if (!found) return;
-      this.element.classList.add("hl-pinned");
+      this.#pin();
       this.shown(stage);
       this.body.replaceChildren(...explain(name, index, found));
       for (const strip of this.strips()) {
@@ -64,9 +64,14 @@ export class NumberPanel {
 
   /** Show the arithmetic behind a number that is in no strip. @param {Node[]} parts */
   open(...parts) {
-    this.element.classList.add("hl-pinned");
+    this.#pin();
     this.body.replaceChildren(...parts);
     this.clear();
+  }
+
+  #pin() {
+    this.element.hidden = false;
+    this.element.classList.add("hl-pinned");
   }
 
   /** Remove all marks: the numbers have changed. */

@@ -18,6 +18,7 @@ import { OpenHead } from "./10_open_head.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Data } from "../data.js" */
+/** @import { Part } from "../widgets/diagram.mjs" */
 
 const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 
@@ -100,7 +101,7 @@ export const wholeModel = {
     const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
     const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
     const facts = make("p", { class: "hl-count" });
-    const story = make("div", { class: "hl-row" });
+    const story = make("div");
     const embedded = new Stamp(
       "token + position, compared with the model’s residual stream before its first layer",
       true,
@@ -164,9 +165,7 @@ export const wholeModel = {
       ),
       picture: [
         facts,
-        story,
-        heading("1. Choose a token to follow"),
-        tokens,
+        rowOf(story, make("div", {}, heading("1. Choose a token to follow"), tokens)),
         heading("2. Choose a layer and a head"),
         paragraph(
           "Below each layer is the token that the model would predict if it ended before that layer. Every tile is ",
@@ -174,17 +173,21 @@ export const wholeModel = {
         ),
         layers.element,
         tiles.element,
-        heading("3. From the last layer to the next token"),
-        paragraph(
-          "After one more layer norm, the dot product with a token’s embedding is its logit. Click a logit or a ",
-          "probability.",
+        rowOf(
+          make(
+            "div",
+            {},
+            heading("3. From the last layer to the next token"),
+            paragraph("After one more layer norm, the dot product with a token’s embedding is its logit. Click one."),
+            ...next.elements,
+            ended.element,
+          ),
+          make("div", {}, ...draw.elements),
         ),
-        ...next.elements,
-        ended.element,
         deeper(
           lesson,
-          "draw the next token, the head and its layer number by number, the book’s case",
-          ...draw.elements,
+          "the head and its layer number by number, the book’s case",
+          panel.hint,
           heading("The embedding"),
           token.element,
           position.element,
@@ -283,7 +286,7 @@ const STAGES = [
   { stage: "after", name: "Residual stream after the layer", words: "the second sum", error: "after" },
 ];
 
-/** The part of the diagram that shows a stage. @type {Record<string, import("../widgets/diagram.mjs").Part>} */
+/** The part of the diagram that shows a stage. @type {Record<string, Part>} */
 const PART_OF = {
   token: "embedding",
   position: "embedding",

@@ -166,7 +166,7 @@ export const induction = {
       const line = (name) => data.curve.map((point) => point[name]);
       const weights = { [`${head}, to what followed last time`]: line("induction") };
       if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
-      const shared = { x, mark, below: 0, xName: "step of the training" };
+      const shared = { x, mark, below: 0, xName: "step of the training (not to scale)" };
       formation.hidden = !x.length;
       if (!x.length) return;
       scores.replaceChildren(
@@ -187,10 +187,10 @@ export const induction = {
       const names = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
       fed.append(make("thead", {}, names), make("tbody", {}, ...rows));
       const words = paragraph(
-        "K-composition is how much of what a head writes the keys of ",
-        `${headName(data.head)} read, judged by the weights after the last step; two unrelated heads have about `,
-        `${fixed(data.chance)}. The last column is the weight of ${headName(data.head)} on what followed last time, `,
-        `${fixed(data.read.induction)} with all heads, if that head is muted.`,
+        `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the last column is then its `,
+        `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition needs no `,
+        `text: it is how much of what a head writes the keys of ${headName(data.head)} read, after the last step of `,
+        `training; two unrelated heads have about ${fixed(data.chance)}.`,
       );
       feeding.replaceChildren(...(rows.length ? [words, make("div", { class: "hl-scroll" }, fed)] : []));
     }

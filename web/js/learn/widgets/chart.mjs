@@ -3,9 +3,12 @@
 import { make, svg } from "../../lib/dom.mjs";
 import { fixed, number, roundTicks } from "../../lib/numbers.mjs";
 
-const [WIDTH, HEIGHT] = [640, 240];
+const LARGE = [640, 240];
+/** The sizes of charts that share a row with others. */
+export const SMALL = [340, 120];
+export const MEDIUM = [520, 200];
 const FRAME = { left: 52, right: 26, top: 14, bottom: 44 };
-const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
+const ONE_LINE = 20; // units that are free below if the name of the axis stands between the labels of both ends
 
 /**
  * Lines over `x`.
@@ -16,49 +19,65 @@ const [RIGHT, BOTTOM] = [WIDTH - FRAME.right, HEIGHT - FRAME.bottom];
  * @param {Record<string, number>} [chart.levels] across the chart
  * @param {number} [chart.mark] index of a point to mark
  * @param {number | null} [chart.below] the lower end of the chart; null to fit it to the numbers
+ * @param {number | null} [chart.above] the upper end, likewise
+ * @param {number[]} [chart.size] width and height, in units of which a character is 13 high
  * @param {string} chart.xName
  * @param {string} chart.yName
  */
-export function chart({ label, x, lines, levels = {}, mark = -1, below = null, xName, yName }) {
+export function chart({
+  label,
+  x,
+  lines,
+  levels = {},
+  mark = -1,
+  below = null,
+  above = null,
+  size = LARGE,
+  xName,
+  yName,
+}) {
+  const [width, height] = size;
+  const [right, floor] = [width - FRAME.right, height - FRAME.bottom + (Array.isArray(x) ? 0 : ONE_LINE)];
   const every = [...Object.values(lines).flat(), ...Object.values(levels)];
   const high = Math.max(...every);
   const low = below ?? Math.min(...every);
   const room = (high - low || 1) * 0.06;
-  const top = high + room;
+  const top = above ?? high + room;
   const bottom = below ?? low - room;
   const count = Array.isArray(x) ? x.length : Math.max(2, x.count);
   /** @param {number} i */
-  const atX = (i) => FRAME.left + ((RIGHT - FRAME.left) * i) / Math.max(1, count - 1);
+  const atX = (i) => FRAME.left + ((right - FRAME.left) * i) / Math.max(1, count - 1);
   /** @param {number} value */
-  const atY = (value) => FRAME.top + ((BOTTOM - FRAME.top) * (top - value)) / (top - bottom);
+  const atY = (value) => FRAME.top + ((floor - FRAME.top) * (top - value)) / (top - bottom);
   /** @type {Element[]} */
   const parts = [];
   /** @param {string} content @param {{ x: number, y: number }} at @param {string} anchor */
   const write = (content, at, anchor) => parts.push(svg("text", { ...at, class: "", "text-anchor": anchor }, content));
   /** @param {number} value @param {string} css */
   const drawLevel = (value, css) =>
-    parts.push(svg("line", { x1: FRAME.left, x2: RIGHT, y1: atY(value), y2: atY(value), class: css }));
+    parts.push(svg("line", { x1: FRAME.left, x2: right, y1: atY(value), y2: atY(value), class: css }));
 
   for (const { value, text } of roundTicks(bottom, top)) {
     drawLevel(value, "hl-grid");
     write(text, { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
   }
-  const labelY = BOTTOM + 16;
+  const labelY = floor + 16;
   if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle"));
   else {
     write(String(x.from), { x: atX(0), y: labelY }, "middle");
     write(x.to, { x: atX(count - 1), y: labelY }, "end");
   }
-  write(xName, { x: (WIDTH + FRAME.left) / 2, y: HEIGHT - 4 }, "middle");
+  write(xName, { x: (width + FRAME.left) / 2, y: Array.isArray(x) ? height - 4 : labelY }, "middle");
   if (mark >= 0) {
-    parts.push(svg("line", { x1: atX(mark), x2: atX(mark), y1: FRAME.top, y2: BOTTOM, class: "hl-here" }));
+    parts.push(svg("line", { x1: atX(mark), x2: atX(mark), y1: FRAME.top, y2: floor, class: "hl-here" }));
   }
   Object.values(levels).forEach((value, i) => drawLevel(value, `hl-level hl-level-${i}`));
   Object.values(lines).forEach((values, i) => {
     const path = values.map((value, at) => `${at ? "L" : "M"}${atX(at).toFixed(1)} ${atY(value).toFixed(1)}`).join("");
     if (values.length) parts.push(svg("path", { d: path, class: `hl-line hl-line-${i}` }));
   });
-  const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label, class: "hl-chart" };
+  const css = size === SMALL ? "hl-chart hl-small" : "hl-chart";
+  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: css };
   const caption = make("figcaption", {}, make("b", {}, yName));
   return make("figure", { class: "hl-figure" }, caption, svg("svg", box, ...parts), legend(lines, levels));
 }
