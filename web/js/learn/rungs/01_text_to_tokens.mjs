@@ -78,7 +78,7 @@ export const textToTokens = {
         "GPT-2?",
       options: ["[EOS]", "<|endoftext|>", "<|unk|>", "[PAD]"],
       right: 1,
-      hint: "Open “Special tokens” above. GPT-2 has a single special token.",
+      hint: "Open “Deeper: special tokens” above. GPT-2 has a single special token.",
       why:
         "[EOS] is a common name for such a token, but GPT-2 cuts it into byte pairs like any other text. Its only " +
         "special token is <|endoftext|>, with the id 50256, the last one.",
@@ -123,7 +123,7 @@ export const textToTokens = {
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
-    /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs">} */
+    /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs" | "model">} */
     let found;
     return {
       text: [
@@ -231,9 +231,10 @@ export const textToTokens = {
           `, which the book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
         );
         merging.show(p);
-        found = { words: w, characters: c, pairs: p };
+        found = { words: w, characters: c, pairs: p, model };
       },
       play() {
+        const { model } = found;
         const [word, character, pair] = [found.words, found.characters, found.pairs].map(({ tokens }) => tokens[0]);
         /** @param {Chips} chips @param {number} i */
         const at = (chips, i) => chips.list.children[0]?.children[i] ?? null;
@@ -258,6 +259,16 @@ export const textToTokens = {
                 ? `As byte pairs it starts with “${pair.text}”, a piece that merges have made.`
                 : `As byte pairs it starts with “${pair.text}”: no merge has made this byte a longer piece.`,
           },
+          ...(model
+            ? [
+                {
+                  at: at(ofModel, 1),
+                  words:
+                    `${model.name} knows more merges: it starts with “${model.tokens[0].text}”, and this id is what ` +
+                    "the model reads.",
+                },
+              ]
+            : []),
         ];
       },
     };

@@ -53,9 +53,9 @@ export class Draw {
     this.elements = [
       this.title,
       paragraph(
-        "The model gives probabilities; what is written is drawn from them. Temperature divides the logits, top-k and ",
-        "top-p leave out unlikely tokens, and one random number picks among the rest. With the drawn token at its ",
-        "end, the text is read again: that is all there is to writing.",
+        "The next token is drawn from these probabilities. Temperature divides the logits, top-k and top-p leave out ",
+        "unlikely tokens, and one random number picks among the rest. Then the text is read again with that token at ",
+        "its end: writing is no more than this.",
       ),
       controls(...sliders.map(({ element }) => element)),
       buttons,

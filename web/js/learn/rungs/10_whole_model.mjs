@@ -30,10 +30,10 @@ export const wholeModel = {
   options: () => ({ layer: null, head: null, query: null }),
   followsModel: true,
   question: {
-    ask: "In a trained model, what do most heads of the same layer look at?",
-    options: ["All at the same tokens", "Each at different tokens"],
+    ask: "Which probability does the model give to a token that makes no sense at this place?",
+    options: ["Exactly 0", "A small one, but not 0"],
     right: 1,
-    why: "Nothing forces them to differ, but a head that repeats another adds nothing. Compare their pictures below.",
+    why: "exp is never 0, so softmax gives something to each token. That is why drawing (4.) has top-k and top-p.",
   },
   exercises: [
     {

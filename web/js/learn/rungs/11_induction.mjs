@@ -210,11 +210,14 @@ export const induction = {
       lossBars.replaceChildren(bars("Nats per token", lines, most));
       const change = without.second_loss - read.second_loss;
       const way = change < 0 ? "falls" : "rises";
+      const effect =
+        String(muted) === String(data.head)
+          ? "It looks where it did, but what it finds there is no longer added to the residual stream."
+          : `The weight of ${headName(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
+            `${fixed(without.induction)}.`;
       risen.textContent = muted
         ? `Without ${headName(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
-          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}, and the weight of ` +
-          `${headName(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
-          `${fixed(without.induction)}.`
+          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}. ${effect}`
         : "All heads are at work. Mute one: everything on this page is computed without it.";
     }
 
