@@ -83,12 +83,12 @@ def test_every_rung_can_be_followed_to_the_end(page: Any) -> None:
 
 def test_the_bigram_model_s_number_ends_as_the_loss_of_the_sentence(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
-    say(page, "ROMEO: oh no")
+    say(page, "ROMEO: the oh")
     open_rung(page, 3)
     play = page.get_by_role("button", name="Follow one number, picture by picture")
     play.click()
     said = page.locator(".hl-play [role=status]")
-    expect(said).to_contain_text("1 / 4 “h” follows “o” in your sentence.")
+    expect(said).to_contain_text("1 / 4 “e” follows “h” in your sentence.")
     next_button(page).click()
     p = re.search(r"probability is (0\.\d+)", str(said.text_content()))
     assert p

@@ -26,8 +26,7 @@ const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
   "Already trained: the experiment of Andrej Karpathy’s lecture “Let’s build GPT”, 10,000 steps on tiny Shakespeare " +
-  "(40,000 lines of Shakespeare’s plays) with a learning rate of 0.001. " +
-  "Train one on your own text to replace it.";
+  "at a learning rate of 0.001.";
 
 /** @type {Rung<"untrained-bigram">} */
 export const bigram = {

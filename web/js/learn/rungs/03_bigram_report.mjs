@@ -102,8 +102,8 @@ export class Report {
     this.table.append(heading("The table as it learned"), controls(this.scrubber.element), this.scrubbed);
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     const learning = [this.bar, this.status, rowOf(this.curve, this.samples), this.memorised];
-    this.rated = make("div", { hidden: true }, heading("Your sentence"), this.sentence.element);
-    this.elements = [...learning, this.table, this.rated];
+    this.sentence.element.hidden = true;
+    this.elements = [...learning, this.table, this.sentence.element];
   }
 
   /** @param {string} status */
@@ -170,7 +170,7 @@ export class Report {
     this.#training.snapshots = [...event.snapshots];
     this.before.textContent = event.wrote;
     this.samples.hidden = this.table.hidden = false;
-    this.rated.hidden = true;
+    this.sentence.element.hidden = true;
     this.#rated = [];
     this.after.textContent = "…";
     this.#look(0);
@@ -215,7 +215,7 @@ export class Report {
       `below ${fixed(floor)} on its training text.`;
     this.#look(this.#training.snapshots.length - 1);
     this.#showSentence(sentence, n_sentence);
-    this.rated.hidden = false;
+    this.sentence.element.hidden = false;
     this.listeners.after(event);
   }
 
@@ -265,15 +265,17 @@ export class Report {
     else this.sentence.show(ratedChips(tokens, this.arithmetic), n, ratedSummary(tokens));
   }
 
-  /** The way of a pair of the sentence that the table shows, while it shows the trained model. @returns {Stop[]} */
+  /** The way of the likeliest pair of the sentence that the trained table shows. @returns {Stop[]} */
   get stops() {
     const { frequent, snapshots } = this.#training;
     const places = this.#rated.map(({ text }) => (text.trim() ? frequent.indexOf(text) : -1));
-    const at = places.findIndex((place, i) => i > 0 && place >= 0 && places[i - 1] >= 0);
-    if (at < 0 || this.#shown !== snapshots.at(-1)) return [];
+    const pairs = places.flatMap((place, i) => (i && place >= 0 && places[i - 1] >= 0 ? [i] : []));
+    if (!pairs.length || this.#shown !== snapshots.at(-1)) return [];
+    const chance = (/** @type {number} */ i) => this.#rated[i].probability ?? 0;
+    const at = pairs.reduce((best, i) => (chance(i) > chance(best) ? i : best));
     const [before, after] = [places[at - 1], places[at]];
     const [from, to] = [before, after].map((place) => visible(frequent[place]));
-    const p = this.#rated[at].probability ?? 0;
+    const p = chance(at);
     const chip = this.sentence.list.children[at];
     return [
       { at: chip.children[0], words: `“${to}” follows “${from}” in your sentence. Does the table expect it?` },
