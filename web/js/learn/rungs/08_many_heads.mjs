@@ -252,8 +252,8 @@ export const manyHeads = {
           "This case is small enough to follow every number. The matrices are random (seed 123), so these two heads ",
           "look alike: training makes them differ.",
         ),
-        rowOf(x.element, ...weights.map((table) => table.element)),
-        rowOf(...headValues.map((table) => table.element), merged.stacked.element),
+        rowOf(...weights.map((table) => table.element)),
+        rowOf(x.element, ...headValues.map((table) => table.element), merged.stacked.element),
         deeper(
           lesson,
           "the shapes, two trained heads, one projection split, the output projection, the time",
