@@ -66,11 +66,13 @@ def resident() -> int:
     return int(statm.read_text().split()[1]) * resource.getpagesize() if statm.exists() else 0
 
 
-def measure(folder: Path, n_streams: int, context: int, n_tokens: int, limit: float, at: str) -> Point:
+def measure(
+    folder: Path, n_streams: int, context: int, n_tokens: int, limit: float, at: str, dtype: str = "auto"
+) -> Point:
     """Write ``n_tokens`` with each text that has read ``context`` tokens, all texts together."""
     held = resident()
-    loaded = load(folder)
-    config, dtype = loaded.config, loaded.dtype
+    loaded = load(folder, dtype=dtype)
+    config = loaded.config
     reader = choose_reader(loaded.gpt, n_streams, CACHE)
     engine = Engine(loaded, max_batch=n_streams, reader=reader)
     prompt = [i % config.vocab_size for i in range(context)]
@@ -88,7 +90,7 @@ def measure(folder: Path, n_streams: int, context: int, n_tokens: int, limit: fl
     memory = resident() - held
     if reader:
         reader.close()
-    weights = config.n_parameters * dtype.itemsize
+    weights = config.n_parameters * loaded.dtype.itemsize
     texts = n_streams * 2 * config.n_layer * config.n_embd * 4 * (context + n_tokens / 2)
     share = (weights + texts) * (n_written / n_streams) / seconds / limit
     return Point(at, n_written / seconds, share, memory)

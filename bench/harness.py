@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,7 @@ from model.tokenizer import CharTokenizer, Tokenizer
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 48  # of the first column of a table
 CACHE = Path(tempfile.gettempdir()) / "headscope-bench"
 GPT2_SHAPE = GPTConfig(n_layer=12, n_head=12, n_embd=768, vocab_size=50_257, context_length=1024)
 SMOLLM2_SHAPE = GPTConfig(
@@ -127,17 +128,20 @@ def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def report(bench: str, rows: list[Row]) -> None:
-    """Print the table, then the line of JSON."""
-    width = max(len(row.case) for row in rows)
+def report(bench: str, rows: Iterable[Row]) -> None:
+    """Print each row as soon as it is measured, then all of them as a line of JSON."""
+    found = []
     for row in rows:
         peers = ", ".join(f"{name} {value:.5g}" for name, value in row.peers.items())
         ratio = "" if row.ratio is None else f"{row.ratio:.2f} x" + ("" if row.bar is None else f" (bar {row.bar})")
-        print(f"{row.case:<{width}}  {row.ours:>9.5g} {row.unit:<10} {ratio:<18} {peers}")
-    print(json.dumps({"bench": bench, "rows": [row.as_json() for row in rows]}))
+        print(f"{row.case:<{WIDTH}}  {row.ours:>9.5g} {row.unit:<10} {ratio:<18} {peers}", flush=True)
+        found.append(row.as_json())
+    print(json.dumps({"bench": bench, "rows": found}))
 
 
-def random_checkpoint(name: str, config: GPTConfig, tokenizer: Tokenizer | None = None) -> Path:
+def random_checkpoint(
+    name: str, config: GPTConfig, tokenizer: Tokenizer | None = None, dtype: torch.dtype = torch.float32
+) -> Path:
     """A checkpoint with random weights of this shape, created once and kept in the temporary folder."""
     folder = CACHE / name
     if not (folder / "model.safetensors").is_file():
@@ -146,7 +150,7 @@ def random_checkpoint(name: str, config: GPTConfig, tokenizer: Tokenizer | None 
         gpt.init_weights()
         # Unless one is given, any vocabulary will do, because the benchmarks use token ids.
         characters = CharTokenizer({chr(0x20000 + i): i for i in range(config.vocab_size)})
-        LoadedModel(name, gpt, tokenizer or characters).save(folder)
+        LoadedModel(name, gpt, tokenizer or characters).save(folder, dtype)
     return folder
 
 

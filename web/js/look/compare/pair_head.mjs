@@ -205,7 +205,9 @@ class SideMatrix extends PairMatrix {
   /** @param {Pair} pair @param {SideName} side */
   constructor(pair, side) {
     super(pair, pair.stores[side]);
-    pair.stores[otherSide(side)].on("weights tokens", () => this.draw()); // the other side's labels may need more room
+    // The layout depends on the other side's rows and labels, and on the alignment.
+    pair.stores[otherSide(side)].on("weights", () => this.draw());
+    pair.on("tokens", () => this.draw());
   }
 }
 
