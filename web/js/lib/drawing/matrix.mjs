@@ -164,7 +164,8 @@ export class Matrix {
     context.font = sansSerif(13, 700);
     context.textBaseline = "middle";
     context.textAlign = "right";
-    context.fillText(shorten(plainly(tokens[query].text), 9), margin - 7, margin + (query + 0.5) * cell, margin - 7);
+    const y = Math.min(margin + (query + 0.5) * cell, this.#width - 7); // all of the last row's name
+    context.fillText(shorten(plainly(tokens[query].text), 9), margin - 7, y, margin - 7);
     const word = plainly(tokens[key].text);
     const half = context.measureText(word).width / 2;
     context.textAlign = "center";
