@@ -37,8 +37,20 @@ export const label = (text) => shorten(visible(text), MAX_LABEL);
  */
 export function labelMargin(context, tokens, n, size = FONT_SIZE) {
   context.font = monospace(size);
-  const widths = tokens.slice(0, n).map((token) => context.measureText(label(token.text)).width);
+  const widths = tokens.slice(0, n).map((token) => labelWidth(context, token.text, size));
   return Math.max(POSITIONS, Math.ceil(Math.max(...widths)) + 10);
+}
+
+/** @type {WeakMap<Context, Map<string, number>>} size and token -> width; measuring a long text takes milliseconds */
+const widths = new WeakMap();
+
+/** @param {Context} context @param {string} text @param {number} size */
+function labelWidth(context, text, size) {
+  const known = widths.get(context) ?? new Map();
+  widths.set(context, known);
+  const key = `${size} ${text}`;
+  if (!known.has(key)) known.set(key, context.measureText(label(text)).width);
+  return known.get(key);
 }
 
 /**

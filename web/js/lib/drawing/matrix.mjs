@@ -67,7 +67,10 @@ export class Matrix {
       else this.draw();
     });
     onThemeChange(() => (this.#isResized = true));
-    document.fonts.addEventListener("loadingdone", () => this.draw());
+    document.fonts.addEventListener("loadingdone", () => {
+      this.#axes = null; // widths were measured in it with another font
+      this.draw();
+    });
     void document.fonts.load(monospace(13)); // a canvas does not wait for its font
     // The board may be narrower than its container.
     new ResizeObserver(() => {

@@ -53,7 +53,7 @@ export class Scale {
    * @param {number} [floor] of the logarithmic scale
    */
   constructor({ scale, threshold, hideFirst }, floor = FLOOR) {
-    this.key = [scale, threshold, hideFirst, floor].join(); // equal scales have equal keys
+    this.key = [scale, threshold, hideFirst, scale === "log" && floor].join(); // equal scales have equal keys
     this.curve = CURVES[scale];
     this.floor = floor;
     this.perRow = scale === "row";
