@@ -29,7 +29,8 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_image_holds_all_that_the_app_needs() -> None:
-    assert set(copied()) == {"requirements.txt", "app.py", "LICENSE", "model", "web", "checkpoints"}
+    requirements = {"requirements.txt", "deploy/requirements.lock"}
+    assert set(copied()) == requirements | {"app.py", "LICENSE", "model", "web", "checkpoints"}
     assert all((ROOT / source).exists() for source in copied())
     let_in = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().split() if line.startswith("!")}
     assert let_in == set(copied())

@@ -1,6 +1,7 @@
 """The requirements files name every package that is imported, and no package that is not."""
 
 import ast
+import fnmatch
 import functools
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from helpers.files import ROOT
 
+LOCK = (ROOT / "deploy" / "requirements.lock").read_text()
 OWN = {"app", "bench", "helpers", "model", "web"}
 # Packages whose name is not that of the module.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
@@ -68,6 +70,16 @@ def test_development_requirements_name_what_the_tests_import() -> None:
 
 def test_benchmark_requirements_name_what_the_benchmarks_import() -> None:
     assert imported("bench") - required("requirements.txt") == required("bench/requirements.txt")
+
+
+def test_the_lock_file_has_hashes_and_versions_that_requirements_allow() -> None:
+    locked = r"^([\w-]+)==(\S+)(?: ;[^\\\n]*)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+$"
+    versions = dict(re.findall(locked, LOCK, re.MULTILINE))
+    assert len(versions) == len(re.findall(r"^\w", LOCK, re.MULTILINE))
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        if found := re.match(r"([\w-]+)(?:==(\S+))?", line):
+            name, allowed = found.groups(default="*")
+            assert fnmatch.fnmatch(versions[name.replace("_", "-")], allowed), name
 
 
 @pytest.mark.slow
