@@ -19,7 +19,7 @@ FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs 
 MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
 MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are; fewer if they are larger than this together:
 MAX_KEPT_BYTES = 32_000_000
-POOLED_AT_ONCE = 2_000_000  # weights measured and pooled at a time: the work takes several times their memory
+POOLED_AT_ONCE = 250_000  # weights measured and pooled at a time: they fit a processor's cache
 ROLLOUT_ROWS = 128  # of a block: nothing above the diagonal of the blocks is kept
 MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
@@ -80,15 +80,14 @@ class WeightBuffer:
             cells = slice(triangle(first + i), triangle(first + i + 1))
             if self.weights is not None:
                 self.weights[pictures, cells] = block[:, i, : first + i + 1]
-            for index in range(self.n_pictures)[pictures]:
-                if index in self.kept_pictures:
-                    self.kept_pictures[index][cells] = block[index - pictures.start, i, : first + i + 1]
+            for index, kept in self.kept_pictures.items():
+                if 0 <= index - pictures.start < len(block):
+                    kept[cells] = block[index - pictures.start, i, : first + i + 1]
 
     def add_newest(self, first: int, block: Tensor) -> None:
         """Keep the newest rows of all pictures from ``first`` on, ``(n_pictures, rows, keys)``."""
-        if self.weights is None:
-            for i in range(max(0, block.shape[1] - MAX_NEWEST), block.shape[1]):
-                self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
+        for i in range(block.shape[1]):
+            self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
 
     def release_all(self, shown: int | None) -> None:
         """Keep from now on what is kept without ``keep_all``, of the earlier rows only the picture ``shown``."""
@@ -279,7 +278,8 @@ class Recording:
         layers = range(self.n_layer) if layers is None else layers
         with self.lock:
             self.flush()
-            self.store(attention.cpu(), attention.shape[-1] - attention.shape[-2], layers)
+            # Of a prompt the page looks at the last row first: the next token is drawn after it.
+            self.store(attention.cpu(), attention.shape[-1] - attention.shape[-2], layers, n_newest=1)
             if layers.stop == self.n_layer:
                 self.n_rows = attention.shape[-1]
 
@@ -382,23 +382,40 @@ class Recording:
         for i, row in enumerate(self.pending):
             block[:, :, i, : first + i + 1] = row
         self.pending.clear()
-        self.store(block, first, range(self.n_layer))
+        self.store(block, first, range(self.n_layer), n_newest=MAX_NEWEST)
 
-    def store(self, attention: Tensor, first: int, layers: range) -> None:
-        """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in all pictures; the caller holds the lock."""
+    def store(self, attention: Tensor, first: int, layers: range, *, n_newest: int) -> None:
+        """Store rows from ``first`` on, ``(len(layers), n_head, n, S)``, in all pictures; the caller holds the lock.
+
+        Up to ``n_newest`` of them are also kept among the newest rows.
+        """
         assert not self.is_finished, "a finished recording takes no more rows"
+        n, S = attention.shape[-2:]
+        newest = slice(max(0, n - n_newest), n)
+        keeps_newest = len(layers) == self.n_layer and not self.keeps_weights
+        at_once = max(1, POOLED_AT_ONCE // (self.n_head * n * S))
+        kept = []
+        for layer, some in zip(layers[::at_once], attention.split(at_once), strict=True):
+            pictures = self.store_layers(some, first, layer)
+            if keeps_newest:
+                kept.append(pictures[:, newest].clone())
+        if layers.stop < self.n_layer:
+            return
+        assert self.total is not None
+        overall, self.total = self.total[None] / self.n_layer, None
+        self.add(slice(self.n_pictures - 1, None), first, overall)
+        if keeps_newest:
+            self.buffer.add_newest(first + newest.start, torch.cat([*kept, overall[:, newest]]))
+
+    def store_layers(self, attention: Tensor, first: int, layer: int) -> Tensor:
+        """Store rows of the layers from ``layer`` on, ``(layers, n_head, n, S)``; returns their pictures."""
         means = attention.mean(1)
-        total = means.sum(0) if self.total is None else self.total + means.sum(0)
-        rolled = self.rollout.extend(means, first, layers.start) if self.rollout else torch.full_like(means, math.nan)
+        self.total = means.sum(0) if self.total is None else self.total + means.sum(0)
+        rolled = self.rollout.extend(means, first, layer) if self.rollout else torch.full_like(means, math.nan)
         pictures = torch.cat([attention, means[:, None], rolled[:, None]], 1).flatten(0, 1)
-        start = layers.start * (self.n_head + 2)
+        start = layer * (self.n_head + 2)
         self.add(slice(start, start + len(pictures)), first, pictures)
-        if layers.stop == self.n_layer:
-            overall = total[None] / self.n_layer
-            self.add(slice(self.n_pictures - 1, None), first, overall)
-            if len(layers) == self.n_layer:
-                self.buffer.add_newest(first, torch.cat([pictures, overall]))
-        self.total = total if layers.stop < self.n_layer else None
+        return pictures
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep, measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""

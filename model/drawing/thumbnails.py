@@ -31,18 +31,15 @@ class Thumbnails:
             self.coarsen()
         # Tiles end at multiples of the factor; the first has one cell.
         top = tile(first, self.factor)
-        before = first - ((top - 1) * self.factor + 1) if top else self.factor - 1
-        tiles = encode_weights(pool(F.pad(block, (self.factor - 1, 0, before, 0)), self.factor).nan_to_num_(0))
+        tiles = encode_weights(pool(block, self.factor, top * self.factor - first + 1, 1).nan_to_num(0))
         target = self.cells[pictures, top : top + tiles.shape[1], : tiles.shape[2]]
         torch.maximum(target, tiles, out=target)
 
     def coarsen(self) -> None:
         """Double the factor: the maximum of 2 x 2 cells is the maximum of all their weights."""
         self.factor *= 2
-        padded = F.pad(self.cells, (1, 0, 1, 0))  # the first token's cell stays separate
-        halved = pool(padded.float(), 2).to(torch.uint8)
-        self.cells = torch.zeros(len(self.cells), SIDE, SIDE, dtype=torch.uint8)
-        self.cells[:, : halved.shape[1], : halved.shape[2]] = halved
+        halved = pool(self.cells, 2, 1, 1)  # the first token's cell stays separate
+        self.cells = F.pad(halved, (0, SIDE - halved.shape[2], 0, SIDE - halved.shape[1]))
 
     def rows(self, start: int, n_rows: int) -> tuple[int, bytes]:
         """The first pooled row that rows from ``start`` on affect, and the bytes from there to the newest row.
@@ -60,16 +57,24 @@ def tile(position: int, factor: int) -> int:
     return -(-position // factor)
 
 
-def pool(attention: Tensor, factor: int) -> Tensor:
-    """The largest weight of each ``factor x factor`` tile: ``(..., T, T) -> (..., ceil(T / factor), same)``.
+def pool(attention: Tensor, factor: int, n_rows: int, n_keys: int) -> Tensor:
+    """The largest weight of each ``factor x factor`` tile of ``(..., rows, keys)``.
 
-    The maximum, not the mean, because a head that attends to a single token must still be visible in a thumbnail.
+    The first tiles have only ``n_rows`` rows and ``n_keys`` keys; the last ones what is left. The maximum, not the
+    mean, because a head that attends to a single token must still be visible in a thumbnail.
     """
     if factor == 1:
         return attention
-    flat = attention.flatten(0, -3)[None]
-    pooled = F.max_pool2d(flat, factor, ceil_mode=True)[0]
-    return pooled.unflatten(0, attention.shape[:-2])
+    return largest(largest(attention, factor, n_rows, -2), factor, n_keys, -1)
+
+
+def largest(weights: Tensor, factor: int, n_first: int, dim: int) -> Tensor:
+    """The maxima of the ``n_first`` first entries of a dimension, and of each ``factor`` after them."""
+    n_first = min(n_first, weights.shape[dim])
+    n_whole, n_rest = divmod(weights.shape[dim] - n_first, factor)
+    first, whole, rest = weights.split([n_first, n_whole * factor, n_rest], dim)
+    parts = [first.amax(dim, keepdim=True), whole.unflatten(dim, (n_whole, factor)).amax(dim)]
+    return torch.cat([*parts, rest.amax(dim, keepdim=True)] if n_rest else parts, dim)
 
 
 def encode_weights(attention: Tensor) -> Tensor:

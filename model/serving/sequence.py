@@ -1,6 +1,7 @@
 """One text in the engine: its request, its state, and the events for its listener."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 NO_SLOT = -1
 READING_PACE = 20.0  # tokens per second, at which the page shows a text
 MAX_STEP_BYTES = 32_000_000  # of the attention weights that are recorded of one text in one step
+ROWS_AT_ONCE = 8  # that the compiled loops multiply together
 MAX_UNTAKEN_BYTES = 64_000_000  # of recorded attention weights that a listener has not taken yet
 
 
@@ -149,7 +151,12 @@ class TextSequence(Continuation):
     @property
     def max_rows(self) -> int:
         """How many tokens it may read in a step, so that what is recorded of them takes little memory."""
-        return max(1, MAX_STEP_BYTES // (self.row_bytes * len(self.ids))) if self.row_bytes else len(self.ids)
+        if not self.row_bytes:
+            return len(self.ids)
+        # The most rows with ``rows * (n_read + rows)`` weights in each head, as they see ``n_read + rows`` keys.
+        weights = MAX_STEP_BYTES // self.row_bytes
+        rows = (math.isqrt(self.n_read**2 + 4 * weights) - self.n_read) // 2
+        return rows - rows % ROWS_AT_ONCE if rows > ROWS_AT_ONCE else max(1, rows)
 
     @property
     def is_stalled(self) -> bool:

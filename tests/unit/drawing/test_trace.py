@@ -129,24 +129,23 @@ def test_arguments_are_checked_before_the_first_step(arguments: dict, tiny: Load
         tiny.generate([1], **arguments)
 
 
-def pool_by_hand(attention: torch.Tensor, factor: int) -> torch.Tensor:
+def pool_by_hand(attention: torch.Tensor, factor: int, n_rows: int, n_keys: int) -> torch.Tensor:
     n = attention.shape[-1]
-    size = math.ceil(n / factor)
-    pooled = torch.zeros(*attention.shape[:-2], size, size)
+    row, key = (lambda i, first=first: math.ceil((i + 1 - first) / factor) * (i >= first) for first in (n_rows, n_keys))
+    pooled = torch.zeros(*attention.shape[:-2], row(n - 1) + 1, key(n - 1) + 1)
     for q in range(n):
         for k in range(n):
-            tile = pooled[..., q // factor, k // factor]
-            pooled[..., q // factor, k // factor] = torch.maximum(tile, attention[..., q, k])
+            tile = pooled[..., row(q), key(k)]
+            pooled[..., row(q), key(k)] = torch.maximum(tile, attention[..., q, k])
     return pooled
 
 
-@pytest.mark.parametrize(
-    ("n_tokens", "factor"), [(1, 1), (9, 1), (9, 2), (9, 3), (8, 4), (9, 4), (3, 8), (1, 5), (17, 16)]
-)
-def test_pooling_keeps_the_largest_of_each_tile(n_tokens: int, factor: int) -> None:
+@pytest.mark.parametrize(("n_tokens", "factor"), [(1, 2), (9, 2), (9, 3), (8, 4), (9, 4), (3, 8), (1, 5), (17, 16)])
+@pytest.mark.parametrize("first", [(1, 1), (2, 1), (1, 2)])
+def test_pooling_keeps_the_largest_of_each_tile(n_tokens: int, factor: int, first: tuple[int, int]) -> None:
     attention = torch.rand(2, 3, n_tokens, n_tokens, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(pool(attention, factor), pool_by_hand(attention, factor))
-    assert torch.equal(pool(attention[0], factor), pool_by_hand(attention[0], factor))
+    assert torch.equal(pool(attention, factor, *first), pool_by_hand(attention, factor, *first))
+    assert torch.equal(pool(attention[0], factor, *first), pool_by_hand(attention[0], factor, *first))
 
 
 def test_weights_are_encoded_as_bytes() -> None:
