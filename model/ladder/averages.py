@@ -25,12 +25,13 @@ def average_by_matrix(x: Tensor) -> Tensor:
     return weights / weights.sum(dim=1, keepdim=True) @ x
 
 
-def average_by_softmax(x: Tensor) -> Tensor:
+def average_by_softmax(x: Tensor, attn_scores: Tensor | None = None) -> Tensor:
     """The same by the softmax of equal scores, with the future masked.
 
-    Replace the zeros with scores that depend on the tokens, and this is causal attention.
+    Replace the zeros with ``attn_scores`` ``(T, T)`` that depend on the tokens, and this is causal attention.
     """
-    attn_scores = x.new_zeros(x.shape[-2], x.shape[-2])
+    if attn_scores is None:
+        attn_scores = x.new_zeros(x.shape[-2], x.shape[-2])
     return torch.softmax(mask_future(attn_scores), dim=-1) @ x
 
 

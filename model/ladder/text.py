@@ -92,8 +92,8 @@ def random_batch(
 class TokenAndPositionEmbedding(nn.Module):
     """One vector for the token plus one for its position: ``(B, T) -> (B, T, n_embd)``.
 
-    Attention alone would treat a sentence as an unordered set of tokens. A learned vector per absolute position, added
-    to that of the token, encodes the order (Radford et al. 2018, section 3.1).
+    Attention compares vectors, and that of a token alone is the same at every position. A learned vector per absolute
+    position, added to it, encodes the order (Radford et al. 2018, section 3.1).
     """
 
     def __init__(self, vocab_size: int, context_length: int, n_embd: int) -> None:

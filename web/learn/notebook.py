@@ -35,7 +35,9 @@ from .self_attention import (
     SelfAttentionRequest,
     TrainableWeightsRequest,
     averages_of_the_past,
+    scores_in_place_of_zeros,
     with_trainable_weights,
+    without_weights,
 )
 from .sentence import parse_sentence
 from .tokens_and_windows import ALPHABET, TRAINING_TEXT, TokensRequest, WindowsRequest
@@ -67,11 +69,13 @@ def bigram(snapshots: Snapshots, request: BigramRequest) -> Inputs:
 
 
 def averages(snapshots: Snapshots, request: AveragesRequest) -> Inputs:
-    return {"x": torch.tensor(averages_of_the_past(snapshots.served, request)["x"])}
+    x = torch.tensor(averages_of_the_past(snapshots.served, request)["x"])
+    return {"x": x, "scores": scores_in_place_of_zeros(len(x), request.scores)}
 
 
 def self_attention(snapshots: Snapshots, request: SelfAttentionRequest) -> Inputs:
-    return words(snapshots, request) | {"factor": request.factor}
+    lesson: Any = without_weights(snapshots.served, request)
+    return {"x": torch.tensor(lesson["x"]), "factor": request.factor}
 
 
 def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) -> Inputs:

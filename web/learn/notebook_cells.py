@@ -157,12 +157,13 @@ def bigram(training_text: str, steps: int, learning_rate: float, seed: int) -> N
     print(after["wrote"])
 
 
-def averages(x: Tensor) -> None:
-    """The average of the past, three ways."""
+def averages(x: Tensor, scores: Tensor) -> None:
+    """The average of the past, three ways; the scores, if not all are 0, make it a weighted one."""
     show("Weights", average_by_matrix(torch.eye(len(x))))
     show("By a loop", average_by_loop(x))
     show("By a matrix product", average_by_matrix(x))
-    show("By a softmax", average_by_softmax(x))
+    show("Weights of the softmax", average_by_softmax(torch.eye(len(x)), scores))
+    show("By a softmax", average_by_softmax(x, scores))
 
 
 def self_attention(x: Tensor, factor: float) -> None:

@@ -36,11 +36,13 @@ Projection = Literal["query", "key", "value"]
 
 class AveragesRequest(LessonRequest):
     lecture: bool = True
+    scores: Matrix | None = None  # what the visitor has put in place of the zeros, ignored for another number of tokens
     toy: Literal["ones", "tril", "normalised"] = "normalised"
 
 
 class SelfAttentionRequest(LessonRequest):
     factor: float = Field(1.0, ge=-1000, le=1000)
+    swapped: bool = False  # whether two words have changed places
 
 
 class TrainableWeightsRequest(TwoHeadsRequest):
@@ -70,18 +72,33 @@ def averages_of_the_past(served: ServedModels, request: AveragesRequest) -> dict
     by_loop = ladder.average_by_loop(x)
     by_matrix, by_softmax = ladder.average_by_matrix(x), ladder.average_by_softmax(x)
     weights = ladder.average_by_matrix(torch.eye(len(x)))
+    scores = scores_in_place_of_zeros(len(x), request.scores)
+    masked = ladder.mask_future(scores)
+    softmax_weights = ladder.average_by_softmax(torch.eye(len(x)), scores)
     return data | {
         "lecture": request.lecture,
         "x": x.tolist(),
         "weights": weights.tolist(),
-        "masked": ladder.mask_future(torch.zeros(len(x), len(x))).tolist(),
+        "masked": masked.tolist(),
+        "edited_scores": int(scores.count_nonzero()),
+        "softmax_weights": softmax_weights.tolist(),
+        "softmax_weight_terms": softmax(masked),
         "by_loop": by_loop.tolist(),
         "by_matrix": by_matrix.tolist(),
-        "by_softmax": by_softmax.tolist(),
+        "by_softmax": ladder.average_by_softmax(x, scores).tolist(),
         "terms": dot_terms(weights, x.mT),
+        "softmax_terms": dot_terms(softmax_weights, x.mT),
         "error": max(largest_difference(by_loop, by_matrix), largest_difference(by_loop, by_softmax)),
         "toy": toy(request.toy),
     }
+
+
+def scores_in_place_of_zeros(n_tokens: int, given: list[list[float]] | None) -> Tensor:
+    """The visitor's scores ``(T, T)``, zero in the future, which is masked anyway."""
+    scores = torch.zeros(n_tokens, n_tokens)
+    if given and len(given) == n_tokens and all(len(row) == n_tokens for row in given):
+        scores = torch.tensor(given).tril()
+    return scores
 
 
 def toy(kind: str) -> dict[str, object]:
@@ -95,11 +112,18 @@ def toy(kind: str) -> dict[str, object]:
 def without_weights(served: ServedModels, request: SelfAttentionRequest) -> dict[str, object]:
     """Rung 5: self-attention without weights; a ``factor`` on the scores can make the naive softmax fail."""
     sentence = parse_sentence(served, request)
-    x = sentence.x
+    order, pair = order_of_words(sentence.words, is_swapped=request.swapped)
+    x = sentence.x[order]
     scores, weights, context = ladder.attention_without_weights(x)
+    in_first_order = ladder.attention_without_weights(sentence.x).context
     larger, naive, stable = scaled_softmax(scores, request.factor)
     exponentials, sums = naive_terms(larger)
     return sentence.data | {
+        "words": [sentence.words[i] for i in order],
+        "x": x.tolist(),
+        "pair": pair,
+        "swapped": request.swapped and pair is not None,
+        "order_error": largest_difference(context, in_first_order[order]),
         "scores": scores.tolist(),
         "score_terms": dot_terms(x, x),
         "loop_error": largest_difference(ladder.scores_by_loop(x, x), scores),
@@ -119,6 +143,21 @@ def without_weights(served: ServedModels, request: SelfAttentionRequest) -> dict
         "stable_terms": softmax(larger),
         "error": largest_difference(ladder.naive_softmax(scores), weights),
     }
+
+
+def order_of_words(words: list[str], *, is_swapped: bool) -> tuple[list[int], tuple[int, int] | None]:
+    """The order in which the words are read, and the two that can be swapped: the second and the last, or both of two.
+
+    Punctuation marks stay in place.
+    """
+    order = list(range(len(words)))
+    spoken = [i for i in order if any(character.isalnum() for character in words[i])]
+    if len(spoken) < 2:
+        return order, None
+    i, j = spoken[min(1, len(spoken) - 2)], spoken[-1]
+    if is_swapped:
+        order[i], order[j] = j, i
+    return order, (i, j)
 
 
 def make_matrices(kind: str) -> dict[str, Tensor]:

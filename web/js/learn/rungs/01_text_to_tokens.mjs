@@ -25,6 +25,7 @@ import { formula, row, sub } from "../../widgets/formula.mjs";
 /** @typedef {{ start: string[][], steps: Merge[], cut: boolean }} Merges of a sentence */
 
 const SHOWN_MERGES = 12;
+const N_BYTES = 256; // different ones
 
 /** @type {Rung<"tokens">} */
 export const textToTokens = {
@@ -165,9 +166,11 @@ export const textToTokens = {
         heading("Byte pairs"),
         paragraph(
           "Start from bytes. Merge the most frequent pair of adjacent tokens in the same text into a new token, and ",
-          "repeat. ",
+          "repeat. Each byte is shown as one character: ",
           code("Ġ"),
-          " is how GPT-2 writes a space.",
+          " is a space, and ü, two bytes, is shown as ",
+          code("Ã¼"),
+          ".",
         ),
         controls(merges.element),
         pairs.element,
@@ -176,6 +179,7 @@ export const textToTokens = {
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
         known,
+        paragraph("Such ids are all that a model sees of a text. Rung 2 turns them into vectors, with words as tokens."),
         deeper(
           lesson,
           "special tokens",
@@ -220,7 +224,9 @@ export const textToTokens = {
         characters.show(idChips(c), c.n, alphabet, c.problem);
         readBack.textContent = c.problem ? "" : `Read back: ${c.decoded}`;
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
-        pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens`);
+        const merged = p.vocab_size - N_BYTES - 1;
+        const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and <|endoftext|>`;
+        pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens: ${sizes}`);
         merges.update(Math.min(p.merges.length, lesson.options.merges));
         list.replaceChildren(...mergeItems(p.merges));
         const { pieces, id, allowed } = p.end_of_text;

@@ -79,7 +79,7 @@ export const slidingWindow = {
       ],
       right: 0,
       hint: "Without it, how would the vectors of the same word at two positions differ?",
-      why: "Attention compares vectors and knows nothing about order; only the vectors can carry it.",
+      why: "Attention compares vectors. Without positions, those of a word are the same wherever it stands.",
     },
     {
       kind: "number",
@@ -209,8 +209,9 @@ export const slidingWindow = {
         ),
         paragraph(
           "An id is only a place in a list: 7 is not more than 6. So each id gets a row of numbers that can be ",
-          "learned, its token embedding. A row for its position, the position embedding, is added, because nothing ",
-          "else will tell the model in which order the tokens came. Here both tables are still random, drawn with ",
+          "learned, its token embedding. A row for its position, the position embedding, is added, because attention ",
+          "compares vectors, and the vector of a token alone is the same at every position. Here both tables are ",
+          "still random, drawn with ",
           defined("seed"),
           " 123.",
         ),
@@ -230,6 +231,10 @@ export const slidingWindow = {
           "up.",
         ),
         rowOf(token.element, position.element, x.element),
+        paragraph(
+          "On rungs 4 to 9 the tables hold three other numbers for each word, without positions: made up for the ",
+          "book’s sentence, a trained model’s for yours. Positions return on rung 10, with the whole model.",
+        ),
         deeper(
           lesson,
           "windows into batches, the sizes of a real model",
@@ -255,11 +260,10 @@ export const slidingWindow = {
           controls(batchSize.element, order.element, last.element),
           ...batches.elements,
           paragraph(
-            "A trained GPT does the same with hundreds of numbers for each token. From rung 4 on each word has three ",
-            "numbers again. Those of the book’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large ",
-            "Language Model (From Scratch)”, the book that these rungs follow. Those of your own words are the token ",
-            "embeddings of a trained model, reduced to three numbers and without positions. Choose “random” there to ",
-            "use the sums on the right.",
+            "A trained GPT does the same with hundreds of numbers for each token. On rungs 4 to 9 those of the book’s ",
+            "sentence come from chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”, the ",
+            "book that these rungs follow. Those of your own words are the token embeddings of a trained model, ",
+            "reduced to three numbers. Choose “random” there to use the sums above, which include positions.",
           ),
           remarks(
             "At the sizes of a real model",

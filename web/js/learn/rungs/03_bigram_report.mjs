@@ -93,7 +93,7 @@ export class Report {
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({
       name: "Which character follows which",
-      axes: "probability of the column’s character after the row’s; the most frequent characters only",
+      axes: "softmax of the row’s logits: the probability of the column’s character; only the most frequent ones",
       digits: 2,
       explain: (r, c) => this.#explain(r, c),
     });
@@ -212,7 +212,7 @@ export class Report {
     this.status.textContent =
       `Done. Loss on the training part: ${fixed(untrained)} untrained, ${fixed(loss)} now.${held} Giving all ` +
       `${characters.length} characters the same probability costs ${fixed(uniform)}, and no bigram model can get ` +
-      `below ${fixed(floor)} on its training text.`;
+      `below ${fixed(floor)} on its training part.`;
     this.#look(this.#training.snapshots.length - 1);
     this.#showSentence(sentence, n_sentence);
     this.sentence.element.hidden = false;
@@ -262,7 +262,7 @@ export class Report {
     const isAnother = (kept.sentence ?? sentence) !== sentence;
     this.#rated = isAnother ? [] : tokens;
     if (isAnother) this.sentence.show([], 0, "Your sentence has changed: train again to see how the model rates it.");
-    else this.sentence.show(ratedChips(tokens, this.arithmetic), n, ratedSummary(tokens));
+    else this.sentence.show(ratedChips(tokens, this.arithmetic), n, ratedSummary(tokens, this.#training.floor));
   }
 
   /** The way of the likeliest pair of the sentence that the trained table shows. @returns {Stop[]} */
@@ -332,12 +332,14 @@ const ratedChips = (tokens, arithmetic) =>
     return { text, known, below: `${fixed(p, 3)} · ${fixed(-Math.log(p), 2)}`, open };
   });
 
-/** @param {Rated[]} tokens */
-function ratedSummary(tokens) {
+/** @param {Rated[]} tokens @param {number} floor */
+function ratedSummary(tokens, floor) {
   const nats = natsOf(tokens);
   const mean = meanOf(nats);
+  const where = mean < floor ? "below" : "above";
   const loss = nats.length
-    ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence.`
+    ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence. It ` +
+      `may lie ${where} the floor, ${fixed(floor)}, which only holds for the text that the table was trained on.`
     : "";
   return (
     "Your sentence as the model sees it: below each character are its probability p, given the one before it, and " +

@@ -234,7 +234,7 @@ const TITLES = {
   mlp: "MLP: each token on its own, through four times as many numbers and GELU",
   add_again: "The output of the MLP is added to the residual stream",
   last_norm: "The last layer norm, after all layers",
-  unembedding: "Unembedding: the dot product with a token’s own vector is its logit",
+  unembedding: "Unembedding: from the vector of a token to a logit for each token that may come next",
   softmax: "Softmax: logits become the probabilities of the next token",
 };
 
