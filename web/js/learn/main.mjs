@@ -50,6 +50,12 @@ const RUNGS = [
   induction,
 ];
 const LAST_PAGE = RUNGS.length + 1;
+/** Settings that mean nothing for another sentence. @type {[Rung<any>, string][]} */
+const OF_A_SENTENCE = [
+  [averageOfThePast, "scores"],
+  [selfAttention, "swapped"],
+  [wholeModel, "query"],
+];
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
@@ -135,7 +141,7 @@ export class Lessons {
     if (this.input) this.input.value = sentence;
     this.progress.set({ sentence });
     this.shared = {};
-    delete this.#changes[RUNGS.indexOf(wholeModel) + 1]?.query; // a token of the sentence before
+    for (const [rung, setting] of OF_A_SENTENCE) delete this.#changes[RUNGS.indexOf(rung) + 1]?.[setting];
     this.open(this.progress.rung, true);
   }
 

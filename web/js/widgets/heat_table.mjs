@@ -81,7 +81,7 @@ export class HeatTable {
       values.length === this.#cells.length &&
       values[0].length === this.#cells[0]?.length;
     this.#values = values;
-    if (isKept) this.#renew(rows);
+    if (isKept) this.#renew(rows, columns);
     else this.#build(rows, columns);
     this.startAt(this.#place);
     this.paint();
@@ -100,8 +100,13 @@ export class HeatTable {
     this.table.replaceChildren(...head, make("tbody", {}, ...lines));
   }
 
-  /** Put new numbers into the existing cells, one of which may be being dragged. @param {string[]} rows */
-  #renew(rows) {
+  /**
+   * Put new numbers into the existing cells, one of which may be being dragged.
+   * @param {string[]} rows
+   * @param {string[] | null} columns
+   */
+  #renew(rows, columns) {
+    columns?.forEach((name, c) => this.table.tHead?.rows[0].cells[c + 1].replaceWith(columnTitle(name)));
     this.#cells.forEach((line, r) => {
       line[0].parentElement?.firstElementChild?.replaceWith(rowTitle(rows[r]));
       line.forEach(
@@ -167,7 +172,7 @@ export class HeatTable {
     if (!this.choose) return make("td", {}, text);
     const onclick = () => this.select(row, column);
     const button = make("button", { type: "button", tabindex: -1, onclick }, text);
-    if (this.edit) {
+    if (this.edit && value !== null) {
       button.classList.add("hl-editable");
       const change = (/** @type {number} */ next) => this.edit?.(row, column, next);
       dragToChange(button, () => this.valueAt(row, column) ?? 0, change);

@@ -2,17 +2,24 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
-import { Arithmetic, columnOf, dotCell, named, rowOf as cellsOf } from "../../widgets/arithmetic.mjs";
+import { Arithmetic, columnOf, dotCell, looks, named, rowOf as cellsOf, softmaxCell } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
-/** @import { Data, Named } from "../data.js" */
-/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
-/** @typedef {Named<"averages", number[][]>} Matrix */
-/** @import { Explain } from "../../widgets/arithmetic.mjs" */
+/** @import { Data } from "../data.js" */
+
+/** The ways of computing the averages, and what each of them does. */
+const WAYS = { by_loop: "a loop", by_matrix: "a matrix product", by_softmax: "a softmax" };
+/** @typedef {keyof typeof WAYS} Way */
+/** @type {Record<Way, string>} */
+const DOES = {
+  by_loop: "x[:t + 1].mean(0), token after token",
+  by_matrix: "weights · x",
+  by_softmax: "softmax of the scores · x",
+};
 
 /** @type {Rung<"averages">} */
 export const averageOfThePast = {
@@ -65,18 +72,21 @@ export const averageOfThePast = {
       label: "numbers",
       options: { lecture: "8 random tokens", own: "the sentence" },
       value: lesson.options.lecture ? "lecture" : "own",
-      change: (key) => lesson.set({ lecture: key === "lecture" }),
+      change: (key) => lesson.set({ lecture: key === "lecture", scores: null }),
     });
+    const { kept } = lesson;
+    kept.way ??= "by_softmax";
+    const wayNow = () => /** @type {Way} */ (kept.way);
+    const way = choice({ label: "computed by", options: WAYS, value: wayNow(), change: choose });
+    const back = make("button", { type: "button", class: "hs-small" }, "Reset the scores");
+    back.addEventListener("click", () => lesson.set({ scores: null }));
+    const status = make("p", { class: "hl-count", role: "status" });
     const stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);
     const arithmetic = new Arithmetic();
     /** @type {Data["averages"]} */
     let data;
-    /** @param {Matrix} values @returns {Explain} */
-    const average = (values) => (r, c) => {
-      const words = `, number ${c}: each weight of its row × that number of the token`;
-      const title = ["Average up to ", named(data.words[r]), words];
-      return dotCell({ terms: data.terms, r, c, total: data[values][r][c], title });
-    };
+    /** Whether the visitor's scores are what the weights come from. */
+    const isWeighted = () => wayNow() === "by_softmax" && data.edited_scores > 0;
     const vectors = vectorsBar(lesson);
     const toy = toyProduct(lesson);
     const edit = changeNumbers(lesson, () => data);
@@ -89,23 +99,60 @@ export const averageOfThePast = {
       name: "Weights",
       axes: "this token ↓ takes from that token →",
       sums: true,
-      operands: (r) => [cellsOf(masked, r)],
-      explain: (r, c) => [explainWeight(data.words, r, c)],
+      operands: (r) => (wayNow() === "by_softmax" ? [cellsOf(masked, r)] : []),
+      explain: (r, c) => {
+        if (c > r || !isWeighted()) return [explainWeight(data.words, r, c)];
+        const title = ["Weight: ", ...looks(data.words[r], data.words[c])];
+        return softmaxCell({ terms: data.softmax_weight_terms, r, c, total: data.softmax_weights[r][c], title });
+      },
     });
     const masked = arithmetic.table({
-      name: "Equal scores, the future masked",
-      axes: "before softmax",
+      name: "Scores, the future masked",
+      axes: "before softmax; type a score over a zero",
       hole: "−∞",
-      digits: 0,
-      explain: (r, c) => [explainScore(data.words, r, c)],
+      digits: 2,
+      explain: (r, c) => [explainScore(data.words, data.masked[r][c], r, c)],
+      edit: (r, c, value) => {
+        if (c > r) return;
+        choose("by_softmax");
+        /** @type {(number | null)[][]} */
+        const now = lesson.options.scores ?? data.masked;
+        const scores = now.map((line) => line.map((score) => score ?? 0));
+        scores[r][c] = value;
+        lesson.set({ scores });
+      },
     });
-    /** @param {number} r @param {number} c */
-    const operands = (r, c) => [cellsOf(weights, r), columnOf(x, c)];
-    const ways = {
-      by_loop: arithmetic.table({ name: "1. By a loop", explain: average("by_loop"), operands }),
-      by_matrix: arithmetic.table({ name: "2. By a matrix product", explain: average("by_matrix"), operands }),
-      by_softmax: arithmetic.table({ name: "3. By a softmax", explain: average("by_softmax"), operands }),
-    };
+    const averages = arithmetic.table({
+      name: "Averages",
+      axes: "tokens × numbers",
+      explain: (r, c) => {
+        const words = `, number ${c}: each weight of its row × that number of the token`;
+        const title = ["Average up to ", named(data.words[r]), words];
+        const terms = isWeighted() ? data.softmax_terms : data.terms;
+        return dotCell({ terms, r, c, total: data[wayNow()][r][c], title });
+      },
+      operands: (r, c) => [cellsOf(weights, r), columnOf(x, c)],
+    });
+    /** @param {Way} key */
+    function choose(key) {
+      if (key === wayNow()) return;
+      kept.way = key;
+      showWay();
+    }
+    function showWay() {
+      const [rows, now] = [data.words, wayNow()];
+      way.show(now);
+      weights.show({ rows, columns: rows, values: isWeighted() ? data.softmax_weights : data.weights });
+      averages.axes.textContent = DOES[now];
+      averages.show({ rows, columns: Array.from(data.x[0], (_, i) => String(i)), values: data[now] });
+      stamp.element.hidden = data.edited_scores > 0;
+      status.textContent = !data.edited_scores
+        ? ""
+        : isWeighted()
+          ? "With your scores the average is weighted: the larger the score of a token, the more it counts."
+          : "Your scores only enter the softmax. This way still weights all tokens equally.";
+      arithmetic.update(averages, [2, 0]);
+    }
     return {
       text: [
         paragraph(
@@ -124,13 +171,13 @@ export const averageOfThePast = {
         heading("The same for every token of a text"),
         controls(example.element),
         vectors.element,
-        rowOf(x.element, masked.element, weights.element),
-        heading("Three ways"),
-        rowOf(...Object.values(ways).map((table) => table.element)),
+        controls(way.element, back),
+        rowOf(x.element, masked.element, weights.element, averages.element),
+        status,
         stamp.element,
         remarks(
           "What an average loses",
-          "The order: swap two tokens of the past and nothing changes. That is why the vectors include positions.",
+          "The order: swap two tokens of the past and nothing changes. That is why a GPT’s vectors include positions.",
           "The importance: even if a token three places back decides everything, it counts as much as the others, " +
             "and with more tokens each one counts less. In the next rung, the weights depend on the tokens.",
           [
@@ -149,27 +196,27 @@ export const averageOfThePast = {
         toy.update(data.toy);
         const rows = data.words;
         x.edit = data.lecture ? null : edit;
-        const columns = Array.from(data.x[0], (_, i) => String(i));
-        x.show({ rows, columns, values: data.x });
-        weights.show({ rows, columns: rows, values: data.weights });
+        x.show({ rows, columns: Array.from(data.x[0], (_, i) => String(i)), values: data.x });
         masked.show({ rows, columns: rows, values: data.masked });
-        for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(ways))) {
-          table.show({ rows, columns, values: data[name] });
-        }
+        back.hidden = !data.edited_scores;
         stamp.show(data.error);
-        arithmetic.update(ways.by_loop, [2, 0]);
+        showWay();
       },
       play() {
-        const { words, x: values, weights: shares, by_loop: averages } = data;
+        const { words, x: values } = data;
         const last = words.length - 1;
-        const [share, mean] = [fixed(shares[last][0]), fixed(averages[last][0])];
+        const [share, mean] = [weights.valueAt(last, 0), averages.valueAt(last, 0)].map((value) => fixed(value ?? 0));
+        const scored = data.edited_scores
+          ? `Its score is ${fixed(data.masked[last][0] ?? 0, 2)}.`
+          : "Its score is 0, like all others.";
+        const weighted = isWeighted()
+          ? `Softmax of the scores: its weight is ${share}.`
+          : `${last + 1} equal scores, so each gets the weight ${share}.`;
         return [
           { at: [x, 0, 0], words: `“${words[0]}” comes with the number ${fixed(values[0][0])}.` },
-          { at: [masked, last, 0], words: `“${words[last]}” may look at it. Its score is 0, like all others.` },
-          { at: [weights, last, 0], words: `Softmax: ${last + 1} equal scores, so each gets the weight ${share}.` },
-          { at: [ways.by_loop, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
-          { at: [ways.by_matrix, last, 0], words: "The product of the two tables gives the same number," },
-          { at: [ways.by_softmax, last, 0], words: "and so does the softmax. This one can learn." },
+          { at: [masked, last, 0], words: `“${words[last]}” may look at it. ${scored}` },
+          { at: [weights, last, 0], words: weighted },
+          { at: [averages, last, 0], words: `Weight × number, added up over all words so far: ${mean}.` },
         ];
       },
     };
@@ -178,13 +225,15 @@ export const averageOfThePast = {
 
 /**
  * @param {string[]} words
+ * @param {number | null} score
  * @param {number} r
  * @param {number} c
  */
-function explainScore(words, r, c) {
+function explainScore(words, score, r, c) {
   const [query, key] = [named(words[r]), named(words[c])];
   if (c > r) return paragraph(key, " comes after ", query, ": its score is minus infinity, whose exponential is 0.");
-  return paragraph(key, " is not after ", query, ": its score is 0, like that of every other token so far.");
+  if (score) return paragraph(key, " is not after ", query, `: its score is yours, ${fixed(score, 2)}.`);
+  return paragraph(key, " is not after ", query, ": its score is 0. Type another one, and its weight changes.");
 }
 
 /**

@@ -121,6 +121,10 @@ export const selfAttention = {
   },
   build(lesson) {
     if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);
+    const swap = make("button", { type: "button", class: "hs-small" });
+    swap.addEventListener("click", () => lesson.set({ swapped: !lesson.options.swapped }));
+    const swapped = make("p", { class: "hl-count", role: "status" });
+    const sameOutputs = new Stamp("the context vector of each word, before and after the swap");
     const stamp = new Stamp("naive softmax, and softmax that cannot overflow");
     const loops = new Stamp("a double loop of dot products, and one matrix product");
     const arithmetic = new Arithmetic();
@@ -130,10 +134,16 @@ export const selfAttention = {
     let data;
     /** @param {number} r @param {number} c */
     const pair = (r, c) => looks(data.words[r], data.words[c]);
+    const change = changeNumbers(lesson, () => ({ x: data.x.map((_, r) => data.x[placeOf(r)]) }));
+    /** The place in the sentence of the word in row `r`. @param {number} r */
+    function placeOf(r) {
+      const [i, j] = (data.swapped && data.pair) || [-1, -1];
+      return r === i ? j : r === j ? i : r;
+    }
     const x = arithmetic.table({
       name: "The words x",
       axes: "words × 3 numbers; drag one sideways, or type",
-      edit: changeNumbers(lesson, () => data),
+      edit: (r, c, value) => change(placeOf(r), c, value),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
     const scores = arithmetic.table({
@@ -221,6 +231,18 @@ export const selfAttention = {
       arrows.focus(names[query], dotInWords(words[query], values[query], words[key], values[key]));
     }
     const overflow = make("p", { class: "hl-count", role: "status" });
+    function showOrder() {
+      const { pair, swapped: isSwapped, words } = data;
+      swap.hidden = !pair;
+      swap.textContent = isSwapped ? "Swap them back" : "Swap two words";
+      const [one, other] = pair ? pair.map((place) => `“${words[place]}”`) : [];
+      swapped.textContent = isSwapped
+        ? `${one} and ${other} have changed places, and their rows with them. Each word keeps its context vector: ` +
+          "this attention does not see the order."
+        : "";
+      sameOutputs.element.hidden = !isSwapped;
+      sameOutputs.show(data.order_error);
+    }
     return {
       text: [
         paragraph(
@@ -265,6 +287,9 @@ export const selfAttention = {
         vectors.element,
         rowOf(x.element, scores.element, weights.element, context.element, arrows.element),
         loops.element,
+        controls(swap),
+        swapped,
+        sameOutputs.element,
         deeper(
           lesson,
           "why attention, why softmax, why the stable form",
@@ -306,6 +331,7 @@ export const selfAttention = {
         const columns = ["0", "1", "2"];
         vectors.update(data);
         loops.show(data.loop_error);
+        showOrder();
         x.show({ rows, columns, values: data.x });
         scores.show({ rows, columns: rows, values: data.scores });
         shares.show({ rows, columns: rows, values: data.sum_normalised });

@@ -141,7 +141,9 @@ export function findTheSubject() {
       overSteps(lines("gradients"), "gradient of W query and W key (power of ten)", [-5, 0]),
     );
     const said = KINDS.map((kind) => `${fixed(runs[kind].weights.at(-1) ?? 0, 2)} ${SCALES[kind]}`);
-    status.textContent = `${training.progress()}: the subject gets, on average, a weight of ${said.join(", ")}.`;
+    status.textContent =
+      `${training.progress()}: the subject gets, on average, a weight of ${said.join(", ")}.` +
+      compareGradients(runs.divided.gradients, runs.plain.gradients);
   }
 
   const size = choice({
@@ -154,7 +156,7 @@ export function findTheSubject() {
     },
   });
   const scale = choice({
-    label: "arrows and bars: scores",
+    label: "show the head whose scores are",
     options: SCALES,
     value: settings.shown,
     change(key) {
@@ -168,17 +170,34 @@ export function findTheSubject() {
     elements: [
       heading("See it learn: a verb finds its subject"),
       paragraph(
-        "In “the cat near the dogs sleeps” the verb has to name its subject; with “sleep” that would be the dogs. ",
-        "Each step changes the three matrices a little, against the ",
+        "In “the cat near the dogs sleeps” the verb looks at the words before it and has to output its subject, the ",
+        "cat; with “sleep” it would be the dogs. The words have fixed vectors without positions. The verb’s context ",
+        "vector holds a logit for each noun, and the loss is the surprise at the right one. Each step changes the ",
+        "three matrices a little, against the ",
         defined("gradient"),
-        " of the loss. Try 256 numbers: without the division, softmax is saturated from the start, and the gradient ",
-        "all but vanishes.",
+        " of that loss.",
+      ),
+      paragraph(
+        "Try 256 numbers. Without the division the gradient is larger at first; the first steps make the scores so ",
+        "large that softmax gives everything to one word, right or wrong, and then the gradient all but vanishes.",
       ),
       controls(...training.buttons, size.element, scale.element),
       status,
       rowOf(arrows.element, looks, make("div", {}, weightChart, gradientChart)),
     ],
   };
+}
+
+/**
+ * How the last gradients compare; nothing before the first step.
+ * @param {number[]} divided gradients as powers of ten
+ * @param {number[]} plain
+ */
+export function compareGradients(divided, plain) {
+  const [one, other] = [divided.at(-1), plain.at(-1)];
+  if (one === undefined || other === undefined) return "";
+  const times = number(10 ** Math.abs(other - one), 1);
+  return ` Without the division the gradient is ${times} times ${other > one ? "larger" : "smaller"}.`;
 }
 
 const FILL = ["sun", "sea", "sky", "day"]; // for a sentence with fewer different words

@@ -272,8 +272,8 @@ export const trainableWeights = {
         paragraph(
           "The more numbers a query has, ",
           code("head_dim"),
-          ", the larger the scores become. Softmax would then give almost everything to one word, and the others ",
-          "could teach the head nothing. So the scores are divided by √head_dim.",
+          ", the larger the scores become. Softmax then gives almost everything to one word, so changing the scores ",
+          "a little changes nothing: no gradient, nothing to learn from. So the scores are divided by √head_dim.",
         ),
       ],
       formula: formula(
@@ -297,7 +297,11 @@ export const trainableWeights = {
       ),
       picture: [
         ...learning.elements,
-        heading("A small head, step by step: random matrices, head_dim 2"),
+        heading("The same computation, number by number"),
+        paragraph(
+          "Each step of that learning computes this for all of its sentences, and then changes the three matrices. ",
+          "Here it is for yours, with random matrices and head_dim 2.",
+        ),
         rowOf(
           x.element,
           ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
