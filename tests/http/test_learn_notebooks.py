@@ -21,8 +21,8 @@ TEXT = "the cat sat on the mat. the dog sat on the cat. " * 20
 SETTINGS: dict[str, dict[str, Any]] = {
     "windows": {"context_length": 3, "stride": 2},
     "untrained-bigram": {"training_text": TEXT, "steps": 50, "seed": 3},
-    "averages": {"lecture": False},
-    "self-attention": {"factor": 2.0},
+    "averages": {"lecture": False, "scores": [[0, 0, 0, 0, 0, 0]] * 4 + [[0, 2, 0, -1, 0, 0], [1, 0, 0, 0, 0, 3]]},
+    "self-attention": {"factor": 2.0, "swapped": True},
     "trainable-weights": {"kind": "reader_linear"},
     "causal-masking": {"dropout": 0.3, "seed": 5},
     "many-heads": {"d_out": 16},
@@ -37,6 +37,7 @@ TABLES: dict[str, dict[str, str]] = {
         "Weights": "weights",
         "By a loop": "by_loop",
         "By a matrix product": "by_matrix",
+        "Weights of the softmax": "softmax_weights",
         "By a softmax": "by_softmax",
     },
     "self-attention": {

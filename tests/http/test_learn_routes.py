@@ -1,6 +1,7 @@
 """The Learn tab's routes: values on both sides of the limits, clear errors, and training line by line."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -294,6 +295,30 @@ def test_tokens_are_drawn_as_the_model_writes(server: Server, settings: dict[str
     assert many["n_possible"] == int((expected > 0).sum())
     assert post(server, "draw", query=3).json()["continued"] is None
     assert post(server, "draw", sentence="a" * 64).json()["continued"] is None  # the context is full
+
+
+def test_swapped_words_take_their_numbers_along(server: Server) -> None:
+    first, swapped = (post(server, "self-attention", swapped=swapped).json() for swapped in (False, True))
+    assert (first["pair"], first["swapped"]) == ([1, 3], False)
+    assert swapped["words"] == ["To", "not", "or", "be"] and swapped["order_error"] < 1e-6
+    assert [swapped["x"][i] for i in (0, 3, 2, 1)] == first["x"]
+    marked = post(server, "self-attention", sentence="Oh no!", swapped=True).json()
+    assert marked["words"] == ["no", "Oh", "!"]
+    single = post(server, "self-attention", sentence="Oh!", swapped=True).json()
+    assert (single["words"], single["pair"], single["swapped"]) == (["Oh", "!"], None, False)
+
+
+def test_scores_in_place_of_the_zeros(server: Server) -> None:
+    equal = post(server, "averages", lecture=False).json()
+    assert equal["edited_scores"] == 0 and equal["softmax_weights"] == equal["weights"]
+    scores = [[9.0] * 4, [0, 1, 9, 9], [0] * 4, [0] * 4]
+    changed = post(server, "averages", lecture=False, scores=scores).json()
+    assert changed["edited_scores"] == 2  # those of the future are masked
+    assert changed["masked"][1] == [0, 1, None, None]
+    assert changed["softmax_weights"][1] == pytest.approx([1 / (1 + math.e), math.e / (1 + math.e), 0, 0])
+    assert (changed["by_loop"], changed["weights"]) == (equal["by_loop"], equal["weights"])
+    assert post(server, "averages", lecture=False, scores=[[1.0]]).json() == equal  # of another sentence
+    assert post(server, "averages", lecture=False, scores=[[11.0]]).status_code == 422
 
 
 def test_changed_numbers_are_used(server: Server) -> None:

@@ -45,7 +45,9 @@ def test_a_verb_learns_to_find_its_subject(page: Any) -> None:
     page.get_by_role("button", name="256", exact=True).click()
     expect(status(page)).to_contain_text("step 0 of 150")
     learn.click()
-    expect(status(page)).to_have_text(re.compile(r"0\.[89]\d divided by √head_dim, 0\.[0-4]\d not divided"))
+    weights = r"0\.[89]\d divided by √head_dim, 0\.[0-4]\d not divided"
+    gradients = r"Without the division the gradient is [12]\d\.\d times smaller"
+    expect(status(page)).to_have_text(re.compile(rf"{weights}\. {gradients}\."))
 
 
 def test_two_heads_learn_two_jobs(page: Any) -> None:

@@ -92,6 +92,52 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     assert_close(numbers(page, "2b. Softmax"), published.CAUSAL_WEIGHTS)
 
 
+def test_a_score_is_typed_over_a_zero_and_only_the_softmax_follows(page: Any) -> None:
+    open_rung(page, 4)
+    before = numbers(page, "Averages")
+    cell(page, "Scores, the future masked", 2, 0).click()
+    page.keyboard.type("2")
+    expect(page.get_by_text("With your scores the average is weighted")).to_be_visible()
+    settle(page, 4)
+    scores = torch.zeros(6, 6)
+    scores[2, 0] = 2
+    x = torch.tensor(published.INPUTS)
+    assert_close(numbers(page, "Weights"), ladder.average_by_softmax(torch.eye(6), scores))
+    assert_close(numbers(page, "Averages"), ladder.average_by_softmax(x, scores))
+    cell(page, "Averages", 2, 1).click()
+    terms, total = unfolded(page)
+    assert_close(sum(term[2] for term in terms), total, atol=3e-4)
+    expect(page.locator(".hl-picture .hl-stamp")).to_be_hidden()  # the three ways now differ
+    cell(page, "Scores, the future masked", 0, 3).click()
+    expect(page.get_by_label("Change this number:")).to_have_count(0)  # the future stays masked
+    page.get_by_role("button", name="a loop", exact=True).click()
+    assert numbers(page, "Averages") == before
+    page.get_by_role("button", name="Reset the scores").click()
+    expect(cell(page, "Scores, the future masked", 2, 0)).to_have_text("0.00")
+    assert max(stamps(page)) <= 1e-6
+
+
+def test_two_words_are_swapped_and_keep_their_context_vectors(page: Any) -> None:
+    open_rung(page, 5)
+    before = numbers(page, "Context vectors")
+    page.get_by_role("button", name="Swap two words").click()
+    expect(page.get_by_text("“step” and “journey” have changed places")).to_be_visible()
+    rows = table(page, "Context vectors").locator("tbody th")
+    expect(rows).to_have_text(["Your", "step", "starts", "with", "one", "journey"])
+    after = numbers(page, "Context vectors")
+    assert_close([after[i] for i in (0, 5, 2, 3, 4, 1)], before)
+    assert max(stamps(page)) <= 1e-6 and len(stamps(page)) == 3
+    cell(page, "The words x", 1, 0).click()  # a changed number stays with its word
+    page.keyboard.type("1")
+    expect(cell(page, "The words x", 1, 0)).to_have_text("1.0000")
+    settle(page, 5)
+    page.get_by_role("button", name="Swap them back").click()
+    expect(cell(page, "The words x", 5, 0)).to_have_text("1.0000")
+    expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")
+    say(page, "Hello")
+    expect(page.get_by_role("button", name="Swap two words")).to_be_hidden()
+
+
 @pytest.mark.slow
 def test_dragging_a_number_changes_it(page: Any) -> None:
     open_rung(page, 6)

@@ -35,7 +35,7 @@ SENTENCES = ("Your journey starts with one step", "What is in a name? <|endoftex
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "tokens": [{"merges": 0}],
     "averages": [{"lecture": True}, {"lecture": False}],
-    "self-attention": [{"factor": 1000}],
+    "self-attention": [{"factor": 1000}, {"swapped": True}],
     "trainable-weights": [
         {"kind": "reader"},
         {"vectors": "random"},

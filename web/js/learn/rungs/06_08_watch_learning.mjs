@@ -93,6 +93,7 @@ export function findTheSubject() {
   let runs;
   const status = make("p", { class: "hl-count", role: "status" });
   const arrows = new Arrows("The verbs’ queries and the nouns’ keys", "thick: the query of “sleeps”");
+  const noArrows = make("p", { class: "hl-hint" }, "256 numbers cannot be drawn as arrows.");
   const looks = make("div", {});
   const weightChart = make("div", {});
   const gradientChart = make("div", {});
@@ -120,6 +121,7 @@ export function findTheSubject() {
     const [{ query, key }] = heads.projections();
     const of = (/** @type {Float64Array[]} */ vectors, /** @type {string} */ word) => [...vectors[WORDS.indexOf(word)]];
     arrows.element.hidden = settings.head_dim !== 2;
+    noArrows.hidden = !arrows.element.hidden;
     if (!arrows.element.hidden) {
       arrows.show([
         ...SHOWN_KEYS.map((word) => ({ name: `k ${word}`, values: of(key, word), css: "hl-other" })),
@@ -183,7 +185,7 @@ export function findTheSubject() {
       ),
       controls(...training.buttons, size.element, scale.element),
       status,
-      rowOf(arrows.element, looks, make("div", {}, weightChart, gradientChart)),
+      rowOf(arrows.element, noArrows, looks, make("div", {}, weightChart, gradientChart)),
     ],
   };
 }
@@ -193,7 +195,7 @@ export function findTheSubject() {
  * @param {number[]} divided gradients as powers of ten
  * @param {number[]} plain
  */
-export function compareGradients(divided, plain) {
+function compareGradients(divided, plain) {
   const [one, other] = [divided.at(-1), plain.at(-1)];
   if (one === undefined || other === undefined) return "";
   const times = number(10 ** Math.abs(other - one), 1);
