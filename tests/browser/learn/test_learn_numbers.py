@@ -7,7 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.learn_page import number, numbers, open_rung, say, settle, table, unfolded
+from helpers.learn_page import number, numbers, open_rung, say, settle, stamps, table, unfolded
 from helpers.oracles import published
 from helpers.oracles.published import assert_close
 from model import ladder

@@ -125,6 +125,12 @@ def test_who_would_write_the_text_is_named(page: Any) -> None:
     expect(page.get_by_placeholder("leave this empty: tiny will write one.")).to_be_visible()
 
 
+def test_a_sentence_may_lie_below_the_floor_of_the_training_text(page: Any) -> None:
+    open_rung(page, 3)
+    said = "= 2.4484, is the loss on your sentence. It may lie below the floor, 2.4519,"
+    expect(page.get_by_text(said)).to_be_visible()
+
+
 def test_both_softmaxes_unfold(page: Any) -> None:
     open_rung(page, 5)
     unfold, hint = (
