@@ -127,7 +127,7 @@ def test_who_would_write_the_text_is_named(page: Any) -> None:
 
 def test_a_sentence_may_lie_below_the_floor_of_the_training_text(page: Any) -> None:
     open_rung(page, 3)
-    said = "= 2.4484, is the loss on your sentence. It may lie below the floor, 2.4519,"
+    said = "= 2.4484, is the loss on your sentence. It may lie below the floor, 2.4519:"
     expect(page.get_by_text(said)).to_be_visible()
 
 

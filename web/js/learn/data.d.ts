@@ -109,10 +109,19 @@ export interface Data {
     x: number[][];
     weights: number[][];
     masked: (number | null)[][];
+    edited_scores: number;
+    softmax_weights: number[][];
+    softmax_weight_terms: {
+      scores: (number | null)[][];
+      largest: number[];
+      exponentials: number[][];
+      sums: number[];
+    };
     by_loop: number[][];
     by_matrix: number[][];
     by_softmax: number[][];
     terms: { left: number[][]; right: number[][]; products: number[][][] };
+    softmax_terms: { left: number[][]; right: number[][]; products: number[][][] };
     error: number;
     toy: {
       kind: string;
@@ -136,6 +145,9 @@ export interface Data {
     kept: string;
     choices: string[];
     edited: number;
+    pair: number[] | null;
+    swapped: boolean;
+    order_error: number;
     scores: number[][];
     score_terms: { left: number[][]; right: number[][]; products: number[][][] };
     loop_error: number;

@@ -179,7 +179,9 @@ export const textToTokens = {
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
         known,
-        paragraph("Such ids are all that a model sees of a text. Rung 2 turns them into vectors, with words as tokens."),
+        paragraph(
+          "Such ids are all that a model sees of a text. Rung 2 turns them into vectors, with words as tokens.",
+        ),
         deeper(
           lesson,
           "special tokens",

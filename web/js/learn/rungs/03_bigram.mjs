@@ -25,8 +25,8 @@ import { Report } from "./03_bigram_report.mjs";
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
-  "Already trained, and not with the settings above, which are for yours: the experiment of Andrej Karpathy’s lecture " +
-  "“Let’s build GPT”, 10,000 steps on tiny Shakespeare at a learning rate of 0.001.";
+  "Already trained: the experiment of Andrej Karpathy’s lecture “Let’s build GPT”, 10,000 steps on tiny Shakespeare " +
+  "at a learning rate of 0.001, not the settings above.";
 
 /** @type {Rung<"untrained-bigram">} */
 export const bigram = {
@@ -176,8 +176,8 @@ export const bigram = {
           term("loss"),
           " is its average surprise at the next character, in ",
           defined("nats"),
-          ". The best possible table holds how often each pair occurs in the text. Its loss on that text, the floor, ",
-          "is found by counting, without training. On another text the loss can lie above or below it.",
+          ". The best possible table holds how often each pair occurs in the text. Its loss, the floor, is found by ",
+          "counting, without training.",
         ),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),

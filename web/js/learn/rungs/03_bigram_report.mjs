@@ -339,7 +339,7 @@ function ratedSummary(tokens, floor) {
   const where = mean < floor ? "below" : "above";
   const loss = nats.length
     ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence. It ` +
-      `may lie ${where} the floor, ${fixed(floor)}, which only holds for the text that the table was trained on.`
+      `may lie ${where} the floor, ${fixed(floor)}: that is for the text trained on.`
     : "";
   return (
     "Your sentence as the model sees it: below each character are its probability p, given the one before it, and " +

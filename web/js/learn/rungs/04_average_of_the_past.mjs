@@ -2,7 +2,15 @@
 
 import { make } from "../../lib/dom.mjs";
 import { fixed } from "../../lib/numbers.mjs";
-import { Arithmetic, columnOf, dotCell, looks, named, rowOf as cellsOf, softmaxCell } from "../../widgets/arithmetic.mjs";
+import {
+  Arithmetic,
+  columnOf,
+  dotCell,
+  looks,
+  named,
+  rowOf as cellsOf,
+  softmaxCell,
+} from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
@@ -180,11 +188,6 @@ export const averageOfThePast = {
           "The order: swap two tokens of the past and nothing changes. That is why a GPT’s vectors include positions.",
           "The importance: even if a token three places back decides everything, it counts as much as the others, " +
             "and with more tokens each one counts less. In the next rung, the weights depend on the tokens.",
-          [
-            "The three ways in code are a loop over ",
-            code("x[:t + 1].mean(0)"),
-            ", one product with a triangular matrix, and one softmax of masked zeros.",
-          ],
         ),
         arithmetic.element,
       ],

@@ -232,10 +232,10 @@ export const selfAttention = {
     }
     const overflow = make("p", { class: "hl-count", role: "status" });
     function showOrder() {
-      const { pair, swapped: isSwapped, words } = data;
-      swap.hidden = !pair;
+      const { pair: places, swapped: isSwapped, words } = data;
+      swap.hidden = !places;
       swap.textContent = isSwapped ? "Swap them back" : "Swap two words";
-      const [one, other] = pair ? pair.map((place) => `“${words[place]}”`) : [];
+      const [one, other] = places ? places.map((place) => `“${words[place]}”`) : [];
       swapped.textContent = isSwapped
         ? `${one} and ${other} have changed places, and their rows with them. Each word keeps its context vector: ` +
           "this attention does not see the order."

@@ -145,7 +145,7 @@ export function findTheSubject() {
     const said = KINDS.map((kind) => `${fixed(runs[kind].weights.at(-1) ?? 0, 2)} ${SCALES[kind]}`);
     status.textContent =
       `${training.progress()}: the subject gets, on average, a weight of ${said.join(", ")}.` +
-      compareGradients(runs.divided.gradients, runs.plain.gradients);
+      `${compareGradients(runs.divided.gradients, runs.plain.gradients)}`;
   }
 
   const size = choice({
@@ -172,16 +172,12 @@ export function findTheSubject() {
     elements: [
       heading("See it learn: a verb finds its subject"),
       paragraph(
-        "In “the cat near the dogs sleeps” the verb looks at the words before it and has to output its subject, the ",
-        "cat; with “sleep” it would be the dogs. The words have fixed vectors without positions. The verb’s context ",
-        "vector holds a logit for each noun, and the loss is the surprise at the right one. Each step changes the ",
-        "three matrices a little, against the ",
+        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; with “sleep”, the dogs. Words ",
+        "have fixed vectors without positions; the verb’s context vector holds a logit for each noun. Each step ",
+        "changes the three matrices a little, against the ",
         defined("gradient"),
-        " of that loss.",
-      ),
-      paragraph(
-        "Try 256 numbers. Without the division the gradient is larger at first; the first steps make the scores so ",
-        "large that softmax gives everything to one word, right or wrong, and then the gradient all but vanishes.",
+        " of the loss, the surprise at the right noun. Try 256 numbers without the division: the gradient starts ",
+        "larger, but soon softmax gives everything to one word, right or wrong, and the gradient all but vanishes.",
       ),
       controls(...training.buttons, size.element, scale.element),
       status,

@@ -297,11 +297,7 @@ export const trainableWeights = {
       ),
       picture: [
         ...learning.elements,
-        heading("The same computation, number by number"),
-        paragraph(
-          "Each step of that learning computes this for all of its sentences, and then changes the three matrices. ",
-          "Here it is for yours, with random matrices and head_dim 2.",
-        ),
+        heading("What each of those steps computes, for your sentence: random matrices, head_dim 2"),
         rowOf(
           x.element,
           ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
