@@ -7,9 +7,8 @@ from typing import NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from .averages import mask_future, naive_softmax, stable_softmax
+from .averages import naive_softmax, stable_softmax, sum_normalise
 from .text import TokenAndPositionEmbedding, WordTokenizer
-from .trainable_attention import causal_by_minus_infinity, causal_by_renormalising
 
 Made = TypeVar("Made")
 seeding = threading.Lock()
@@ -71,27 +70,29 @@ def scaled_softmax(attn_scores: Tensor, factor: float) -> ScaledSoftmax:
 
 
 class CausalStages(NamedTuple):
-    """Both computations of causal attention weights, by step: ``(..., T, T)`` each, except ``left`` ``(..., T)``."""
+    """Both computations of masked attention weights, by step: ``(..., T, T)`` each, except ``left`` ``(..., T)``."""
 
     all_weights: Tensor  # softmax over all keys
-    cut: Tensor  # these weights with the future set to 0
+    cut: Tensor  # these weights with the hidden ones set to 0
     left: Tensor  # the sum of each row after that
     renormalised: Tensor  # the rows divided by their sum
-    masked: Tensor  # unscaled scores with the future set to minus infinity
+    masked: Tensor  # unscaled scores with the hidden ones set to minus infinity
     weights: Tensor  # softmax of the scaled masked scores
 
 
-def causal_stages(attn_scores: Tensor, scale: float) -> CausalStages:
-    """The intermediate results of ``causal_by_renormalising`` and ``causal_by_minus_infinity``."""
+def causal_stages(attn_scores: Tensor, scale: float, mask: Tensor | None = None) -> CausalStages:
+    """The intermediate results of ``causal_by_renormalising`` and ``causal_by_minus_infinity``.
+
+    ``mask`` ``(T, T)`` is true where the query of the row may look at the key of the column: by default at itself and
+    at what comes before.
+    """
+    if mask is None:
+        mask = torch.ones(attn_scores.shape[-2:], dtype=torch.bool).tril()
     all_weights = stable_softmax(attn_scores * scale)
-    cut = all_weights.tril()
+    cut = all_weights * mask
+    masked = attn_scores.masked_fill(~mask, -torch.inf)
     return CausalStages(
-        all_weights,
-        cut,
-        cut.sum(dim=-1),
-        causal_by_renormalising(attn_scores, scale),
-        mask_future(attn_scores),
-        causal_by_minus_infinity(attn_scores, scale),
+        all_weights, cut, cut.sum(dim=-1), sum_normalise(cut), masked, stable_softmax(masked * scale)
     )
 
 

@@ -114,6 +114,7 @@ def test_disconnecting_ends_the_training(server: Server) -> None:
 def test_settings_out_of_range_are_refused(server: Server) -> None:
     assert httpx.post(f"{server.url}/learn/scale", json={"head_dim": 0}).status_code == 422
     assert post(server, "causal-masking", dropout=1).status_code == 422
+    assert post(server, "causal-masking", flipped=[[0, 10]]).status_code == 422
     assert "n_head must divide 256" in httpx.post(f"{server.url}/learn/times", json={"n_head": 3}).json()["detail"]
     assert post(server, "whole-model", layer=3, head=0).json() == {
         "detail": "layer must be an integer from 0 to 2, found 3",
@@ -321,6 +322,20 @@ def test_scores_in_place_of_the_zeros(server: Server) -> None:
     assert (changed["by_loop"], changed["weights"]) == (equal["by_loop"], equal["weights"])
     assert post(server, "averages", lecture=False, scores=[[1.0]]).json() == equal  # of another sentence
     assert post(server, "averages", lecture=False, scores=[[11.0]]).status_code == 422
+
+
+def test_a_changed_mask_is_used(server: Server) -> None:
+    causal = post(server, "causal-masking").json()
+    assert causal["mask"] == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
+    # A word always sees itself, and a sentence may be shorter than the one before.
+    flipped = [[0, 2], [3, 1], [2, 2], [9, 0]]
+    found = post(server, "causal-masking", flipped=flipped).json()
+    assert found["mask"] == [[1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 1]]
+    scores, mask = torch.tensor(found["scores"]), torch.tensor(found["mask"])
+    expected = (found["scale"] * scores).exp() * mask
+    torch.testing.assert_close(torch.tensor(found["weights"]), expected / expected.sum(dim=1, keepdim=True))
+    assert found["error"] < 1e-6
+    assert [found["weights"][row] == causal["weights"][row] for row in range(4)] == [False, True, True, False]
 
 
 def test_changed_numbers_are_used(server: Server) -> None:

@@ -1,6 +1,6 @@
 """Rungs 7 and 8 as data: causal attention with dropout, and several heads, stacked or split from one projection."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
@@ -12,7 +12,7 @@ from model.ladder.timing import time_attention
 
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
-from .lesson_request import LessonRequest, StrictRequest, TwoHeadsRequest
+from .lesson_request import SHOWN_WORDS, LessonRequest, StrictRequest, TwoHeadsRequest
 from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
@@ -24,11 +24,14 @@ HEADS = (
 )
 TIMED_WIDTH = 256  # n_embd of the constructions that are timed
 
+Place = Annotated[int, Field(ge=0, lt=SHOWN_WORDS)]  # of a word
+
 
 class CausalMaskingRequest(LessonRequest):
     dropout: float = Field(0.5, ge=0, le=0.9)
     dropped: Literal["weights", "ones"] = "weights"
     seed: int = Field(1, ge=0, le=10**9)
+    flipped: list[tuple[Place, Place]] = Field([], max_length=SHOWN_WORDS**2)  # query, key: changes to the causal mask
 
 
 class ManyHeadsRequest(TwoHeadsRequest):
@@ -41,7 +44,7 @@ class TimesRequest(StrictRequest):
 
 
 def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, object]:
-    """Causal attention and dropout, on the scores of the linear layers of rung 6."""
+    """Causal attention and dropout, on the scores of the linear layers of rung 6. The mask may have been changed."""
     sentence = parse_sentence(served, request)
     x = sentence.x
     layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, 2))
@@ -49,25 +52,25 @@ def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, obj
     with torch.inference_mode():
         query, key, _ = layers.project(x)
         scores = layers.attend(x).scores
-        stages = causal_stages(scores, layers.scale)
+        mask = changed_mask(request, len(x))
+        stages = causal_stages(scores, layers.scale, mask)
         shown = torch.ones_like(scores) if request.dropped == "ones" else stages.weights
         drawn = torch.rand(shown.shape, generator=torch.Generator().manual_seed(request.seed))
         dropped = ladder.drop_weights(shown, request.dropout, torch.Generator().manual_seed(request.seed))
         batch = attention(torch.stack([x, x]))
         alone = attention.attend(x)
         value = attention.W_value(x)
-    T = len(x)
     return sentence.data | {
         "scores": scores.tolist(),
         "score_terms": dot_terms(query, key),
         "scale": layers.scale,
         **{name: stage.tolist() for name, stage in stages._asdict().items()},
         "all_terms": softmax(scores * layers.scale),
-        "weight_terms": softmax(ladder.mask_future(scores * layers.scale)),
+        "weight_terms": softmax(stages.masked * layers.scale),
         "error": largest_difference(stages.renormalised, stages.weights),
-        "mask": torch.ones(T, T).tril().tolist(),
+        "mask": mask.int().tolist(),
         # Meant to mask what is above the diagonal, but 0 times infinity below it is not a number.
-        "added": (scores + torch.ones(T, T).triu(1) * -torch.inf).tolist(),
+        "added": (scores + torch.ones_like(scores).triu(1) * -torch.inf).tolist(),
         "dropout": request.dropout,
         "dropped_from": request.dropped,
         "before": shown.tolist(),
@@ -80,6 +83,15 @@ def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, obj
         "batch_error": largest_difference(batch[0], batch[1]),
         "lecture": lecture_head(),
     }
+
+
+def changed_mask(request: CausalMaskingRequest, T: int) -> Tensor:
+    """Where a query may look, ``(T, T)``: the causal mask with the visitor's changes. A word always sees itself."""
+    mask = torch.ones(T, T, dtype=torch.bool).tril()
+    for query, key in request.flipped:
+        if query != key and max(query, key) < T:
+            mask[query, key] = not mask[query, key]
+    return mask
 
 
 def lecture_head() -> dict[str, object]:

@@ -29,7 +29,7 @@ from .block import BlockRequest, make_block
 from .induction import InductionRequest
 from .induction import induction as induction_lesson
 from .lesson_request import BigramRequest, StrictRequest, check_sentence, check_training_text
-from .multi_head import CausalMaskingRequest, ManyHeadsRequest
+from .multi_head import CausalMaskingRequest, ManyHeadsRequest, changed_mask
 from .self_attention import (
     AveragesRequest,
     SelfAttentionRequest,
@@ -86,7 +86,8 @@ def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) ->
 
 
 def causal_masking(snapshots: Snapshots, request: CausalMaskingRequest) -> Inputs:
-    return words(snapshots, request) | {"dropout": request.dropout, "seed": request.seed}
+    x = parse_sentence(snapshots.served, request).x
+    return {"x": x, "mask": changed_mask(request, len(x)), "dropout": request.dropout, "seed": request.seed}
 
 
 def many_heads(snapshots: Snapshots, request: ManyHeadsRequest) -> Inputs:
@@ -152,9 +153,7 @@ NOTEBOOKS = {
     "trainable-weights": Notebook(
         "6. Trainable weights", TrainableWeightsRequest, trainable_weights, notebook_cells.trainable_weights
     ),
-    "causal-masking": Notebook(
-        "7. Causal masking and dropout", CausalMaskingRequest, causal_masking, notebook_cells.causal_masking
-    ),
+    "causal-masking": Notebook("7. Causal masking", CausalMaskingRequest, causal_masking, notebook_cells.causal_masking),
     "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, notebook_cells.many_heads),
     "block": Notebook("9. The rest of a block", BlockRequest, block, notebook_cells.block),
     "whole-model": Notebook(

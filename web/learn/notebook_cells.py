@@ -197,15 +197,15 @@ def trainable_weights(
     show("SelfAttentionV1 with the weights of SelfAttentionV2", parameters(x))
 
 
-def causal_masking(x: Tensor, dropout: float, seed: int) -> None:
-    """Causal attention two ways, dropout, and the class on a batch."""
+def causal_masking(x: Tensor, mask: Tensor, dropout: float, seed: int) -> None:
+    """Masked attention two ways, dropout, and the class, whose mask is causal, on a batch."""
     layers = seeded(789, lambda: SelfAttentionV2(3, 2))
-    stages = causal_stages(layers.attend(x).scores, layers.scale)
-    show("1a. Softmax over all", stages.all_weights)
-    show("1b. The future set to 0", stages.cut)
-    show("1c. Divided by the sum of the rest", stages.renormalised)
-    show("2a. Scores, the future at minus infinity", stages.masked)
-    show("2b. Softmax", stages.weights)
+    stages = causal_stages(layers.attend(x).scores, layers.scale, mask)
+    show("Masked scores", stages.masked)
+    show("Attention weights", stages.weights)
+    show("1. Softmax over all keys", stages.all_weights)
+    show("2. The hidden ones set to 0", stages.cut)
+    show("3. Divided by the sum of the rest", stages.renormalised)
     show("After dropout", drop_weights(stages.weights, dropout, torch.Generator().manual_seed(seed)))
     attention = seeded(123, lambda: CausalAttention(3, 2)).eval()
     show("Context vectors", attention(torch.stack([x, x]))[0])

@@ -206,12 +206,12 @@ def test_rung_6_why_the_scale(page: Any) -> None:
 
 def test_rung_7_causal(page: Any) -> None:
     open_rung(page, 7)
-    masked = numbers(page, "2a. Scores, the future at −∞")
+    masked = numbers(page, "Masked scores")
     assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
     assert masked[0][1:] == [float("-inf")] * 5
-    for name in ("1c. Divided by the sum of the rest", "2b. Softmax"):
+    for name in ("3. Divided by the sum of the rest", "Attention weights"):
         assert_close(numbers(page, name), published.CAUSAL_WEIGHTS)
-    assert_close(numbers(page, "1a. Softmax over all keys"), published.V2_WEIGHTS)
+    assert_close(numbers(page, "1. Softmax over all keys"), published.V2_WEIGHTS)
     assert max(stamps(page)) <= 1e-6
     dropped = torch.tensor(numbers(page, "After dropout"))
     doubled = 2 * torch.tensor(published.CAUSAL_WEIGHTS)
@@ -220,6 +220,41 @@ def test_rung_7_causal(page: Any) -> None:
     move(page, "dropout p", 0, "0.0")
     expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
     assert_close(numbers(page, "After dropout"), published.CAUSAL_WEIGHTS)
+
+
+def test_rung_7_the_mask_is_changed(page: Any) -> None:
+    open_rung(page, 7)
+    mask = table(page, "The mask").locator("tbody button")
+    mask.nth(6 * 1 + 2).focus()
+    page.keyboard.press("Enter")  # “journey” sees “starts”
+    expect(page.get_by_text("You have changed 1 cell of the mask.")).to_contain_text(
+        "“journey” sees “starts”, which it has to predict"
+    )
+    expect(mask.nth(6 * 1 + 2)).to_be_focused()
+    expected = published.V2_WEIGHTS[1][:3]
+    assert_close(numbers(page, "Attention weights")[1][:3], [weight / sum(expected) for weight in expected])
+    assert_close(numbers(page, "Attention weights")[2:], published.CAUSAL_WEIGHTS[2:])
+    mask.nth(6 * 3 + 1).click()
+    expect(page.get_by_text("You have changed 2 cells of the mask.")).to_be_visible()
+    expect(page.locator(".hl-picture > .hl-unfold")).to_contain_text("You have hidden journey from with.")
+    assert numbers(page, "Masked scores")[3][1] == float("-inf") and numbers(page, "Attention weights")[3][1] == 0
+    assert max(stamps(page)) <= 1e-6
+    mask.nth(0).click()
+    expect(page.locator(".hl-picture > .hl-unfold")).to_contain_text("A word always sees itself")
+    page.get_by_role("button", name="Reset the mask").click()
+    expect(page.get_by_role("button", name="Reset the mask")).to_be_hidden()
+    assert_close(numbers(page, "Attention weights"), published.CAUSAL_WEIGHTS)
+
+
+def test_rung_7_a_hidden_word_cannot_matter(page: Any) -> None:
+    open_rung(page, 7)
+    before = numbers(page, "Attention weights")
+    expect(page.get_by_text("Or change a number of “step” in x: only the last row")).to_be_visible()
+    table(page, "The words x").locator("tbody button").nth(3 * 5).click()
+    page.keyboard.type("2")
+    expect(page.get_by_text("You have changed 1 number")).to_be_visible()
+    after = numbers(page, "Attention weights")
+    assert after[:5] == before[:5] and after[5] != before[5]
 
 
 def test_rung_8_many_heads(page: Any) -> None:

@@ -93,7 +93,7 @@ def test_every_rung_has_an_exercise_on_the_visitor_s_own_sentence(page: Any) -> 
     expect(own).to_contain_text("“shiny” has the numbers 0.53, 0.34, 0.98")
     expect(own.get_by_label("Your number")).to_be_enabled()
     open_rung(page, 7)
-    a, b = numbers(page, "1a. Softmax over all keys")[1][:2]
+    a, b = numbers(page, "1. Softmax over all keys")[1][:2]
     own.get_by_label("Your number").fill(f"{a}/{a + b}")
     own.get_by_role("button", name="Check").click()
     expect(own.get_by_role("status")).to_have_text(re.compile("^Yes"))

@@ -89,7 +89,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
     page.get_by_role("button", name="Reset the numbers").click()
     expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")
-    assert_close(numbers(page, "2b. Softmax"), published.CAUSAL_WEIGHTS)
+    assert_close(numbers(page, "Attention weights"), published.CAUSAL_WEIGHTS)
 
 
 def test_a_score_is_typed_over_a_zero_and_only_the_softmax_follows(page: Any) -> None:

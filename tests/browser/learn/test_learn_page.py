@@ -52,7 +52,7 @@ def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
             4: "Weights",
             5: "Attention scores",
             6: "Queries",
-            7: "2b. Softmax",
+            7: "Attention weights",
             8: "Weight splits",
             9: "Layer norm",
         }
@@ -104,7 +104,7 @@ def expect_one_token(page: Any, rung: int) -> None:
     if rung == 2:
         expect(page.get_by_text("A window needs at least two tokens")).to_be_visible()
     if rung == 7:
-        assert numbers(page, "2b. Softmax") == [[1.0]]
+        assert numbers(page, "Attention weights") == [[1.0]]
 
 
 def expect_three_hundred_tokens(page: Any, rung: int) -> None:
@@ -153,7 +153,7 @@ def test_a_sentence_is_text_and_nothing_else(page: Any) -> None:
 def test_a_link_to_a_rung_and_back(browser: Any, server: Server) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme=light#learn/7")
-    expect(page.get_by_role("heading", name="Causal masking and dropout")).to_be_visible()
+    expect(page.get_by_role("heading", name="Causal masking")).to_be_visible()
     page.get_by_role("navigation", name="Previous and next").get_by_role("link", name="8. Many heads").click()
     expect(page).to_have_url(re.compile(r"\?__theme=light#learn/8$"))
     settle(page, 8)
@@ -183,7 +183,7 @@ def test_settings_stay_when_the_sentence_or_the_rung_changes(page: Any) -> None:
     move(page, "dropout p", 0, "0.0")
     expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
     say(page, "What is in a name?")
-    expect(table(page, "2b. Softmax").locator("tbody th").first).to_have_text("What")
+    expect(table(page, "Attention weights").locator("tbody th").first).to_have_text("What")
     open_rung(page, 8)
     open_rung(page, 7)
     expect(page.get_by_text("Kept weights × 1.")).to_be_visible()
@@ -275,7 +275,7 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
             settle(page, rung)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         assert page.evaluate(OVER_THE_EDGE) == []
-    clicked = {4: "Weights", 5: "Attention scores", 7: "2b. Softmax"}.get(rung)
+    clicked = {4: "Weights", 5: "Attention scores", 7: "Attention weights"}.get(rung)
     if clicked:  # the target of the click is in view
         table(page, clicked).locator("button").nth(3).click()
         expect(page.locator(".hl-picture > .hl-unfold")).to_be_in_viewport()

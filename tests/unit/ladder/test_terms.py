@@ -98,6 +98,13 @@ def test_the_stages_of_both_masks() -> None:
     torch.testing.assert_close(stages.all_weights, torch.tensor(published.V2_WEIGHTS), atol=1.01e-4, rtol=0)
     torch.testing.assert_close(stages.cut / stages.left[:, None], stages.renormalised)
     assert torch.equal(stages.masked.isinf(), torch.ones(6, 6).triu(1).bool())
+    torch.testing.assert_close(stages.renormalised, ladder.causal_by_renormalising(scores, layers.scale))
+    torch.testing.assert_close(stages.weights, ladder.causal_by_minus_infinity(scores, layers.scale))
+    mask = torch.eye(6, dtype=torch.bool)
+    mask[0, 5] = True
+    for weights in causal_stages(scores, layers.scale, mask)[3::2]:
+        torch.testing.assert_close(weights[0, 5], torch.sigmoid((scores[0, 5] - scores[0, 0]) * layers.scale))
+        assert torch.equal(weights[1:], torch.eye(6)[1:])
 
 
 def test_scaled_softmax_of_larger_scores() -> None:

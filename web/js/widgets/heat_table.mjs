@@ -80,11 +80,13 @@ export class HeatTable {
       this.edit === this.#editBuilt &&
       values.length === this.#cells.length &&
       values[0].length === this.#cells[0]?.length;
+    const hadFocus = this.table.contains(document.activeElement);
     this.#values = values;
     if (isKept) this.#renew(rows, columns);
     else this.#build(rows, columns);
     this.startAt(this.#place);
     this.paint();
+    if (hadFocus) this.#buttonAt(...this.#place)?.focus({ preventScroll: true });
   }
 
   /** @param {string[]} rows @param {string[] | null} columns */

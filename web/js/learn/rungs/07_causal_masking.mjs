@@ -1,7 +1,7 @@
-// Rung 7: two ways to mask the future, and dropout.
+// Rung 7: a mask that the visitor may change, another way to mask, and dropout.
 
 import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
+import { counted, fixed, number } from "../../lib/numbers.mjs";
 import {
   Arithmetic,
   named,
@@ -38,9 +38,9 @@ import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 /** @type {Rung<"causal-masking">} */
 export const causalMasking = {
   key: "causal-masking",
-  name: "Causal masking and dropout",
+  name: "Causal masking",
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
-  options: () => ({ dropout: 0.5, seed: 1, dropped: "weights" }),
+  options: () => ({ dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
   question: {
     ask: "What is the first word’s attention weight on itself, once the future is masked?",
     options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
@@ -55,7 +55,7 @@ export const causalMasking = {
         "happens to the scores of the past?",
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
-      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look under “Deeper: a way that fails”.",
+      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look for “A way that fails” under “Deeper”.",
       why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
     },
     {
@@ -74,8 +74,20 @@ export const causalMasking = {
       hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
       why: "All of its weight is on itself.",
     },
+    {
+      kind: "choice",
+      ask: "A model is trained while each word may also look at the next one. What happens?",
+      options: [
+        "Its loss falls towards 0, and it cannot write",
+        "It learns faster and writes better",
+        "Nothing changes",
+      ],
+      right: 0,
+      hint: "Let the first word look at the second, in the mask above. What does the first word have to predict?",
+      why: "It learns to copy the next word instead of predicting it. While it writes, there is no next word to copy.",
+    },
   ],
-  own({ words, all_weights: all, renormalised }) {
+  own({ words, all_weights: all }) {
     if (words.length < 2) return null;
     const [a, b] = all[1];
     return {
@@ -83,14 +95,14 @@ export const causalMasking = {
       ask:
         `Before the mask, “${words[1]}” gives ${fixed(a)} to “${words[0]}” and ${fixed(b)} to itself. What weight ` +
         `does “${words[0]}” get once the future is masked? A fraction will do.`,
-      right: renormalised[1][0],
+      right: a / (a + b),
       tolerance: 0.002,
       hint: "The two weights that are left must add up to 1: divide by their sum.",
       why: `${fixed(a)} / (${fixed(a)} + ${fixed(b)}).`,
     };
   },
   build(lesson) {
-    const stamp = new Stamp("mask after softmax and renormalise, minus infinity before softmax");
+    const stamp = new Stamp("minus infinity before softmax, mask after softmax and renormalise");
     const arithmetic = new Arithmetic();
     /** @type {Data["causal-masking"]} */
     let data;
@@ -105,6 +117,14 @@ export const causalMasking = {
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
     const tables = makeTables(arithmetic, () => data);
+    tables.mask.table.addEventListener("click", (event) => {
+      const place = tables.mask.cellOf(event.target);
+      if (place && place[0] !== place[1]) flip(place);
+    });
+    const hint = paragraph();
+    const changed = make("span", { role: "status" });
+    const back = make("button", { type: "button", class: "hs-small" }, "Reset the mask");
+    back.addEventListener("click", () => lesson.set({ flipped: [] }));
     const batch = [0, 1].map((text) => contextOf(arithmetic, `Context vectors, text ${text}`, () => data));
     const same = new Stamp("the two texts of the batch");
     const lecture = lectureHead(arithmetic, () => data);
@@ -126,42 +146,74 @@ export const causalMasking = {
     const drawAgain = () => lesson.set({ seed: lesson.options.seed + 1 });
     const again = make("button", { type: "button", class: "hs-small", onclick: drawAgain }, "Draw again");
     const sums = make("p", { class: "hl-count", role: "status" });
+
+    /** Show a key to a query, or hide it. @param {[query: number, key: number]} place */
+    function flip(place) {
+      const { flipped } = lesson.options;
+      const rest = flipped.filter((/** @type {number[]} */ other) => String(other) !== String(place));
+      lesson.set({ flipped: rest.length < flipped.length ? rest : [...flipped, place] });
+    }
+
+    function showMask() {
+      const { words, mask } = data;
+      const last = words[words.length - 1];
+      const flips = mask.flatMap((row, r) => row.filter((shown, c) => Boolean(shown) !== c <= r));
+      hint.hidden = words.length < 2;
+      hint.textContent =
+        "Click a cell of the mask to show or hide a word, and watch that row of the attention weights." +
+        (flips.length
+          ? ""
+          : ` Or change a number of “${last}” in x: only the last row of weights changes, because no other word may ` +
+            `look at “${last}”.`);
+      const ahead = words.findIndex((_, r) => mask[r][r + 1]);
+      const copies =
+        ahead < 0
+          ? ""
+          : ` “${words[ahead]}” sees “${words[ahead + 1]}”, which it has to predict: in training it would learn to ` +
+            "copy it.";
+      changed.textContent = flips.length
+        ? `You have changed ${counted(flips.length, "cell")} of the mask.${copies}`
+        : "";
+      back.hidden = !flips.length;
+    }
+
     return {
       text: [
         paragraph(
           "A model trained to predict the next word must not see it. ",
           term("Causal"),
-          " attention hides the keys after the query. One way is to take the softmax first, set the weights of the ",
-          "future to 0 and divide each row by the sum of the rest; another is to set the future’s scores to minus ",
-          "infinity, whose exp is 0, and take the softmax once. Both give the same weights; GPTs use the second, ",
-          "because it is one step. The scores are those of another random head, the linear layers of rung 6.",
+          " attention hides the keys j that come after the query i: their scores become minus infinity, whose exp is ",
+          "0. The softmax over j, the keys of a row, then shares the whole weight among the rest. The scores come ",
+          "from a new random head, so they differ from those of rung 6, except with its linear layers.",
         ),
       ],
-      formula: formula([
-        sub("w", row("i", "j")),
-        "=",
-        "softmax",
-        "(",
-        fraction(sub("s", row("i", "j")), root("head_dim")),
-        ")",
-        ", ",
-        sub("s", row("i", "j")),
-        "=",
-        "−∞",
-        " where ",
-        row("j", ">", "i"),
-      ]),
+      formula: formula(
+        [
+          sub("w", row("i", "j")),
+          "=",
+          sub("softmax", "j"),
+          "(",
+          fraction(sub("s", row("i", "j")), root("head_dim")),
+          ")",
+        ],
+        [sub("s", row("i", "j")), "=", "−∞", " where ", row("j", ">", "i")],
+      ),
       picture: [
         vectors.element,
+        hint,
         rowOf(x.element, tables.scores.element, tables.mask.element),
-        heading("First way: softmax, mask, renormalise"),
-        rowOf(tables.all_weights.element, tables.cut.element, tables.renormalised.element),
-        heading("Second way: minus infinity, softmax"),
+        controls(changed, back),
         rowOf(tables.masked.element, tables.weights.element),
-        stamp.element,
         deeper(
           lesson,
-          "a way that fails, dropout, batches, the lecture’s head",
+          "mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
+          heading("Another way: mask after the softmax"),
+          paragraph(
+            "Take the softmax of all scores, set the hidden weights to 0, and divide each row by the sum of the rest. ",
+            "The weights are the same. GPTs set scores to minus infinity, because it is one step.",
+          ),
+          rowOf(tables.all_weights.element, tables.cut.element, tables.renormalised.element),
+          stamp.element,
           heading("A way that fails"),
           paragraph(
             "It looks simpler to add a matrix that is minus infinity above the diagonal, made with ",
@@ -260,22 +312,24 @@ export const causalMasking = {
         from.show(data.dropped_from);
         sums.textContent = `Kept weights × ${number(data.keep_scale, 2)}. The rows now add up to ${rowSums}.`;
         stamp.show(data.error);
-        arithmetic.update(tables.renormalised, [1, 0]);
+        showMask();
+        arithmetic.update(tables.weights, [1, 0]);
       },
       play() {
-        const { words, all_weights: all, left, renormalised } = data;
-        const [q, k] = looksMost(renormalised);
-        const [before, after] = [fixed(all[q][k]), fixed(renormalised[q][k])];
+        const { words, weights } = data;
+        const [q, k] = looksMost(weights);
+        const [query, key] = [words[q], words[k]];
         return [
-          { at: [tables.scores, q, k], words: `How well “${words[k]}” matches what “${words[q]}” looks for.` },
+          { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
+          { at: [tables.scores, q, k], words: `How well “${key}” matches what “${query}” looks for.` },
           {
-            at: [tables.all_weights, q, k],
-            words: `Divided by √head_dim, then softmax, over the words to come too: ${before}.`,
+            at: [tables.masked, q, k],
+            words: `“${query}” may look at “${key}”, so the score stays. The hidden are −∞.`,
           },
-          { at: [tables.cut, q, k], words: `The words after “${words[q]}” are hidden. ${fixed(left[q])} is left.` },
-          { at: [tables.renormalised, q, k], words: `${before} / ${fixed(left[q])} = ${after}.` },
-          { at: [tables.masked, q, k], words: "The second way starts from the same score, with −∞ after it," },
-          { at: [tables.weights, q, k], words: `and a single softmax gives the same weight, ${after}.` },
+          {
+            at: [tables.weights, q, k],
+            words: `Divided by √head_dim, then softmax over the row: exp of −∞ is 0, and “${key}” gets ${fixed(weights[q][k])}.`,
+          },
         ];
       },
     };
@@ -293,10 +347,16 @@ function makeTables(arithmetic, current) {
   /** @param {At} at */
   const pair = (...[r, c]) => looks(current().words[r], current().words[c]);
   /** @param {At} at */
-  const future = (...[r, c]) => {
-    const { words } = current();
-    return [paragraph(named(words[c]), " comes after ", named(words[r]), ": the mask hides it.")];
+  const hidden = (...[r, c]) => {
+    const [query, key] = [r, c].map((i) => named(current().words[i]));
+    return [
+      c > r
+        ? paragraph(key, " comes after ", query, ": the mask hides it.")
+        : paragraph("You have hidden ", key, " from ", query, "."),
+    ];
   };
+  /** @param {At} at */
+  const isHidden = (...[r, c]) => !current().mask[r][c];
   /** @param {At} at */
   const score = (...[r, c]) => {
     const { score_terms: terms, scores } = current();
@@ -309,7 +369,7 @@ function makeTables(arithmetic, current) {
    */
   const weight = (terms, values) => (r, c) => {
     const data = current();
-    if (terms === "weight_terms" && c > r) return future(r, c);
+    if (terms === "weight_terms" && isHidden(r, c)) return hidden(r, c);
     const { scores, scale } = data;
     const divided = `The score ${fixed(scores[r][c])} × ${number(scale)} (1 / √head_dim) goes into the softmax.`;
     const share = softmaxCell({
@@ -331,10 +391,14 @@ function makeTables(arithmetic, current) {
     scores: arithmetic.table({ name: "Attention scores", axes: AXES, explain: score }),
     mask: arithmetic.table({
       name: "The mask",
-      axes: "1: may be looked at",
+      axes: "1: may be looked at. Click to change",
       digits: 0,
-      explain: (r, c) =>
-        c > r ? future(r, c) : [paragraph(named(current().words[c]), " is not after ", named(current().words[r]), ".")],
+      explain: (r, c) => {
+        if (r === c) return [paragraph("A word always sees itself, so every row has a key left for the softmax.")];
+        if (isHidden(r, c)) return hidden(r, c);
+        const share = ` with the weight ${fixed(current().weights[r][c])}.`;
+        return [paragraph(...pair(r, c), share)];
+      },
     }),
     added: arithmetic.table({
       name: "Scores + triu × −∞",
@@ -349,47 +413,47 @@ function makeTables(arithmetic, current) {
       ],
     }),
     all_weights: arithmetic.table({
-      name: "1a. Softmax over all keys",
+      name: "1. Softmax over all keys",
       operands: rowIn("scores"),
-      axes: "of score / √head_dim; the future is still in it",
+      axes: "of score / √head_dim; nothing is hidden yet",
       sums: true,
       explain: weight("all_terms", "all_weights"),
     }),
     cut: arithmetic.table({
-      name: "1b. The future set to 0",
+      name: "2. The hidden ones set to 0",
       operands: cellIn("all_weights"),
       axes: "rows no longer add up to 1",
       sums: true,
       explain: (r, c) => {
-        if (c > r) return future(r, c);
+        if (isHidden(r, c)) return hidden(r, c);
         const { cut, left } = current();
         const rest = ` with ${fixed(cut[r][c])}. The rest of the row adds up to ${fixed(left[r])}.`;
         return [paragraph("Kept: ", ...pair(r, c), rest)];
       },
     }),
     renormalised: arithmetic.table({
-      name: "1c. Divided by the sum of the rest",
+      name: "3. Divided by the sum of the rest",
       operands: rowIn("cut"),
       axes: "attention weights",
       sums: true,
       explain: (r, c) => {
-        if (c > r) return future(r, c);
+        if (isHidden(r, c)) return hidden(r, c);
         const { cut, left, renormalised } = current();
         const quotient = division("weight / sum of the rest of the row", cut[r][c], left[r], renormalised[r][c]);
         return [paragraph("Weight: ", ...pair(r, c)), quotient];
       },
     }),
     masked: arithmetic.table({
-      name: "2a. Scores, the future at −∞",
+      name: "Masked scores",
       operands: cellIn("scores"),
-      axes: "before softmax",
+      axes: "hidden ones at −∞",
       hole: "−∞",
-      explain: (r, c) => (c > r ? future(r, c) : score(r, c)),
+      explain: (r, c) => (isHidden(r, c) ? hidden(r, c) : score(r, c)),
     }),
     weights: arithmetic.table({
-      name: "2b. Softmax",
+      name: "Attention weights",
       operands: rowIn("masked"),
-      axes: "of score / √head_dim: attention weights",
+      axes: "softmax of score / √head_dim, row by row",
       sums: true,
       explain: weight("weight_terms", "weights"),
     }),
