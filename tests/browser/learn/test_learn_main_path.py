@@ -54,7 +54,8 @@ def test_two_heads_learn_two_jobs(page: Any) -> None:
     open_rung(page, 8)
     say(page, "What is in a name?")
     page.get_by_role("button", name="Learn 150 steps").click()
-    expect(status(page)).to_have_text(re.compile(r"step 150 of 150: loss one head 0\.[4-9]\d*, two heads 0\.[01]\d*"))
+    losses = r"mean loss of the two jobs: one head 0\.[4-9]\d*, two heads 0\.[01]\d*"
+    expect(status(page)).to_have_text(re.compile(f"step 150 of 150: {losses}"))
     heads = [table(page, f"Head {head} of two").evaluate(CELLS) for head in (0, 1)]
     previous = [[float(row[i + 1]) for i, row in enumerate(head)] for head in heads]
     first = [[float(row[0]) for row in head] for head in heads]

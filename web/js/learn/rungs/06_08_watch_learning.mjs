@@ -200,6 +200,7 @@ function compareGradients(divided, plain) {
 
 const FILL = ["sun", "sea", "sky", "day"]; // for a sentence with fewer different words
 const N_WORDS = 4;
+const WIDTH = 8; // numbers of the only head, or of both heads together
 const RUNS = /** @type {const} */ ({ "one head": 1, "two heads": 2 });
 
 /**
@@ -221,7 +222,7 @@ export function twoJobs() {
       runs = Object.fromEntries(
         Object.entries(RUNS).map(([name, n_head]) => [
           name,
-          { heads: new Heads(task, { n_head, head_dim: 4, seed }), losses: [] },
+          { heads: new Heads(task, { n_head, head_dim: WIDTH / n_head, seed }), losses: [] },
         ]),
       );
     },
@@ -243,11 +244,15 @@ export function twoJobs() {
       tables[i].show({ rows: columns.slice(2), columns, values });
     });
     const lines = Object.fromEntries(Object.entries(runs).map(([name, { losses: all }]) => [name, all]));
-    losses.replaceChildren(overSteps(lines, "loss of both jobs, in nats", [0, 1.6], { guessing: Math.log(N_WORDS) }));
+    losses.replaceChildren(
+      overSteps(lines, "mean loss of the two jobs, in nats", [0, 1.6], { guessing: Math.log(N_WORDS) }),
+    );
     const said = Object.entries(runs).map(
       ([name, { losses: all }]) => `${name} ${number(all.at(-1) ?? Math.log(N_WORDS), 2)}`,
     );
-    status.textContent = `${training.progress()}: loss ${said.join(", ")}.`;
+    status.textContent =
+      `${training.progress()}: mean loss of the two jobs: ${said.join(", ")}. Guessing one of ${N_WORDS} words costs ` +
+      `ln ${N_WORDS} = ${number(Math.log(N_WORDS), 2)}.`;
   }
 
   training.begin();
@@ -261,8 +266,9 @@ export function twoJobs() {
     elements: [
       heading("See them learn: two jobs for one head, and for two"),
       paragraph(
-        "Random texts of your words: each word has to name the word before it, and also the first word. Two heads ",
-        "share the work. One head has to put both into a single mixture, where nothing says which word is which.",
+        "Random texts of your words: each word from the third on has to name the word before it, and also the first. ",
+        "Two heads of 4 numbers share the work. One head of 8 puts both words into a single mixture, in which only ",
+        "their unequal amounts tell them apart. A loss of 0 is out of reach: softmax never gives all to one word.",
       ),
       controls(...training.buttons),
       status,

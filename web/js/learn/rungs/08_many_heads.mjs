@@ -27,6 +27,7 @@ import { twoJobs } from "./06_08_watch_learning.mjs";
 
 const HEAD_DIM = 2; // numbers of a head in the book's example
 const HEADS = [0, 1];
+const FIRST_TO_LAST = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
 
 /** @type {Rung<"many-heads">} */
 export const manyHeads = {
@@ -243,7 +244,7 @@ export const manyHeads = {
           ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
           ...["(", "B", ",", "T", ",", "C", ")"],
         ],
-        ["Z", "=", row("[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]"), sub("W", "out"), "+", sub("b", "out")],
+        ["Z", "=", row("[", ...FIRST_TO_LAST, "]"), sub("W", "out"), "+", sub("b", "out")],
       ),
       picture: [
         ...learning.elements,

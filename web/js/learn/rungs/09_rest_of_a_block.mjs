@@ -292,7 +292,7 @@ export const restOfABlock = {
         rowOf(weights.element, attended.element, residMid.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
-          "The MLP turns each word into four times as many numbers, bends them with the curve ",
+          "The MLP turns each word into four times as many numbers, brings negative ones close to 0 with the curve ",
           term("GELU"),
           ", and returns to three.",
         ),
@@ -300,8 +300,8 @@ export const restOfABlock = {
         whole.element,
         heading("What each part is worth"),
         paragraph(
-          "Karpathy’s lecture in five bars: the same text and budget, and one more part in each. A name leads to ",
-          "its rung.",
+          "Karpathy’s lecture in five bars, on the same text and budget. With one block, the residual stream and ",
+          "layer norm gain little; many blocks hardly train without them.",
         ),
         ladder,
         deeper(

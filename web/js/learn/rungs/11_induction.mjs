@@ -13,6 +13,7 @@ import {
   Chips,
   choice,
   controls,
+  deeper,
   defined,
   heading,
   paragraph,
@@ -154,7 +155,7 @@ export const induction = {
       const chips = tokens.map((/** @type {string} */ token, /** @type {number} */ i) => {
         return { text: token, below: i ? fixed(without.losses[i - 1], 2) : "–", known: true };
       });
-      phrase.show(chips.slice(0, n), n, `The phrase, ${n} tokens, each above its loss in nats`);
+      phrase.show(chips.slice(0, n), n, `The phrase, ${n} tokens, each above its loss in nats; · is a space`);
       repetition.show(chips.slice(n), n, "Its repetition, which the model reads next");
     }
 
@@ -217,7 +218,8 @@ export const induction = {
             `${fixed(without.induction)}.`;
       risen.textContent = muted
         ? `Without ${headName(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
-          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}. ${effect}`
+          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}; that of the phrase goes from ` +
+          `${fixed(read.first_loss)} to ${fixed(without.first_loss)}. ${effect}`
         : "All heads are at work. Mute one: everything on this page is computed without it.";
     }
 
@@ -249,12 +251,11 @@ export const induction = {
         repetition.element,
         rowOf(...pictures.map(({ element }) => element)),
         formation,
-        heading("The head that feeds it"),
-        feeding,
         heading("Without it"),
         risen,
         lossBars,
         stamp.element,
+        deeper(lesson, "the head that feeds it, by K-composition", feeding),
         remarks(
           "Worth knowing",
           "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
@@ -276,8 +277,8 @@ export const induction = {
         const when = data.steps.length ? ` after step ${number(data.step)}` : "";
         said.textContent =
           `${data.model}${when}: ${headName(head)} gives ${fixed(without.induction)} of its weight to the token ` +
-          `${n - 1} places back, which followed last time. The loss is ${fixed(without.first_loss)} nats in ` +
-          `the phrase and ${fixed(without.second_loss)} in its repetition, per token.`;
+          `${n - 1} places back, which followed last time. The loss per token is ${fixed(without.first_loss)} nats ` +
+          `in the phrase and ${fixed(without.second_loss)} in its repetition, in each from its second token on.`;
         showText();
         pictures.forEach(({ caption, element }, i) => {
           const place = [head, fedBy][i];
@@ -293,17 +294,25 @@ export const induction = {
         stamp.show(data.error, 1e-3);
       },
       play() {
-        const { n, tokens, head, weights, without } = data;
+        const { n, tokens, head, fed_by: fedBy, weights, without } = data;
         if (n < 3) return [];
         const [word, followed] = [tokens[1], tokens[2]].map(visible);
         const weight = fixed(weights[0][cells(n + 1) + 2]);
+        const noted = fedBy && {
+          at: phrase.list.children[2],
+          value: fixed(weights[1][cells(2) + 1]),
+          words:
+            `“${followed}” followed it. In layer ${fedBy[0]}, ${headName(fedBy)} looked from “${followed}” at ` +
+            `“${word}” with ${fixed(weights[1][cells(2) + 1])}: its key now tells what came before.`,
+        };
         return [
           { at: repetition.list.children[1], value: word, words: `The model reads “${word}” again. What comes next?` },
           { at: phrase.list.children[1], value: word, words: `“${word}” stood here before.` },
+          ...(noted ? [noted] : []),
           {
             at: phrase.list.children[2],
             value: weight,
-            words: `“${followed}” followed it. From the second “${word}”, ${headName(head)} looks here with ${weight}.`,
+            words: `From the second “${word}”, ${headName(head)} finds that key, and looks here with ${weight}.`,
           },
           {
             at: repetition.list.children[2],
