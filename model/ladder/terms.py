@@ -91,9 +91,7 @@ def causal_stages(attn_scores: Tensor, scale: float, mask: Tensor | None = None)
     all_weights = stable_softmax(attn_scores * scale)
     cut = all_weights * mask
     masked = attn_scores.masked_fill(~mask, -torch.inf)
-    return CausalStages(
-        all_weights, cut, cut.sum(dim=-1), sum_normalise(cut), masked, stable_softmax(masked * scale)
-    )
+    return CausalStages(all_weights, cut, cut.sum(dim=-1), sum_normalise(cut), masked, stable_softmax(masked * scale))
 
 
 class EmbeddedWords(NamedTuple):

@@ -153,7 +153,9 @@ NOTEBOOKS = {
     "trainable-weights": Notebook(
         "6. Trainable weights", TrainableWeightsRequest, trainable_weights, notebook_cells.trainable_weights
     ),
-    "causal-masking": Notebook("7. Causal masking", CausalMaskingRequest, causal_masking, notebook_cells.causal_masking),
+    "causal-masking": Notebook(
+        "7. Causal masking", CausalMaskingRequest, causal_masking, notebook_cells.causal_masking
+    ),
     "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, notebook_cells.many_heads),
     "block": Notebook("9. The rest of a block", BlockRequest, block, notebook_cells.block),
     "whole-model": Notebook(
