@@ -21,10 +21,13 @@ Key = tuple[str, LoadedModel]  # the id of a run, and its model
 
 
 class ExactNumbers:
-    """Weights and logits of runs as float32 bytes."""
+    """Weights and logits of runs as float32 bytes. ``on_read`` is called after a text was read."""
 
-    def __init__(self, max_bytes: int | Callable[[], int] = MIN_RUN_PASS_BYTES) -> None:
+    def __init__(
+        self, max_bytes: int | Callable[[], int] = MIN_RUN_PASS_BYTES, on_read: Callable[[], object] = lambda: None
+    ) -> None:
         self.n_read = 0  # how often a text was read
+        self.on_read = on_read
         self.text_passes = BoundedCache[Key, TextPass](max_bytes=max_bytes, size=attrgetter("nbytes"))
 
     def text_pass(self, run: Run, n_tokens: int) -> TextPass:
@@ -33,15 +36,20 @@ class ExactNumbers:
         A cached pass is used while it is long enough, so a text being written is not read again for each token.
         """
 
+        n_read = self.n_read
+
         def read() -> TextPass:
             self.n_read += 1
             return TextPass(run.loaded.gpt, run.readable_ids, run.head_mask)
 
-        return self.text_passes.get_or_compute(
+        text_pass = self.text_passes.get_or_compute(
             (run.id, run.loaded),
             read,
             lambda text_pass: len(text_pass.ids) >= n_tokens,
         )
+        if self.n_read > n_read:
+            self.on_read()
+        return text_pass
 
     def forget(self, run: Run) -> None:
         """Remove the cached passes of a run."""

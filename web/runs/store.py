@@ -23,10 +23,12 @@ RECORDERS = 4
 
 
 class Runs:
-    """The runs of all visitors by id, up to ``max_bytes`` in all, and most of ``spare()`` bytes.
+    """The runs of all visitors by id, with the passes they were read with, up to ``max_bytes`` and ``spare()`` more.
 
     Of those used least recently, first the weights are released and only thumbnails are kept; then they are evicted. A
     run that is being written is neither counted nor evicted: whoever writes it holds a part of the memory budget.
+    Passes may take half of the spare bytes before any of them is evicted: one is a fraction of the weights that it
+    replaces, so with many visitors each text is read once more at most, instead of whenever a head is opened.
     """
 
     def __init__(
@@ -39,10 +41,10 @@ class Runs:
         self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
         # They record texts that are being written, and encode frames: much work in small pieces.
         self.recorders = ThreadPoolExecutor(RECORDERS, "recorder", initializer=compute_alone)
-        self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 4)
+        self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 2, on_read=lambda: self.cache.trim())
         self.cache = BoundedCache[str, Run](
             max_entries=MAX_CACHED_RUNS,
-            max_bytes=lambda: max_bytes + spare() * 3 // 4,
+            max_bytes=lambda: max_bytes + spare() - max(0, self.exact.text_passes.nbytes - MIN_RUN_PASS_BYTES),
             size=lambda run: 0 if run.writing else run.nbytes,
             can_evict=lambda run: not run.writing,
             shrink=Run.release_weights,
@@ -80,8 +82,8 @@ class Runs:
 
     def trim(self) -> None:
         """Release what exceeds the limits, because there is less spare memory than before."""
-        self.cache.trim()
         self.exact.text_passes.trim()
+        self.cache.trim()
 
     def end(self, run: Run) -> None:
         """Mark a run as complete. It may be evicted from now on, but starts as the most recently used."""
