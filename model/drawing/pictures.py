@@ -15,6 +15,9 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
+from .weight_buffer import mapped, triangle
+
+ROLLOUT_ROWS = 128  # of a block: nothing above the diagonal of the blocks is kept
 
 
 def n_pictures(n_layer: int, n_head: int) -> int:
@@ -75,3 +78,57 @@ def last_rows(layers: Iterable[Tensor]) -> Tensor:
         means.append(mean[-1:])
         rows += [attention[:, -1], mean[-1:], rolled[-1:]]
     return torch.cat([*rows, torch.stack(means).mean(0)])
+
+
+class GrowingRollout:
+    """The rollout of a text that grows by one layer or one token at a time."""
+
+    def __init__(self, n_layer: int, capacity: int) -> None:
+        self.n_layer = n_layer
+        # Of every layer but the last, whose rollout is never read again; each block ends at its last row's diagonal.
+        ends = range(ROLLOUT_ROWS, capacity + ROLLOUT_ROWS, ROLLOUT_ROWS)
+        self.blocks = [mapped((n_layer - 1) * ROLLOUT_ROWS, end).view(n_layer - 1, ROLLOUT_ROWS, end) for end in ends]
+
+    @staticmethod
+    def nbytes(n_layer: int, capacity: int) -> int:
+        """The bytes of all blocks."""
+        n_blocks = -(-capacity // ROLLOUT_ROWS)
+        return 4 * (n_layer - 1) * ROLLOUT_ROWS**2 * triangle(n_blocks)
+
+    def extend(self, means: Tensor, first: int, layer: int = 0) -> Tensor:
+        """The rows of the queries from ``first`` on in ``layer`` and the layers after it.
+
+        ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers must have been added
+        before.
+        """
+        result = torch.empty_like(means)
+        for i, mean in enumerate(means, start=layer):
+            result[i - layer] = self.rows(mean, first, i)
+            if i < self.n_layer - 1:
+                self.keep(result[i - layer], first, i)
+        return result
+
+    def rows(self, mean: Tensor, first: int, layer: int) -> Tensor:
+        """The rows from ``first`` on in one layer, as ``rollout_rows`` computes them from whole pictures."""
+        S = mean.shape[-1]
+        if not layer:
+            result = mean.clone()
+            result.diagonal(first).add_(1)
+            return result.div_(2)
+        result = torch.zeros_like(mean)
+        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
+            n = min(ROLLOUT_ROWS, S - start)
+            below = block[layer - 1, :n, : start + n]
+            result[:, : start + n] += mean[:, start : start + n] @ below
+            if start + n > first:
+                result[max(0, start - first) : start + n - first, : start + n] += below[max(0, first - start) :]
+        return result.div_(2)
+
+    def keep(self, rows: Tensor, first: int, layer: int) -> None:
+        """Keep the rows from ``first`` on, of one layer."""
+        S = rows.shape[-1]
+        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
+            end = min(start + ROLLOUT_ROWS, S)
+            if end > first:
+                new = rows[max(0, start - first) : end - first, :end]
+                block[layer, max(0, first - start) : end - start, :end] = new

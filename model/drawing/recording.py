@@ -1,9 +1,7 @@
 """The attention weights of one text, recorded while it is written."""
 
 import math
-import mmap
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -12,16 +10,13 @@ from torch import Tensor
 
 from ..errors import InputError
 from .metrics import DISTANCES, FRAME_MEASURES, METRICS, distance_sums, metric_sums
-from .pictures import n_pictures, picture_index
+from .pictures import GrowingRollout, n_pictures, picture_index
 from .thumbnails import Thumbnails
+from .weight_buffer import MAX_NEWEST, WeightBuffer, lower_triangle, triangle
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
 MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
-MAX_KEPT_PICTURES = 4  # pictures whose weights are kept, unless all are; fewer if they are larger than this together:
-MAX_KEPT_BYTES = 32_000_000
 POOLED_AT_ONCE = 250_000  # weights measured and pooled at a time: they fit a processor's cache
-ROLLOUT_ROWS = 128  # of a block: nothing above the diagonal of the blocks is kept
-MAX_NEWEST = 12  # newest rows of all pictures, kept in that case while the text is written
 
 
 class ThumbnailRows(NamedTuple):
@@ -31,155 +26,6 @@ class ThumbnailRows(NamedTuple):
     factor: int
     first: int
     cells: bytes
-
-
-def mapped(n_rows: int, n_columns: int) -> Tensor:
-    """Float32 zeros ``(n_rows, n_columns)`` that occupy memory only once written to, and return it when freed.
-
-    Allocating such blocks on the heap would fragment it, and a server's memory would grow to many times its data.
-    """
-    size = n_rows * n_columns
-    if not size:
-        return torch.zeros(n_rows, n_columns)
-    return torch.frombuffer(mmap.mmap(-1, 4 * size), dtype=torch.float32, count=size).view(n_rows, n_columns)
-
-
-def triangle(n: int) -> int:
-    """The number of cells in the first ``n`` rows of a lower triangle."""
-    return n * (n + 1) // 2
-
-
-def lower_triangle(square: Tensor) -> Tensor:
-    """The cells ``(T * (T + 1) / 2,)`` of a picture ``(T, T)``, row after row."""
-    return square[torch.ones_like(square, dtype=torch.bool).tril()]
-
-
-class WeightBuffer:
-    """Float32 lower triangles, row after row.
-
-    With ``keep_all``, all rows of all pictures are kept. Otherwise only the newest rows of all pictures are kept, and
-    all rows of the most recently requested ones, which must be recomputed up to the row at which they were first
-    requested.
-    """
-
-    def __init__(self, n_pictures: int, capacity: int, *, keep_all: bool) -> None:
-        self.n_pictures, self.capacity = n_pictures, capacity
-        self.max_kept = max(1, min(MAX_KEPT_PICTURES, MAX_KEPT_BYTES // (4 * triangle(capacity) or 1)))
-        self.weights = mapped(n_pictures, triangle(capacity)) if keep_all else None
-        self.kept_pictures: dict[int, Tensor] = {}
-        self.newest: deque[tuple[int, Tensor]] = deque(maxlen=MAX_NEWEST)  # (query, its row in every picture)
-
-    @property
-    def nbytes(self) -> int:
-        """The maximum number of bytes that it will hold."""
-        return self.max_kept * triangle(self.capacity) * 4 if self.weights is None else self.weights.nbytes
-
-    def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Keep the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
-        for i in range(block.shape[1]):
-            cells = slice(triangle(first + i), triangle(first + i + 1))
-            if self.weights is not None:
-                self.weights[pictures, cells] = block[:, i, : first + i + 1]
-            for index, kept in self.kept_pictures.items():
-                if 0 <= index - pictures.start < len(block):
-                    kept[cells] = block[index - pictures.start, i, : first + i + 1]
-
-    def add_newest(self, first: int, block: Tensor) -> None:
-        """Keep the newest rows of all pictures from ``first`` on, ``(n_pictures, rows, keys)``."""
-        for i in range(block.shape[1]):
-            self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
-
-    def release_all(self, shown: int | None) -> None:
-        """Keep from now on what is kept without ``keep_all``, of the earlier rows only the picture ``shown``."""
-        if self.weights is not None:
-            if shown is not None:
-                self.kept_pictures[shown] = mapped(1, triangle(self.capacity))[0].copy_(self.weights[shown])
-            self.weights = None
-
-    def keep_picture(self, index: int) -> Tensor:
-        """A buffer for one picture's weights, which are kept from now on; the picture kept longest is dropped."""
-        rows = mapped(1, triangle(self.capacity))[0]
-        if len(self.kept_pictures) == self.max_kept:
-            del self.kept_pictures[next(iter(self.kept_pictures))]
-        self.kept_pictures[index] = rows
-        return rows
-
-    def picture(self, index: int, start: int, stop: int) -> Tensor | None:
-        """The cells of one picture's rows from ``start`` to ``stop``, or None if they are not kept."""
-        rows = self.kept_pictures.get(index) if self.weights is None else self.weights[index]
-        return None if rows is None else rows[triangle(start) : triangle(stop)]
-
-    @property
-    def keeps_all(self) -> bool:
-        return self.weights is not None
-
-    def rows(self, start: int, stop: int) -> Tensor:
-        """Rows ``start`` to ``stop`` of all pictures, if all are kept: ``(n_pictures, stop - start, stop)``."""
-        assert self.weights is not None, "all are kept"
-        block = torch.zeros(self.n_pictures, stop - start, stop)
-        for i, row in enumerate(range(start, stop)):
-            block[:, i, : row + 1] = self.weights[:, triangle(row) : triangle(row + 1)]
-        return block
-
-    def query(self, query: int) -> Tensor | None:
-        """One row of every picture, ``(n_pictures, query + 1)``, or None if it is not kept."""
-        if self.weights is not None:
-            return self.weights[:, triangle(query) : triangle(query + 1)]
-        return next((rows for place, rows in self.newest if place == query), None)
-
-
-class GrowingRollout:
-    """The rollout of a text that grows by one layer or one token at a time."""
-
-    def __init__(self, n_layer: int, capacity: int) -> None:
-        self.n_layer = n_layer
-        # Of every layer but the last, whose rollout is never read again; each block ends at its last row's diagonal.
-        ends = range(ROLLOUT_ROWS, capacity + ROLLOUT_ROWS, ROLLOUT_ROWS)
-        self.blocks = [mapped((n_layer - 1) * ROLLOUT_ROWS, end).view(n_layer - 1, ROLLOUT_ROWS, end) for end in ends]
-
-    @staticmethod
-    def nbytes(n_layer: int, capacity: int) -> int:
-        """The bytes of all blocks."""
-        n_blocks = -(-capacity // ROLLOUT_ROWS)
-        return 4 * (n_layer - 1) * ROLLOUT_ROWS**2 * triangle(n_blocks)
-
-    def extend(self, means: Tensor, first: int, layer: int = 0) -> Tensor:
-        """The rows of the queries from ``first`` on in ``layer`` and the layers after it.
-
-        ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers must have been added
-        before.
-        """
-        result = torch.empty_like(means)
-        for i, mean in enumerate(means, start=layer):
-            result[i - layer] = self.rows(mean, first, i)
-            if i < self.n_layer - 1:
-                self.keep(result[i - layer], first, i)
-        return result
-
-    def rows(self, mean: Tensor, first: int, layer: int) -> Tensor:
-        """The rows from ``first`` on in one layer, as ``rollout_rows`` computes them from whole pictures."""
-        S = mean.shape[-1]
-        if not layer:
-            result = mean.clone()
-            result.diagonal(first).add_(1)
-            return result.div_(2)
-        result = torch.zeros_like(mean)
-        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
-            n = min(ROLLOUT_ROWS, S - start)
-            below = block[layer - 1, :n, : start + n]
-            result[:, : start + n] += mean[:, start : start + n] @ below
-            if start + n > first:
-                result[max(0, start - first) : start + n - first, : start + n] += below[max(0, first - start) :]
-        return result.div_(2)
-
-    def keep(self, rows: Tensor, first: int, layer: int) -> None:
-        """Keep the rows from ``first`` on, of one layer."""
-        S = rows.shape[-1]
-        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
-            end = min(start + ROLLOUT_ROWS, S)
-            if end > first:
-                new = rows[max(0, start - first) : end - first, :end]
-                block[layer, max(0, first - start) : end - start, :end] = new
 
 
 class Summary:

@@ -10,7 +10,8 @@ import torch
 
 from helpers.runs import PROMPT, frame, lower, written
 from helpers.server import Server
-from model.drawing.recording import Recording, triangle
+from model.drawing.recording import Recording
+from model.drawing.weight_buffer import triangle
 from web.runs import routes
 from web.runs import run as run_module
 

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from model import LoadedModel, Step
 from model.drawing.frame import encode_frame
-from model.drawing.pictures import n_pictures
-from model.drawing.recording import GrowingRollout, Recording, triangle
+from model.drawing.pictures import GrowingRollout, n_pictures
+from model.drawing.recording import Recording
+from model.drawing.weight_buffer import triangle
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
 

@@ -15,7 +15,7 @@ from helpers.models import ALPHABET, max_difference, prompt_ids, tiny_bpe, tiny_
 from helpers.saved import content, numbers
 from model.drawing import bundle, drawing, trace
 from model.drawing.html import as_script_data
-from model.drawing.recording import lower_triangle
+from model.drawing.weight_buffer import lower_triangle
 from model.tokenizer import CharTokenizer
 from model.view.__main__ import main
 

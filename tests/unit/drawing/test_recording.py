@@ -7,11 +7,13 @@ import torch
 from torch import Tensor
 
 from helpers import also_slow
+from model.drawing import pictures
 from model.drawing import recording as recording_module
 from model.drawing.metrics import DISTANCES, FRAME_MEASURES, METRICS
 from model.drawing.pictures import last_rows, picture_index
-from model.drawing.recording import Recording, lower_triangle, triangle
+from model.drawing.recording import Recording
 from model.drawing.thumbnails import encode_weights, tile
+from model.drawing.weight_buffer import lower_triangle, triangle
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
@@ -51,7 +53,7 @@ def recorded(attention: Tensor, prompt: int, looks: tuple[int, ...] = (), **opti
 def test_every_picture_is_exact_for_any_arrival_of_its_rows(
     monkeypatch: pytest.MonkeyPatch, n_layer: int, n_head: int, T: int, prompt: int, looks: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(recording_module, "ROLLOUT_ROWS", 16)
+    monkeypatch.setattr(pictures, "ROLLOUT_ROWS", 16)
     attention = causal(n_layer, n_head, T)
     recording = recorded(attention, prompt, looks)
     expected = every_picture(attention)

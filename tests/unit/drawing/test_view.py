@@ -13,7 +13,7 @@ from helpers.saved import content, frame_of, numbers
 from model.drawing import drawing
 from model.drawing.metrics import METRICS
 from model.drawing.pictures import n_pictures
-from model.drawing.recording import lower_triangle
+from model.drawing.weight_buffer import lower_triangle
 
 
 def weights(n_layer: int = 2, n_head: int = 3, queries: int = 9, keys: int = 9, *, causal: bool = False) -> Tensor:

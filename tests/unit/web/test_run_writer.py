@@ -7,7 +7,7 @@ import torch
 from helpers.engine import recorded_events
 from helpers.models import max_difference
 from model import LoadedModel
-from model.drawing.recording import lower_triangle
+from model.drawing.weight_buffer import lower_triangle
 from model.serving.sequence import ContextShift
 from web.runs.store import Runs, RunWriter
 

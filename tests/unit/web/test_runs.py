@@ -14,8 +14,9 @@ from helpers.models import tiny_model
 from helpers.runs import frame, written
 from model import LoadedModel
 from model.drawing.pictures import rollout
-from model.drawing.recording import Recording, triangle
+from model.drawing.recording import Recording
 from model.drawing.thumbnails import tile
+from model.drawing.weight_buffer import triangle
 from model.gpt import GPT
 from model.lens.text_pass import TextPass
 from model.serving.sequence import PromptPart
