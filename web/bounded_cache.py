@@ -107,24 +107,28 @@ class BoundedCache(Generic[K, V]):
         evicted: list[V] = []
         with self.lock:
             most = self.max_bytes() if callable(self.max_bytes) else self.max_bytes
-            n_bytes = 0 if most is None else sum(map(self.size, self.entries.values()))
-            for value in list(self.entries.values())[:-1]:
-                if most is None or n_bytes <= most or not self.shrink:
+            excess = 0 if most is None else sum(map(self.size, self.entries.values())) - most  # bytes
+            oldest = [] if self.is_within(excess) else list(self.entries.items())[:-1]
+            for _, value in oldest:
+                if excess <= 0 or self.shrink is None:
                     break
                 if self.can_evict(value):
-                    n_bytes -= self.size(value)
+                    excess -= self.size(value)
                     self.shrink(value)
-                    n_bytes += self.size(value)
-            for key in list(self.entries)[:-1]:
-                too_large = most is not None and n_bytes > most
-                if not too_large and (self.max_entries is None or len(self.entries) <= self.max_entries):
+                    excess += self.size(value)
+            for key, value in oldest:
+                if self.is_within(excess):
                     break
-                if self.can_evict(self.entries[key]):
-                    value = self.entries.pop(key)
+                if self.can_evict(value):
+                    del self.entries[key]
                     evicted.append(value)
-                    n_bytes -= self.size(value)
+                    excess -= self.size(value)
         for value in evicted:
             self.on_evict(value)
+
+    def is_within(self, excess: int) -> bool:
+        """Whether the entries are within the limits, if they have this many bytes more than their maximum."""
+        return excess <= 0 and (self.max_entries is None or len(self.entries) <= self.max_entries)
 
 
 class Computation(Generic[V]):

@@ -7,8 +7,8 @@ import html
 import re
 import threading
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs
 
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted
 
+from ..bounded_cache import BoundedCache
 from ..client import client_in
 from ..request_path import path_of
 from .errors import ApiError
@@ -56,33 +57,22 @@ class WrongKeys:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         # By client: the number of wrong keys, and the time of the last.
-        self.wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self.wrong = BoundedCache[str, tuple[int, float]](max_entries=MAX_REMEMBERED)
 
     def seconds_to_wait(self, client: str) -> int:
         """The delay of this client's next wrong key."""
-        count, newest = self.wrong.get(client, (0, 0.0))
-        if self.now() - newest > FORGET_SECONDS:
-            count = 0
+        count = self.count(client)
         return MAX_WAIT if count > 5 else min(1 << count, MAX_WAIT)
 
     def add(self, client: str) -> int:
         """Count a wrong key and return the seconds by which its answer is delayed."""
         seconds = self.seconds_to_wait(client)
-        count, newest = self.wrong.pop(client, (0, 0.0))
-        self.wrong[client] = (0 if self.now() - newest > FORGET_SECONDS else count) + 1, self.now()
-        while len(self.wrong) > MAX_REMEMBERED:
-            self.wrong.popitem(last=False)
+        self.wrong.put(client, (self.count(client) + 1, self.now()))
         return seconds
 
-
-class Remembered(OrderedDict[Hashable, None]):
-    """The last ``MAX_REMEMBERED`` items that were added."""
-
-    def add(self, each: Hashable) -> None:
-        self[each] = None
-        self.move_to_end(each)
-        while len(self) > MAX_REMEMBERED:
-            self.popitem(last=False)
+    def count(self, client: str) -> int:
+        count, newest = self.wrong.get(client) or (0, 0.0)
+        return 0 if self.now() - newest > FORGET_SECONDS else count
 
 
 class Credential(NamedTuple):
@@ -105,20 +95,21 @@ class CredentialCheck:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.wrong_keys = WrongKeys(now)
         self.waiting: Counter[str] = Counter()  # by client: wrong keys whose answers are being delayed
-        self.proven = Remembered()  # (client, digest)
-        self.foreign = Remembered()  # digests of other servers' cookies, which browsers send with every request
+        self.proven = BoundedCache[tuple[str, bytes], bool](max_entries=MAX_REMEMBERED)  # by client and digest
+        # By digest: cookies of other servers, which browsers send with every request.
+        self.foreign = BoundedCache[bytes, bool](max_entries=MAX_REMEMBERED)
 
     async def check(self, client: str, given: Sequence[Credential]) -> Verdict:
         """Check credentials. A verdict is delayed if none is right; with too many delayed, nothing is checked."""
         if not given:
             return "none"
-        if any((client, each.digest) in self.proven for each in given):
+        if any(self.proven.get((client, each.digest)) for each in given):
             return "right"
         if self.waiting[client] >= MAX_WAITING:
             return "unchecked"
         for each in given:
             if each.is_right:
-                self.proven.add((client, each.digest))
+                self.proven.put((client, each.digest), True)
                 return "right"
         seconds = max(self.wrong_keys.add(client) for _ in given)
         self.waiting[client] += 1
@@ -129,7 +120,7 @@ class CredentialCheck:
             self.waiting = +self.waiting
         for each in given:
             if each.name != "key":
-                self.foreign.add(each.digest)
+                self.foreign.put(each.digest, True)
         return "wrong"
 
     def too_many(self, client: str) -> str:
@@ -186,7 +177,7 @@ class ApiKeyMiddleware(CredentialCheck):
             for name, value in cookies:
                 expected = self.token.encode() if name == self.cookie else b""
                 each = self.credential(name, value.encode("latin-1"), expected)
-                if each.digest not in self.foreign:
+                if not self.foreign.get(each.digest):
                     credentials.append(each)
         return credentials
 
@@ -211,7 +202,7 @@ class ApiKeyMiddleware(CredentialCheck):
         if verdict != "right":
             return self.form(scope, "This key is wrong.")
         # From now on the browser sends the cookie, which counts as proven because the key was.
-        self.proven.add((client, self.credential(self.cookie, self.token.encode(), b"").digest))
+        self.proven.put((client, self.credential(self.cookie, self.token.encode(), b"").digest), True)
         query = scope["query_string"].decode("latin-1")
         response = RedirectResponse(f"./?{query}" if query else "./", status_code=303)
         secure = scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
