@@ -38,13 +38,14 @@ class CompiledReading:
     def attention(self) -> Tensor | None:
         return None if self.weights is None else torch.from_numpy(self.weights)
 
-    # Copies are made with NumPy, on one thread: torch's threads would compete for cores with our waiting threads.
+    # Copies are made with NumPy, on one thread: torch's threads would compete for cores with our waiting threads. The
+    # attention weights of a row that was recorded alone are not copied.
 
     def last_logits(self) -> Tensor:
         return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
 
     def last_attention(self, _n_keys: int) -> Tensor | None:
-        return None if self.weights is None else torch.from_numpy(self.weights[:, :, -1].copy())
+        return None if self.weights is None else torch.from_numpy(np.ascontiguousarray(self.weights[:, :, -1]))
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
