@@ -93,7 +93,7 @@ class OverPrompts(Answer):
 
     ``n`` is the number of rows in the mean. ``standard_error`` is the standard deviation over these rows divided by the
     square root of their number, 0 for one row; it and ``mean`` are float64. ``rows`` has for each prompt its index,
-    ``row``, and its numbers, or an ``error`` that left it out of the mean.
+    ``row``, and either its numbers or the ``error`` that kept it out of the mean.
     """
 
     PER_HEAD = ("delta", "heads", "effects", "attribution", *LOOKS)

@@ -24,7 +24,7 @@ UNKNOWN = (
 
 
 class ModelTokenMiddleware(CredentialCheck):
-    """ASGI middleware that answers for a visitor's model if the request has the model's token.
+    """ASGI middleware that gives a request with a model's token access to that visitor's model.
 
     The answer to an unknown token is delayed like that to a wrong key.
     """

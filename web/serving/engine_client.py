@@ -63,7 +63,7 @@ def prompt_text(loaded: LoadedModel, request: GenerationRequest) -> str:
         return b"".join(map(loaded.tokenizer.token_bytes, request.prompt)).decode()
     except UnicodeDecodeError:
         message = (
-            f"Another engine writes for {loaded.name} and is sent text, but these tokens hold part of a character."
+            f"Another engine writes for {loaded.name} and gets text, but these tokens contain an incomplete character."
         )
         raise InputError("prompt", message, "unsupported_option") from None
 
