@@ -85,7 +85,7 @@ class PromptsAnswer(ModelAnswer):
         description="The standard deviation over the rows divided by the square root of their number; 0 for one row."
     )
     rows: list[dict[str, Any]] = Described(
-        description="For each prompt its index, `row`, and either its numbers or the `error` that kept it out of the mean."
+        description="Of each prompt its index, `row`, and its numbers or the `error` that kept it out of the mean."
     )
 
 
