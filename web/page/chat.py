@@ -36,7 +36,10 @@ async def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageT
         raise InputError("messages", "The message is empty.")
     check_conversation_length(messages, services.limits)
     prompt = await render(services.templates, loaded, messages)
-    text = await asyncio.to_thread(parse_page_text, services, {**fields, "prompt": prompt, "branch": None})
+    try:
+        text = await asyncio.to_thread(parse_page_text, services, {**fields, "prompt": prompt, "branch": None})
+    except InputError as error:  # a visitor has typed messages, not a prompt
+        raise InputError(error.field, str(error).replace("The prompt", "The conversation", 1), error.code) from None
     spans = await locate(services.templates, loaded, messages, prompt)
     return replace(text, chat=[with_span(*each) for each in zip(messages, spans, strict=True)])
 

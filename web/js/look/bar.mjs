@@ -217,7 +217,8 @@ export class Bar {
     prompt.classList.toggle("hs-grown", isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     // Folded, it shows only its first line, without half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
-    if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MAX_HEIGHT)}px`;
+    if (!isTall) prompt.scrollTop = 0;
+    else prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MAX_HEIGHT)}px`;
   }
 }
 
