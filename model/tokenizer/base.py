@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from ..config import MAX_VOCAB_SIZE
@@ -35,6 +36,12 @@ class Tokenizer(ABC):
         ids = self.encode(text)
         begins = tuple(ids[: len(self.begins_with)]) == self.begins_with
         return ids if begins else [*self.begins_with, *ids]
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """The characters of ``text`` that each token of ``encode(text)`` holds any of, as the first and the end."""
+        character_of = [i for i, character in enumerate(text) for _ in character.encode()]  # of each byte
+        ends = list(accumulate(len(self.token_bytes(token_id)) for token_id in self.encode(text)))
+        return [(character_of[a], character_of[b - 1] + 1) for a, b in pairwise([0, *ends])]
 
     @abstractmethod
     def token_bytes(self, token_id: int) -> bytes:

@@ -46,7 +46,8 @@ class PipelineTokenizer(BPEVocabulary):
         self.bytes_of = dict(byte_level(vocabulary) if is_byte_level else sentencepiece(vocabulary))
         self.bytes_of |= {token["id"]: token["content"].encode() for token in added}
         try:
-            self.library = Library.from_str(json.dumps(spec))
+            # What comes before every prompt is added here; the library's post-processor would move offsets, too.
+            self.library = Library.from_str(json.dumps(spec | {"post_processor": None}))
         except BaseException as error:  # the library panics on some inconsistent files
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
@@ -58,6 +59,9 @@ class PipelineTokenizer(BPEVocabulary):
         if SURROGATE.search(text):
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return list(self.library.encode(text, add_special_tokens=False).ids)
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        return list(self.library.encode(text, add_special_tokens=False).offsets)  # the normalizer may change a text
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``, without the tokens and the space that are put before every text."""

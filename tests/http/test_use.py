@@ -81,6 +81,21 @@ def test_examples_differ_only_by_the_key(server: Server) -> None:
     assert [functools.reduce(lambda code, part: code.replace(*part), KEY_IN_CODE, code) for code in with_key] == without
 
 
+def test_a_conversation_is_an_example_if_a_model_has_a_template(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "/v1/chat/completions" not in examples(server.services, server.url, with_key=False)
+    template = "{{ messages[0].content }}"
+    monkeypatch.setattr(server.served.models["other"], "chat_template", template)
+    (example,) = [
+        code
+        for _, code in blocks(examples(server.services, server.url, with_key=False))
+        if "/v1/chat/completions" in code
+    ]
+    (choice,) = json.loads(run("bash", example, tmp_path))["choices"]
+    assert choice["message"]["role"] == "assistant" and choice["message"]["content"]
+
+
 @pytest.mark.parametrize(
     "address", ["http://a/\n```", "javascript:x", "http://a'b", 'http://a"', "http://a b", None, 7]
 )

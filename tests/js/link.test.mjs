@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeIds, makeLink, readLink } from "../../web/js/lib/link.mjs";
+import { encodeIds, linkedChat, makeLink, readLink } from "../../web/js/lib/link.mjs";
 import { DEFAULTS } from "../../web/js/lib/options.mjs";
 
 const CONTROLS = [
@@ -66,6 +66,20 @@ test("a link has the text, the settings by name, and no defaults", () => {
     temperature: "0.8",
     open: "1.3",
   });
+});
+
+test("a link has the messages of a conversation, without the contents that its tokens hold", () => {
+  const tokens = ["<s>", "Hi", " 🙂", "<0xF0>", "!"].map((text, id) => ({ id, text, logprob: null }));
+  const said = (role, content, start, end) => ({ role, content, start, end });
+  const chat = [said("user", "Hi 🙂", 1, 3), said("assistant", "ð!", 3, 5), said("user", "", null, null)];
+  const linked = linkedChat(chat, tokens);
+  assert.deepEqual(linked, [
+    ["user", 1, 3],
+    ["assistant", 3, 5, "ð!"],
+    ["user", null, null],
+  ]);
+  assert.deepEqual(JSON.parse(words({ ...STATE, chat: linked }).chat), linked);
+  assert.deepEqual(linkedChat([said("user", "Hi", null, null)], []), [["user", null, null, "Hi"]]);
 });
 
 test("a link drops the parameters that the page's address had", () => {

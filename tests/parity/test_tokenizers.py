@@ -138,6 +138,13 @@ def test_character_vocabulary_equals_tokenizers() -> None:
     assert [ours.decode([i]) for i in ids] == list(text)
 
 
+def test_the_characters_of_a_token_are_those_that_tokenizers_names(bpe: BPETokenizer) -> None:
+    for ours in (bpe, CharTokenizer.train(ALPHABET + PROSE)):
+        theirs = library(ours.spec | {"post_processor": None})  # GPT-2's would leave out spaces
+        assert ours.offsets(PROSE) == theirs.encode(PROSE).offsets
+        assert ours.offsets("") == []
+
+
 def test_a_tokenizer_folder_of_transformers(tmp_path: Path, bpe: BPETokenizer) -> None:
     """What ``GPT2TokenizerFast.save_pretrained`` writes is read as it is."""
     model = bpe.spec["model"]

@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from model import InputError, LoadedModel
-from model.tokenizer import token_text
 
-from ..serving.chat_templates import TemplateFailed, Templates
+from ..serving.chat_templates import Templates
+from ..serving.conversation import SPEAKERS, check_conversation_length, render
 from ..settings import Limits
 from .completions import Completion
-from .schema import ChatRequest, CompletionRequest, Message
+from .schema import ChatRequest, CompletionRequest, as_conversation
 
-SPEAKERS = {"system": "System", "developer": "System", "user": "User", "assistant": "Assistant"}
 # A model's answer ends when it starts to write the next turn of a transcript.
 ENDS_OF_TURN = tuple(f"\n{speaker}:" for speaker in dict.fromkeys(SPEAKERS.values()))
 
@@ -70,7 +69,7 @@ async def answer_conversation(
 ) -> ChatCompletion:
     """The completion that answers a conversation. Raises ``InputError`` for invalid input."""
     check_conversation(asked, limits)
-    return ChatCompletion(loaded, asked, limits, await render(templates, loaded, asked.messages))
+    return ChatCompletion(loaded, asked, limits, await render(templates, loaded, as_conversation(asked.messages)))
 
 
 def check_conversation(asked: ChatRequest, limits: Limits) -> None:
@@ -80,10 +79,7 @@ def check_conversation(asked: ChatRequest, limits: Limits) -> None:
     n_stop = len(asked.stop) if isinstance(asked.stop, list) else 0
     if n_stop > limits.max_stop:
         raise InputError("stop", f"stop has {n_stop} strings; at most {limits.max_stop} are accepted.")
-    n_characters = sum(len(message.text) for message in asked.messages)
-    if n_characters > limits.max_prompt_characters:
-        most = limits.max_prompt_characters
-        raise InputError("messages", f"The messages have {n_characters:,} characters; at most {most:,} are accepted.")
+    check_conversation_length(as_conversation(asked.messages), limits)
 
 
 def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, prompt: str) -> CompletionRequest:
@@ -108,28 +104,3 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, promp
 def renamed(error: InputError) -> InputError:
     """An error about the prompt, renamed to be about the messages that the prompt was made from."""
     return InputError("messages", str(error), error.code) if error.field == "prompt" else error
-
-
-async def render(
-    templates: Templates, loaded: LoadedModel, messages: Sequence[Message], *, add_generation_prompt: bool = True
-) -> str:
-    """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
-
-    The checkpoint's own Jinja template makes it, as in transformers. Without a template the prompt is a transcript: a
-    line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. Raises
-    ``InputError`` if the template fails.
-    """
-    if not loaded.chat_template:
-        lines = [f"{SPEAKERS[message.role]}: {message.text}" for message in messages]
-        return "\n".join([*lines, "Assistant:"] if add_generation_prompt else lines)
-    context: dict[str, Any] = {
-        name: "" if token_id is None else token_text(loaded.tokenizer, token_id)
-        for name, token_id in (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
-    }
-    context["messages"] = [{"role": message.role, "content": message.text} for message in messages]
-    context["add_generation_prompt"] = add_generation_prompt
-    try:
-        return await templates.render(loaded.chat_template, context)
-    except TemplateFailed as error:
-        message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
-        raise InputError("messages", message, "chat_template") from None

@@ -3,6 +3,7 @@
 Their JSON schemas in the OpenAPI document are as strict as the checks; ``Also`` adds what pydantic cannot derive.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -23,6 +24,7 @@ from model.lens.interventions.sites import SITE_NAMES, SITES
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
 from ..serving.body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
+from ..serving.conversation import Conversation
 from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
@@ -212,6 +214,10 @@ class Message(BaseModel):
 
 
 Messages = Annotated[list[Message], FailFast(), Field(min_length=1)]
+
+
+def as_conversation(messages: Sequence[Message]) -> Conversation:
+    return [{"role": message.role, "content": message.text} for message in messages]
 
 
 class ChatRequest(Writing):

@@ -4,10 +4,10 @@ from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
 
 from ..serving.chat_templates import Templates
+from ..serving.conversation import render
 from ..serving.inputs import check_length
 from ..settings import Limits
-from .chat import render
-from .schema import DetokenizeRequest, TokenizeRequest
+from .schema import DetokenizeRequest, TokenizeRequest, as_conversation
 
 
 async def tokenize(
@@ -19,8 +19,8 @@ async def tokenize(
     if "prompt" in asked.model_fields_set:
         field, text = "prompt", asked.prompt
     else:
-        open_end = asked.add_generation_prompt
-        field, text = "messages", await render(templates, loaded, asked.messages, add_generation_prompt=open_end)
+        messages, open_end = as_conversation(asked.messages), asked.add_generation_prompt
+        field, text = "messages", await render(templates, loaded, messages, add_generation_prompt=open_end)
     check_length(field, "text", text, limits.max_prompt_characters)
     try:
         tokenizer = loaded.tokenizer

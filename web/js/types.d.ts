@@ -38,6 +38,20 @@ export type PointerState =
   | "stopped"
   | "failed";
 
+/** A message of a conversation (web/page/chat.py), and its tokens in the prompt if they are known. */
+export interface ChatMessage {
+  role: "system" | "user" | "assistant";
+  content: string;
+  start: number | null;
+  end: number | null;
+}
+
+/** A message as the page sends it: with its content, or the token ids of an answer. */
+export type SentMessage = Pick<ChatMessage, "role"> & { content?: string; ids?: number[] };
+
+/** A message in a link: its role and its tokens, then its content unless that is the text of those. */
+export type LinkedMessage = [ChatMessage["role"], number | null, number | null, string?];
+
 export interface BranchInfo {
   of: string;
   at: number;
@@ -64,6 +78,10 @@ export interface Pointer {
   notices: string[];
   head: PictureId | null;
   branch: BranchInfo | null;
+  /** The messages that the prompt was made from; null if it is no conversation. */
+  chat: ChatMessage[] | null;
+  /** The ids of the special tokens in the text. */
+  special: number[];
   note: string; // about who wrote the text
   why: string | null;
   written?: number;
@@ -106,6 +124,8 @@ export interface ModelInfo {
   label: string;
   facts: string;
   about: string;
+  /** Whether it has a chat template. */
+  chat: boolean;
   /** The training steps after which weights were kept. */
   steps: number[];
 }
@@ -180,6 +200,7 @@ export interface LinkState extends LinkedText {
   locked: Cell[];
   step: number | null;
   options: Options;
+  chat?: LinkedMessage[];
   /** The text it is compared with. */
   second?: LinkedText | null;
 }
@@ -203,10 +224,21 @@ export interface KnownText {
   head_mask: number[][] | null;
 }
 
+/** A continuation that leaves a text (`parse_branch` in web/page/writer.py). */
+export interface Branch {
+  of: string;
+  model: string;
+  sha256: string;
+  n_prompt: number;
+  /** The last one is the other token. */
+  ids: number[];
+  instead: number | null;
+}
+
 /** What writes texts: the page. */
 export interface Writing {
   /** Write a second text from a token on, shown next to this one. */
-  branch(data: object): void;
+  branch(data: Branch): void;
   /** Write a second text from the same prompt, shown next to this one. */
   writeAnother(): void;
   /** Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. */

@@ -6,7 +6,6 @@ modules fetch everything from the routes in ``routes.py`` and ``web/runs/routes.
 available inside Gradio events alone (ZeroGPU) does an event carry a text.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -23,10 +22,11 @@ from ..services import Services
 from ..settings import MAX_RUN_ID
 from ..training.routes import add_train_endpoint
 from ..training.trainings import Trainings
+from .chat import read_page_text
 from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
 from .use import use_section
-from .writer import PageWriter, parse_page_text
+from .writer import PageWriter
 
 MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
 QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is checked a thousand times a second
@@ -110,7 +110,7 @@ def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> Non
         fields = event._data if isinstance(event._data, dict) else {}
         asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
-            text = await asyncio.to_thread(parse_page_text, services, fields)
+            text = await read_page_text(services, fields)
         except InputError as error:
             yield asked | {"refused": str(error)}
             return

@@ -20,6 +20,7 @@ from ..services import Services
 from ..serving.inputs import SLIDERS, find_model, parse_request
 from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
+from .chat import parse_linked_chat
 from .controls import WORDS
 from .pointer import opening_pointer, pointer
 
@@ -79,7 +80,9 @@ async def follow_link(services: Services, query: Mapping[str, str], client: Hash
     settings, notices = parse_settings(services.served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
     second, more = await services.page_workers.run(client, find_second, services, query)
-    value = pointer(run, "linked", settings) | {"notices": notices + more + services.served.problems()}
+    chat, lost = find_chat(link, query)
+    value = pointer(run, "linked", settings) | chat
+    value |= {"notices": notices + lost + more + services.served.problems()}
     return PageStart(value, settings, second)
 
 
@@ -106,7 +109,15 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
     settings: dict[str, object] = {}
     if re.fullmatch(r"\d{1,10}", query.get("b_seed", ""), re.ASCII):
         settings["seed"] = int(query["b_seed"])
-    return pointer(recompute(services, link), "linked", settings), []
+    return pointer(recompute(services, link), "linked", settings) | find_chat(link, query)[0], []
+
+
+def find_chat(link: Link, query: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
+    """What a pointer says of the messages in a link, or a notice if they are not those of its prompt."""
+    if "chat" not in query:
+        return {}, []
+    chat = parse_linked_chat(link.loaded, link.ids[: link.n_prompt], query["chat"])
+    return ({"chat": chat}, []) if chat else ({}, ["The conversation of this link cannot be continued."])
 
 
 async def start_with_opening(services: Services, named: str | None, notices: list[str]) -> PageStart:

@@ -18,6 +18,8 @@ WRITTEN_ELSEWHERE = " · another engine writes; this model reads along"
 def model_list(services: Services) -> list[dict[str, object]]:
     """Name, label, facts, one line from the card, and the training steps kept of every model that is served.
 
+    ``chat`` is whether it has a chat template.
+
     Until the models are loaded, those still to come are listed without facts.
     """
     served = services.served
@@ -28,6 +30,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
             "label": declared.label if (declared := services.openings.declared(name)) else "",
             "facts": facts(loaded) + written_elsewhere(services, loaded) if loaded else "",
             "about": about(served.sources.get(name, "")),
+            "chat": bool(loaded and loaded.chat_template),
             "steps": services.snapshots.steps(name),
         }
         for name, loaded in models.items()

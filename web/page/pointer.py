@@ -10,6 +10,7 @@ from ..services import Services
 def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, object]:
     """A pointer: the progress of ``run``, the shape of its model, and the ``settings`` it was written with."""
     config = run.loaded.config
+    special = sorted(set(run.ids) & set(run.loaded.tokenizer.special_tokens.values()))
     return {
         "run": run.id,
         "state": state,
@@ -26,6 +27,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "context_length": config.context_length,
         "settings": settings,
         "head_mask": None if run.head_mask is None else run.head_mask.tolist(),
+        **({"special": special} if special else {}),
     }
 
 

@@ -1,6 +1,5 @@
 """The page's own routes: its start, texts read again, and the stream of a text being written."""
 
-import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import aclosing
 
@@ -16,11 +15,12 @@ from ..serving.inputs import find_model
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
+from .chat import read_page_text
 from .link import resolve_address
 from .model_list import model_list
 from .pointer import opening_pointer, pointer
 from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
-from .writer import PageText, PageWriter, parse_page_text
+from .writer import PageText, PageWriter
 
 
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:
@@ -72,7 +72,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
             raise InputError("body", f"The body is not valid JSON: {error}.") from None
         if not isinstance(fields, dict):
             raise InputError("body", "The body must be a JSON object.")
-        text = await asyncio.to_thread(parse_page_text, services, fields)
+        text = await read_page_text(services, fields)
         return StreamingResponse(
             events(writer, text, client_of(request)), media_type=EVENT_STREAM, headers=STREAM_HEADERS
         )

@@ -38,7 +38,7 @@ Beyond OpenAI's options there are `top_k`, `min_p`, `repetition_penalty`, `conte
 removes or scales heads; pass them in the client's `extra_body`. An option that is not in the
 [list]({address}/v1/openapi.json) is an error, and the error names it.
 
-### Attention weights with curl
+{chat}### Attention weights with curl
 `attention[layer][head][query][key]`: how much each token (query) looks at each token (key).
 ```bash
 curl {curl_key}{address}/v1/attention -d '{attention}'
@@ -90,6 +90,14 @@ The same endpoints, if the server has the package `mcp` (`pip install "mcp<2"`).
 curl {address}/health
 ```
 """
+CHAT = """\
+### Answer with curl
+OpenAI's chat completion: the prompt is made by the model's own chat template.
+```bash
+curl {curl_key}{address}/v1/chat/completions -d '{conversation}'
+```
+
+"""
 OWN = """
 ### A model that you trained here
 *Train* shows the token of your model when it is ready. With it in a header, the model answers under `/v1`, and Ask's
@@ -128,6 +136,7 @@ def examples(services: Services, address: str, with_key: bool) -> str:
     curl_key = '-H "Authorization: Bearer $HEADSCOPE_API_KEY" ' if with_key else ""
     own = OWN.format(curl_key=curl_key, header=TOKEN_HEADER, address=address)
     text = TEXT.format(
+        chat=chat_example(services, address, curl_key),
         own=own if services.served.settings.train else "",
         address=address,
         prompt=json.dumps(prompt["prompt"]),
@@ -144,6 +153,16 @@ def examples(services: Services, address: str, with_key: bool) -> str:
         curl_key=curl_key,
     )
     return note + (re.sub(r"(```python\n)", r"\1import os\n\n", text) if with_key else text)
+
+
+def chat_example(services: Services, address: str, curl_key: str) -> str:
+    """The example of a conversation with the first model that has a chat template; "" if none has one."""
+    name = next((name for name, loaded in services.served.models.items() if loaded.chat_template), None)
+    if name is None:
+        return ""
+    messages = [{"role": "user", "content": "What is attention?"}]
+    conversation = quoted({"model": name, "messages": messages, "max_tokens": 50, "seed": 1})
+    return CHAT.format(address=address, curl_key=curl_key, conversation=conversation)
 
 
 def quoted(content: dict[str, object]) -> str:

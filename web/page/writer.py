@@ -38,6 +38,7 @@ class PageText:
     prompt: str
     n_prompt: int
     branch: dict[str, object] | None = None  # the run that it leaves, where, and with which token instead of which
+    chat: list[dict[str, Any]] | None = None  # the messages that the prompt was made from
 
 
 def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
@@ -90,6 +91,8 @@ class PageWriter:
         def point(state: str) -> dict[str, Any]:
             current = writer.run
             tokens = sent.take(current)
+            # A context shift drops messages: what is left is no conversation.
+            chat = {"chat": text.chat} if text.chat and current is run else {}
             # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
             return pointer(current, state, settings) | {
                 "written": current.n_written(len(asked.prompt)),
@@ -97,6 +100,7 @@ class PageWriter:
                 "tokens": sent.count,
                 "at": generation.newest_at,
                 "training": self.services.is_training.is_set(),
+                **chat,
                 **more,
             }
 

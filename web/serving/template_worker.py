@@ -5,10 +5,14 @@ It imports only Jinja and limits its memory, because a template is a program wri
 
 import json
 import sys
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import Template, TemplateError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.nodes import Node, Scope
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 READY = b"ready\n"
@@ -40,10 +44,41 @@ def answer(asked: dict[str, Any]) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def compiled(source: str) -> Template:
-    """Compile a template in a sandbox: it can neither modify its arguments nor reach Python's internals."""
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
-    environment.globals["raise_exception"] = refuse
+    """Compile a template in a sandbox: it can neither modify its arguments nor reach Python's internals.
+
+    Templates are written for transformers: they find the tags, filters and functions that it has.
+    """
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = to_json
+    environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     return environment.from_string(source)
+
+
+class Generation(Extension):
+    """``{% generation %}`` marks what an assistant says, for training. Here it changes nothing."""
+
+    tags = {"generation"}  # noqa: RUF012 - as Jinja declares it
+
+    def parse(self, parser: Parser) -> Node:
+        line = next(parser.stream).lineno
+        return Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
+
+
+def to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Unlike Jinja's own filter, it escapes no HTML."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def strftime_now(format: str) -> str:
+    return datetime.now().strftime(format)
 
 
 def refuse(message: str) -> None:

@@ -96,6 +96,9 @@ def test_models_by_keyboard(page: Any) -> None:
 @pytest.mark.slow
 def test_an_unfocused_prompt_shows_one_whole_line(page: Any) -> None:
     prompt = page.get_by_label("Prompt", exact=True)
+    prompt.fill("one line\nand another" * 20)
+    prompt.blur()
+    assert prompt.evaluate("each => each.scrollTop") == 0
     prompt.fill("one line\nand another")
     prompt.blur()
     height = float(prompt.evaluate("each => each.clientHeight"))

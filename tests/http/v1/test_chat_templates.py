@@ -18,10 +18,10 @@ from helpers.server import Server, run_async
 from model import LoadedModel
 from model.errors import Busy
 from model.tokenizer import CharTokenizer
-from web.api.chat import render
-from web.api.schema import Message
+from web.api.schema import Message, as_conversation
 from web.serving import chat_templates
 from web.serving.chat_templates import Templates
+from web.serving.conversation import render
 
 HELLO = [{"role": "user", "content": "Hi"}]
 # A template like those of instruction-tuned checkpoints.
@@ -38,7 +38,7 @@ def rendered(loaded: LoadedModel, messages: list[Message]) -> str:
     async def render_once() -> str:
         templates = Templates()
         try:
-            return await render(templates, loaded, messages)
+            return await render(templates, loaded, as_conversation(messages))
         finally:
             for worker in templates.workers.values():
                 await worker.end()

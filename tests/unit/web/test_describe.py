@@ -57,7 +57,7 @@ def test_facts_about_a_model(services: Services) -> None:
     ]  # fmt: skip
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
-    assert all(set(model) == {"name", "label", "facts", "about", "steps"} for model in listed)
+    assert all(set(model) == {"name", "label", "facts", "about", "chat", "steps"} for model in listed)
 
 
 def test_facts_name_rows_without_a_token() -> None:

@@ -6,7 +6,8 @@ import { isSame } from "./heads.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
 
-/** @import { Control, LinkedText, LinkedView, LinkState, Options, PictureId, Pointer } from "../types.js" */
+/** @import { ChatMessage, Control, LinkedMessage, LinkedText, LinkedView, LinkState } from "../types.js" */
+/** @import { Options, PictureId, Pointer, Token } from "../types.js" */
 
 const HASH_DIGITS = 16; // of the checkpoint's sha256
 const MAX_LOCKED = 32;
@@ -88,6 +89,18 @@ function maskParameter(mask) {
 }
 
 /**
+ * The messages of a conversation, as web/page/chat.py reads them.
+ * @param {readonly ChatMessage[]} chat
+ * @param {readonly Token[]} tokens
+ * @returns {LinkedMessage[]}
+ */
+export const linkedChat = (chat, tokens) =>
+  chat.map(({ role, content, start, end }) => {
+    const read = tokens.slice(start ?? 0, end ?? 0).map(({ text }) => text);
+    return read.join("") === content ? [role, start, end] : [role, start, end, content];
+  });
+
+/**
  * The parameters in which a second text differs from the first, each prefixed with "b_".
  * @param {LinkedText} first
  * @param {LinkedText} second
@@ -121,6 +134,7 @@ export function makeLink(state, controls, page) {
     const value = state.settings[name];
     if (value !== undefined && value !== null) query.set(word, String(value));
   }
+  if (state.chat) query.set("chat", JSON.stringify(state.chat));
   if (state.head_mask) query.set("mask", maskParameter(state.head_mask));
   if (state.second) for (const [word, text] of Object.entries(secondWords(state, state.second))) query.set(word, text);
   query.set("open", state.open.join("."));

@@ -2,10 +2,11 @@
 
 import { make, setFlag, setHidden } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
+import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
 
-/** @import { Control, ModelInfo } from "../types.js" */
+/** @import { ChatMessage, Control, ModelInfo } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
 
 /** The tabs, by their name in the body's `data-page`. */
@@ -21,6 +22,7 @@ const MAX_HEIGHT = 140; // CSS pixels of the prompt
 export class Bar {
   #typed = false; // whether the visitor typed the prompt
   #sent = ""; // the prompt that was written last
+  #suggested = "";
 
   /**
    * @param {Control[]} controls
@@ -36,12 +38,10 @@ export class Bar {
    */
   constructor(controls, actions, withTraining, view) {
     this.settings = new Settings(controls);
-    this.models = new ModelPicker(actions.chooseModel);
+    this.models = new ModelPicker(actions.chooseModel, () => this.#showChat());
     this.prompt = make("textarea", {
       rows: 1,
       id: "hs-prompt",
-      "aria-label": "Prompt",
-      placeholder: "Text for the model to continue",
       title: "Enter: write. Shift+Enter: new line.",
       spellcheck: "false",
       autocomplete: "off",
@@ -61,7 +61,9 @@ export class Bar {
     this.refusal = make("div", { class: "hs-notices hs-refusal", role: "alert" });
     this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
-    this.box = make("div", { class: "hs-prompt-box" }, this.prompt);
+    const begin = () => this.prompt.focus();
+    this.chat = new Chat(() => this.#showChat(), begin);
+    this.box = make("div", { class: "hs-prompt-box" }, this.prompt, this.chat.toggle);
     const titles = Object.entries(PAGES).filter(([name]) => name !== "train" || withTraining);
     this.tabs = titles.map(([name, title]) =>
       make(
@@ -99,6 +101,7 @@ export class Bar {
     this.onMenu = actions.menu;
     const writing = [this.box, this.write, this.stop, this.settings.element];
     this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, ...writing, this.more);
+    this.#showChat();
   }
 
   get isMenuOpen() {
@@ -129,6 +132,39 @@ export class Bar {
     this.models.open(model);
   }
 
+  /** Whether messages or prompts are typed, and whether the chosen model has a chat template. */
+  #showChat() {
+    this.chat.offer(this.models.chosen?.chat ?? false);
+    const { isOn } = this.chat;
+    this.prompt.placeholder = isOn ? "Your message" : "Text for the model to continue";
+    this.prompt.setAttribute("aria-label", isOn ? "Message" : "Prompt");
+    if (isOn && !this.#typed) this.#empty();
+    if (!isOn && !this.prompt.value) this.suggest(this.#suggested);
+  }
+
+  #empty() {
+    this.#typed = false;
+    this.prompt.value = "";
+    this.#grow();
+  }
+
+  /**
+   * Show what was typed for a text that is opened: its prompt or, in a conversation, nothing.
+   * @param {readonly ChatMessage[] | null} chat
+   * @param {string} prompt
+   */
+  open(chat, prompt) {
+    this.chat.open(chat);
+    this.#showChat();
+    if (!this.chat.isOn) this.suggest(prompt, true);
+  }
+
+  /** A message was sent: the next one is typed in its place. */
+  clearSent() {
+    if (this.prompt.value === this.#sent) this.#empty();
+    this.chat.fold();
+  }
+
   /** The fields that the server needs to write a text. */
   submit() {
     this.#sent = this.prompt.value;
@@ -141,6 +177,8 @@ export class Bar {
    * @param {boolean} [replacesSent] whether it replaces one that was typed and written, too
    */
   suggest(prompt, replacesSent = false) {
+    this.#suggested = prompt;
+    if (this.chat.isOn) return;
     const isSent = replacesSent && this.prompt.value === this.#sent;
     if (this.#typed && this.prompt.value && !isSent) return;
     this.#typed = false;
@@ -179,7 +217,8 @@ export class Bar {
     prompt.classList.toggle("hs-grown", isTall && prompt.scrollHeight > prompt.clientHeight + 2);
     // Folded, it shows only its first line, without half of the second.
     prompt.classList.toggle("hs-folded", !isTall && prompt.scrollHeight > prompt.clientHeight + 2);
-    if (isTall) prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MAX_HEIGHT)}px`;
+    if (!isTall) prompt.scrollTop = 0;
+    else prompt.style.height = `${Math.min(prompt.scrollHeight + 2, MAX_HEIGHT)}px`;
   }
 }
 
@@ -188,9 +227,13 @@ class ModelPicker {
   /** @type {ModelInfo[]} */
   #models = [];
 
-  /** @param {(name: string) => void} choose */
-  constructor(choose) {
+  /**
+   * @param {(name: string) => void} choose
+   * @param {() => void} shown another model is the chosen one, or more is known of it
+   */
+  constructor(choose, shown) {
     this.choose = choose;
+    this.shown = shown;
     this.label = make("span", {}, "…");
     this.button = make("button", {
       type: "button",
@@ -238,6 +281,7 @@ class ModelPicker {
     this.label.textContent = name || "No model";
     this.button.title = this.chosen?.facts ?? "";
     for (const row of this.#rows) setFlag(row, "aria-selected", row.dataset.name === name);
+    this.shown();
   }
 
   /** @param {boolean} [open] */

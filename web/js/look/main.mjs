@@ -6,6 +6,7 @@ import { announce, announceModel, modelsChanged, pageShown, trainingResumed } fr
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./address.mjs";
 import { Bar } from "./bar.mjs";
+import { asSent } from "./chat.mjs";
 import { wantsDetails } from "./details.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { skipLinks } from "./keyboard.mjs";
@@ -15,7 +16,7 @@ import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
 
-/** @import { Control, ModelInfo, SentPointer, Writing } from "../types.js" */
+/** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
 /** @import { FirstScreen } from "./state/prepared.mjs" */
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
@@ -121,7 +122,14 @@ class Page {
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
     this.tour = new Tour(this.texts);
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
-    const parts = [this.bar.element, this.bar.refusal, this.tour.element, this.texts.element, this.tour.veil];
+    const parts = [
+      this.bar.element,
+      this.bar.chat.element,
+      this.bar.refusal,
+      this.tour.element,
+      this.texts.element,
+      this.tour.veil,
+    ];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.history = new PageHistory({
       read: () => this.#pageState,
@@ -218,7 +226,7 @@ class Page {
     try {
       this.#list(models, pointer.model ?? "");
       this.tellModel();
-      this.bar.suggest(String(settings.prompt ?? ""), true);
+      this.bar.open(pointer.chat ?? null, String(settings.prompt ?? ""));
       this.bar.settings.show(settings);
       this.texts.address.shown = search;
       this.texts.address.isOpening = true;
@@ -238,6 +246,7 @@ class Page {
     const { state, context_length } = this.store.pointer;
     this.bar.settings.fit(context_length);
     this.bar.settings.showSeed(this.store.pointer.settings.seed);
+    this.bar.chat.follow(this.store, this.bar.models.name);
     this.#showProgress();
     this.element.dataset.state = state;
     if (!this.texts.stores.some((store) => isBusy(store.pointer.state))) this.texts.address.push();
@@ -256,9 +265,12 @@ class Page {
   }
 
   write() {
+    const { chat, models, prompt } = this.bar;
+    const messages = chat.isOn ? chat.messages(prompt.value, this.store, models.name) : null;
     this.abandon(); // a branch may still be writing
     this.texts.workspace.mixer.reset();
-    this.send({});
+    if (messages) void this.send({ messages }, {}, () => this.bar.clearSent());
+    else void this.send({});
   }
 
   /**
@@ -287,25 +299,29 @@ class Page {
   writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
     const left = this.texts.leave();
-    const { model, settings, head_mask: own } = this.store.pointer;
+    const { model, settings, head_mask: own, n_prompt } = this.store.pointer;
+    const chat = n_given === n_prompt ? this.store.pointer.chat : null;
     const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
     const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
-    void this.send({ ...fields, head_mask: own }, {}, (run) => {
+    void this.send({ ...fields, head_mask: own }, { chat }, (run) => {
       left(run);
-      void this.send({ ...fields, head_mask }, { beside: run });
+      void this.send({ ...fields, head_mask }, { beside: run, chat });
     });
   }
 
-  /** Write a second text from a token on. @param {object} data the token, and what comes before it */
+  /** Write a second text from a token on. @param {Branch} data the token, and what comes before it */
   branch(data) {
-    void this.send({ branch: data });
+    const from = this.texts.stores.find(({ pointer }) => pointer.run === data.of)?.pointer;
+    // The conversation is another one if the token is part of it.
+    void this.send({ branch: data }, { chat: from?.n_prompt === data.n_prompt ? from.chat : null });
   }
 
   /** Write a second text from the same prompt. */
   writeAnother() {
-    void this.send({ seed: null }, { beside: this.store.pointer.run });
+    const { chat, model, run } = this.store.pointer;
+    void this.send({ seed: null, ...(chat ? { model, messages: asSent(chat) } : {}) }, { beside: run });
   }
 
   /** Write a text without showing it. @param {object} fields @param {(pointer: SentPointer) => void} follow */

@@ -248,7 +248,8 @@ class Readings {
   /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
   async readAgain(reading) {
     const { pointer, ids } = this.texts.first;
-    this.#compare(await this.#reread({ sha256: pointer.sha256, n_prompt: pointer.n_prompt, ids, ...reading }));
+    const body = { sha256: pointer.sha256, n_prompt: pointer.n_prompt, ids, ...reading };
+    this.#compare(await this.#reread(body, reading.ids ? null : pointer.chat));
   }
 
   /** Compare it with a text that the same model reads; why it cannot, or "". @param {string} text */
@@ -266,8 +267,8 @@ class Readings {
   /** Read the text on the right with heads scaled. @param {number[][] | null} head_mask */
   async scaleHeads(head_mask) {
     const { b } = this.texts.pair.stores;
-    const { sha256, n_prompt, model } = b.pointer;
-    const pointer = await this.#reread({ model, head_mask, sha256, n_prompt, ids: b.ids });
+    const { sha256, n_prompt, model, chat } = b.pointer;
+    const pointer = await this.#reread({ model, head_mask, sha256, n_prompt, ids: b.ids }, chat);
     if (pointer && this.texts.isComparing) this.texts.replaceSecond(pointer);
   }
 
@@ -278,10 +279,15 @@ class Readings {
     this.texts.compareWith(pointer);
   }
 
-  /** Read a text; a failure is reported with the text on the left. @param {object} body */
-  async #reread(body) {
+  /**
+   * Read a text; a failure is reported with the text on the left.
+   * @param {{ sha256: string, [field: string]: unknown }} body
+   * @param {SentPointer["chat"]} chat the conversation that it is, for a model that reads the same tokens
+   */
+  async #reread(body, chat = null) {
     try {
-      return await this.#read(body);
+      const pointer = await this.#read(body);
+      return pointer?.sha256 === body.sha256 ? { ...pointer, chat } : pointer;
     } catch (error) {
       this.texts.first.report(`The text could not be read again: ${/** @type {Error} */ (error).message}`);
       return null;

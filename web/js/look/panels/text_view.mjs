@@ -10,6 +10,7 @@ import { sentence, visible } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
 import { TextBlocks } from "./text_blocks.mjs";
+import { roleLabel, Turns } from "./turns.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
@@ -157,16 +158,21 @@ export class TextView {
     element.classList.toggle("hs-growing", store.isGrowing);
     if (!store.isGrowing) this.blocks.dissolve(this.#spans);
     const first = this.#spans.length;
+    const turns = new Turns(store.pointer);
     for (let i = first; i < store.tokens.length; i++) {
-      const { text } = store.tokens[i];
+      const { id, text } = store.tokens[i];
       const span = make("span", {
         class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token",
         "data-i": i,
       });
-      // A token of one character needs no elements inside.
-      if (SPACES[text]) span.classList.add(SPACES[text]);
-      const [start, word] = splitWord(text);
-      span.append(...(text.length > 1 ? withVisibleSpaces(start) : [text]));
+      if (store.pointer.special.includes(id)) span.classList.add("hs-special");
+      if (turns.isMarker(i)) span.classList.add("hs-marker");
+      const role = turns.roleAt(i);
+      // A token of one character needs no elements inside; beside a label, its word is an element of its own.
+      if (SPACES[text] && !role) span.classList.add(SPACES[text]);
+      const [start, word] = role ? ["", text] : splitWord(text);
+      if (role) span.append(roleLabel(role, i === 0));
+      span.append(...(text.length > 1 ? withVisibleSpaces(start) : word ? [] : [text]));
       if (word) span.append(make("span", { class: "hs-word" }, ...withVisibleSpaces(word)));
       span.classList.toggle("hs-spaced", word !== "");
       if (this.canSurprise) span.title = describe(store.tokens[i]);

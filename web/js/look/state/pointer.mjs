@@ -20,6 +20,8 @@ const NOTHING = Object.freeze({
   notices: [],
   head: null,
   branch: null,
+  chat: null,
+  special: [],
   note: "",
   why: null,
   suggested_heads: [],

@@ -2,6 +2,7 @@
 // that a choice in one panel updates all of them.
 
 import { isSame } from "../../lib/heads.mjs";
+import { linkedChat } from "../../lib/link.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
@@ -371,7 +372,9 @@ export class Store extends Emitter {
   get linkState() {
     const { model, sha256, n_prompt, head_mask, settings } = this.pointer;
     const { ids, open, locked, step } = this;
-    return { model, sha256, ids, n_prompt, head_mask, settings, open, locked, step, options: this.view.options };
+    const chat = this.pointer.chat ? { chat: linkedChat(this.pointer.chat, this.data.tokens) } : {};
+    const text = { model, sha256, ids, n_prompt, head_mask, settings, ...chat };
+    return { ...text, open, locked, step, options: this.view.options };
   }
 
   /** @param {Cell | null} cell */
