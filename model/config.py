@@ -94,18 +94,20 @@ class GPTConfig:
         check_int("n_head", self.n_head, MAX_N_HEAD)
         check_int("n_embd", self.n_embd, MAX_N_EMBD)
         check_int("vocab_size", self.vocab_size, MAX_VOCAB_SIZE)
-        check_int("context_length (n_positions)", self.context_length, MAX_CONTEXT_LENGTH)
+        check_int("context_length", self.context_length, MAX_CONTEXT_LENGTH)
         if self.n_inner is not None:
             check_int("n_inner", self.n_inner, 16 * MAX_N_EMBD)
         if self.head_dim:
             check_int("head_dim", self.head_dim, MAX_N_EMBD)
         elif self.n_embd % self.n_head:
-            raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "an n_embd divisible by n_head")
+            raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "n_embd to be a multiple of n_head")
         check_int("n_kv_head", self.n_kv_head, self.n_head, least=0)
         object.__setattr__(self, "head_dim", self.head_dim or self.n_embd // self.n_head)
         object.__setattr__(self, "n_kv_head", self.n_kv_head or self.n_head)
         if self.n_head % self.n_kv_head:
-            raise Mismatch(f"n_head {self.n_head} with n_kv_head {self.n_kv_head}", "an n_head divisible by n_kv_head")
+            raise Mismatch(
+                f"n_head {self.n_head} with n_kv_head {self.n_kv_head}", "n_head to be a multiple of n_kv_head"
+            )
         if self.rotary is not None:
             check_int("the number of rotated dimensions", self.rotary.n_dim, self.head_dim, least=2)
             if self.rotary.n_dim % 2:
@@ -117,7 +119,7 @@ class GPTConfig:
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValue(name, getattr(self, name), "true or false")
-        for name in ("embd_pdrop", "attn_pdrop", "resid_pdrop"):
+        for name in ("resid_pdrop", "attn_pdrop", "embd_pdrop"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) < 1:
                 raise InvalidValue(name, getattr(self, name), "a number of at least 0 and below 1")
         if not is_number(self.layer_norm_epsilon) or not 0 < self.layer_norm_epsilon < 1:

@@ -1,6 +1,7 @@
 """Errors in checkpoints, prompts and arguments, with messages for the person who supplied them; a server's refusals."""
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -145,7 +146,7 @@ def shorten(value: object, most: int = MAX_SHOWN) -> str:
 
 
 def written(value: object, most: int) -> Iterator[str]:
-    """The ``repr`` of a value from JSON, in non-empty pieces, so that a long one need not be built in full."""
+    """A value from JSON, with strings as in Python, in non-empty pieces: a long one need not be built in full."""
     if type(value) is str:
         yield repr(value[: most + 1])
     elif type(value) is list or type(value) is dict:
@@ -160,5 +161,7 @@ def written(value: object, most: int) -> Iterator[str]:
         yield "]" if type(value) is list else "}"
     elif type(value) is int and value.bit_length() > 4 * most:
         yield "a very long number"
+    elif value is None or type(value) is bool:
+        yield json.dumps(value)
     else:
         yield repr(value)

@@ -8,10 +8,21 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..config import MAX_VOCAB_SIZE, Activation, GPTConfig, Llama3Scaling, RotaryConfig, check_int, is_number
+from ..config import (
+    MAX_VOCAB_SIZE,
+    Activation,
+    GPTConfig,
+    Llama3Scaling,
+    RotaryConfig,
+    check_int,
+    check_positive,
+    is_number,
+)
 from ..errors import InvalidValue, Mismatch
 
-OPENS = "models of the types gpt2, gpt_neox, llama, mistral, qwen2 and qwen3 open"
+OPENS = "these types open: gpt2, gpt_neox, llama, mistral, qwen2, qwen3"
+# Positions used of a model whose positions are rotary: caches are allocated for the whole context of every text.
+MAX_ROTARY_CONTEXT = 8_192
 # The names of activation functions in a ``config.json``; several name the same function.
 GELU: dict[object, Activation] = {
     "gelu_new": "gelu_new",
@@ -21,15 +32,15 @@ GELU: dict[object, Activation] = {
 }
 SILU: dict[object, Activation] = {"silu": "silu", "swish": "silu"}
 # Keys for features that no family has here: only these values, which turn the feature off, are accepted.
-NEUTRAL: dict[str, object] = {
-    "add_cross_attention": False,
-    "quantization_config": None,
-    "pruned_heads": {},
-    "is_encoder_decoder": False,
-    "attn_logit_softcapping": None,
-    "final_logit_softcapping": None,
-    "num_experts": None,
-    "num_local_experts": None,
+NEUTRAL: dict[str, tuple[object, str]] = {
+    "add_cross_attention": (False, "a model with cross-attention"),
+    "quantization_config": (None, "a model with quantised weights"),
+    "pruned_heads": ({}, "a model with pruned heads"),
+    "is_encoder_decoder": (False, "an encoder-decoder model"),
+    "attn_logit_softcapping": (None, "a model that caps its attention scores"),
+    "final_logit_softcapping": (None, "a model that caps its logits"),
+    "num_experts": (None, "a mixture of experts"),
+    "num_local_experts": (None, "a mixture of experts"),
 }
 LLAMA3 = {
     "factor": "factor",
@@ -56,8 +67,9 @@ class Family(NamedTuple):
     model_type: str
     architecture: str  # transformers' class
     prefix: str  # of the names of all tensors except the output head's
+    defaults: Json  # transformers' values of the fields that a config.json may leave out
     ignored: re.Pattern[str]  # names of stored buffers, which a model computes itself
-    config_from: Callable[[Json], GPTConfig]  # from a config.json
+    config_from: Callable[[Json], GPTConfig]  # from a config.json with all fields
     config_to: Callable[[GPTConfig], Json]  # without model type and token ids
     tensors: Callable[[GPTConfig], Iterator[tuple[str, Stored]]]  # by their names without the prefix
     zeros: Callable[[GPTConfig], dict[str, torch.Size]] = lambda _config: {}  # stored or not, if ``GPT`` lacks them
@@ -67,21 +79,34 @@ class Family(NamedTuple):
         return stored.removeprefix(self.prefix)
 
 
-def unsupported(name: str, value: object, allowed: str) -> InvalidValue:
-    """The error for a feature that is not supported."""
-    return InvalidValue(name, value, f"{allowed} ({OPENS})")
+def unsupported(name: str, value: object, allowed: str, kind: str = "") -> InvalidValue:
+    """The error for a feature that is not supported, which makes a model one of this ``kind``."""
+    return InvalidValue(name, value, f"{allowed} ({kind + ' does not open; ' if kind else ''}{OPENS})")
 
 
-def check_off(content: Json, features: Mapping[str, object]) -> None:
-    """Raise ``InvalidValue`` unless each of the ``features`` in ``content`` is null or has the value given here."""
-    for name, off in features.items():
+def check_off(content: Json) -> None:
+    """Raise ``InvalidValue`` if a feature that no family has here is in use."""
+    for name, (off, kind) in NEUTRAL.items():
         if content.get(name, off) not in (off, None):
-            raise unsupported(name, content[name], json.dumps(off))
+            raise unsupported(name, content[name], json.dumps(off), kind)
+
+
+def build(fields: Mapping[str, str], **choices: Any) -> GPTConfig:
+    """A ``GPTConfig``. Raises ``Mismatch`` with the names in the file, which ``fields`` gives for those of ours."""
+    theirs = {ours: name for name, ours in fields.items()}
+    try:
+        return GPTConfig(**choices)
+    except InvalidValue as error:  # whose value may contain any text
+        name = theirs.get(error.field, error.field)
+        raise Mismatch(name + error.found.removeprefix(error.field), error.expected) from None
+    except Mismatch as error:
+        texts = (re.sub(r"\w+", lambda word: theirs.get(word[0], word[0]), t) for t in (error.found, error.expected))
+        raise Mismatch(*texts) from None
 
 
 def activation(content: Json, name: str, known: Mapping[object, Activation]) -> Activation:
-    """The activation function, the first of the ``known`` ones if none is named. Raises ``InvalidValue``."""
-    value = content.get(name, next(iter(known)))
+    """The activation function. Raises ``InvalidValue`` unless it is one of the ``known`` ones."""
+    value = content[name]
     if not isinstance(value, str) or value not in known:
         raise unsupported(name, value, " or ".join(map(repr, dict.fromkeys(known.values()))))
     return known[value]
@@ -114,26 +139,32 @@ def names(config: GPTConfig | Llama3Scaling, fields: Mapping[str, str]) -> Json:
     return {name: getattr(config, field) for name, field in fields.items()}
 
 
-def rotary(content: Json, head_dim: int, fraction: Any = 1.0) -> RotaryConfig:
-    """The rotation of a ``config.json``, as transformers 4 or 5 writes it. Raises ``InvalidValue``.
+def rotary(content: Json, head_dim: int, theta: str = "rope_theta", fraction: str | None = None) -> RotaryConfig:
+    """The rotation of a ``config.json``, as transformers 4 or 5 writes it. Raises ``InvalidValue`` or ``Mismatch``.
 
-    ``fraction`` is the part of each head that is rotated unless the content says otherwise.
+    Outside ``rope_scaling`` and ``rope_parameters``, the fields ``theta`` and ``fraction`` give the base and the part
+    of each head that is rotated; without ``fraction``, the family always rotates all of it.
     """
-    field = "rope_parameters" if content.get("rope_parameters") else "rope_scaling"
+    field = "rope_scaling" if content.get("rope_scaling") else "rope_parameters"
     rope = content.get(field) or {}
     if not isinstance(rope, dict):
         raise InvalidValue(field, rope, "an object")
     if any(isinstance(value, dict) for value in rope.values()):  # in transformers 5, one for each kind of attention
         raise unsupported(field, rope, "one rotation for all layers")
-    rope = {"rope_theta": 10_000.0, "partial_rotary_factor": fraction, **content, **rope}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in ("default", "llama3"):
         raise unsupported("rope_type", kind, "'default' or 'llama3'")
-    fraction = rope["partial_rotary_factor"]
-    if not is_number(fraction) or not 0 < fraction <= 1:
-        raise InvalidValue("partial_rotary_factor", fraction, "a number above 0 and at most 1")
-    scaling = Llama3Scaling(**required(rope, LLAMA3)) if kind == "llama3" else None
-    return RotaryConfig(n_dim=int(head_dim * fraction), theta=rope["rope_theta"], scaling=scaling)
+    values = {"partial_rotary_factor": 1.0, "original_max_position_embeddings": content["max_position_embeddings"]}
+    values |= content | rope
+    theta = "rope_theta" if "rope_theta" in rope else theta
+    check_positive(theta, values[theta])
+    part = "partial_rotary_factor" if fraction is None or "partial_rotary_factor" in rope else fraction
+    if not is_number(values[part]) or not 0 < values[part] <= 1:
+        raise InvalidValue(part, values[part], "a number above 0 and at most 1")
+    if fraction is None and values[part] != 1:
+        raise unsupported(part, values[part], "1")
+    scaling = Llama3Scaling(**required(values, LLAMA3)) if kind == "llama3" else None
+    return RotaryConfig(n_dim=int(head_dim * values[part]), theta=values[theta], scaling=scaling)
 
 
 def rope_scaling(config: RotaryConfig) -> Json | None:

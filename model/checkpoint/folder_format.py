@@ -16,7 +16,7 @@ from torch import Tensor
 from ..config import GPTConfig
 from ..errors import CheckpointError, InvalidValue, Mismatch
 from ..tokenizer import END_OF_TEXT, Tokenizer
-from .family import Family, Json
+from .family import MAX_ROTARY_CONTEXT, Family
 from .files import checkpoint_errors, read_json, read_text
 from .gpt2 import GPT2
 from .gpt_neox import GPT_NEOX
@@ -29,8 +29,6 @@ CHAT_TEMPLATE = "chat_template.jinja"
 MAX_CONFIG_BYTES = 1_000_000
 MAX_TEMPLATE_BYTES = 64_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
-# Positions used of a model whose positions are rotary: caches are allocated for the whole context of every text.
-MAX_ROTARY_CONTEXT = 8_192
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
@@ -51,6 +49,7 @@ def config_from_json(content: object) -> ModelConfig:
     family = FAMILIES.get(model_type) if isinstance(model_type, str) else None
     if family is None:
         raise InvalidValue("model_type", model_type, f"one of {', '.join(map(repr, FAMILIES))}")
+    content = family.defaults | content
     config = family.config_from(content)
     if config.rotary is not None and config.context_length > MAX_ROTARY_CONTEXT:
         config = replace(config, context_length=MAX_ROTARY_CONTEXT)
@@ -68,8 +67,7 @@ def family_of(config: GPTConfig) -> Family:
     plain = replace(config, n_inner=config.inner_dim, embd_pdrop=0.0, attn_pdrop=0.0, resid_pdrop=0.0)
     for family in FAMILIES.values():
         try:
-            content: Json = family.config_to(plain)
-            if family.config_from(content) == plain:
+            if family.config_from(family.defaults | family.config_to(plain)) == plain:
                 return family
         except (InvalidValue, Mismatch):
             continue

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..config import GPTConfig
-from .family import GELU, NEUTRAL, Family, Json, Stored, activation, check_off, layer, names, options, sizes
+from .family import GELU, Family, Json, Stored, activation, build, check_off, layer, names, options, sizes
 
 SIZES = {name: name for name in ("n_layer", "n_head", "n_embd", "vocab_size")} | {"n_positions": "context_length"}
 OPTIONS = {
@@ -24,12 +24,18 @@ OPTIONS = {
         "resid_pdrop",
     )
 }
+DEFAULTS: Json = {
+    "activation_function": "gelu_new",
+    "n_positions": 1_024,
+    "bos_token_id": 50_256,
+    "eos_token_id": 50_256,
+}
 
 
 def config_from(content: Json) -> GPTConfig:
     function = activation(content, "activation_function", GELU)
-    check_off(content, NEUTRAL)
-    return GPTConfig(**sizes(content, SIZES), **options(content, OPTIONS), activation_function=function)
+    check_off(content)
+    return build(SIZES, **sizes(content, SIZES), **options(content, OPTIONS), activation_function=function)
 
 
 def config_to(config: GPTConfig) -> Json:
@@ -59,6 +65,7 @@ GPT2 = Family(
     model_type="gpt2",
     architecture="GPT2LMHeadModel",
     prefix="transformer.",
+    defaults=DEFAULTS,
     ignored=re.compile(r"h\.\d+\.attn\.(masked_)?bias"),  # the causal mask, in the oldest files
     config_from=config_from,
     config_to=config_to,

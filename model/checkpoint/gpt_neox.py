@@ -8,11 +8,11 @@ from torch import Tensor
 from ..config import GPTConfig
 from .family import (
     GELU,
-    NEUTRAL,
     Family,
     Json,
     Stored,
     activation,
+    build,
     check_off,
     layer,
     names,
@@ -23,34 +23,42 @@ from .family import (
 )
 from .llama import SIZES
 
-OPTIONS = {"layer_norm_eps": "layer_norm_epsilon", "attention_dropout": "attn_pdrop", "hidden_dropout": "resid_pdrop"}
+OPTIONS = {
+    "layer_norm_eps": "layer_norm_epsilon",
+    "attention_dropout": "attn_pdrop",
+    "hidden_dropout": "resid_pdrop",
+    "use_parallel_residual": "parallel",
+    "attention_bias": "qkv_bias",
+    "tie_word_embeddings": "tie_word_embeddings",
+}
 DEFAULTS: Json = {
     "hidden_act": "gelu",
-    "attention_bias": True,
-    "tie_word_embeddings": False,
-    "use_parallel_residual": True,
+    "max_position_embeddings": 2_048,
+    "layer_norm_eps": 1e-5,
     "rotary_pct": 0.25,
     "rotary_emb_base": 10_000.0,
+    "attention_bias": True,
+    "attention_dropout": 0.0,
+    "hidden_dropout": 0.0,
+    "use_parallel_residual": True,
+    "tie_word_embeddings": False,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
 }
 
 
 def config_from(content: Json) -> GPTConfig:
-    content = DEFAULTS | content
     function = activation(content, "hidden_act", GELU)
-    check_off(content, NEUTRAL)
+    check_off(content)
     size = sizes(content, SIZES)
-    head_dim = size["n_embd"] // size["n_head"]
-    rotated = rotary({"rope_theta": content["rotary_emb_base"]} | content, head_dim, content["rotary_pct"])
-    return GPTConfig(
+    return build(
+        SIZES | OPTIONS,
         **size,
         **options(content, OPTIONS),
-        embd_pdrop=content.get("hidden_dropout", 0.0),
-        tie_word_embeddings=content["tie_word_embeddings"],
-        rotary=rotated,
-        activation_function=function,
-        parallel=content["use_parallel_residual"],
-        qkv_bias=content["attention_bias"],
+        rotary=rotary(content, size["n_embd"] // size["n_head"], "rotary_emb_base", "rotary_pct"),
+        embd_pdrop=content["hidden_dropout"],
         attn_proj_bias=content["attention_bias"],
+        activation_function=function,
     )
 
 
@@ -61,9 +69,6 @@ def config_to(config: GPTConfig) -> Json:
         **names(config, OPTIONS),
         "intermediate_size": config.inner_dim,
         "hidden_act": config.activation_function,
-        "attention_bias": config.qkv_bias,
-        "tie_word_embeddings": config.tie_word_embeddings,
-        "use_parallel_residual": config.parallel,
         "rotary_pct": config.rotary.n_dim / config.head_dim,
         "rotary_emb_base": config.rotary.theta,
         "rope_scaling": rope_scaling(config.rotary),
@@ -96,6 +101,7 @@ GPT_NEOX = Family(
     model_type="gpt_neox",
     architecture="GPTNeoXForCausalLM",
     prefix="gpt_neox.",
+    defaults=DEFAULTS,
     ignored=re.compile(r"layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)"),
     config_from=config_from,
     config_to=config_to,

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from ..config import GPTConfig
-from ..errors import InvalidValue
+from ..config import MAX_N_EMBD, GPTConfig, check_int
 from .family import (
-    NEUTRAL,
+    MAX_ROTARY_CONTEXT,
     SILU,
     Family,
     Json,
     Stored,
     activation,
+    build,
     check_off,
     layer,
     names,
@@ -32,46 +32,77 @@ SIZES = {
     "max_position_embeddings": "context_length",
 }
 OPTIONS = {"rms_norm_eps": "layer_norm_epsilon", "attention_dropout": "attn_pdrop"}
-DEFAULTS: Json = {"rms_norm_eps": 1e-6, "tie_word_embeddings": False, "attention_bias": False, "mlp_bias": False}
+OTHERS = {"num_key_value_heads": "n_kv_head", "hidden_act": "activation_function", "attention_bias": "qkv_bias"}
+DEFAULTS: Json = {
+    "num_key_value_heads": None,
+    "head_dim": None,
+    "hidden_act": "silu",
+    "max_position_embeddings": 2_048,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 10_000.0,
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "mlp_bias": False,
+    "tie_word_embeddings": False,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+WINDOW: Json = {"use_sliding_window": False, "sliding_window": 4_096, "max_window_layers": 28, "layer_types": None}
+QWEN_DEFAULTS = DEFAULTS | WINDOW | {"num_key_value_heads": 32, "max_position_embeddings": 32_768}
+QWEN_DEFAULTS |= {"bos_token_id": None, "eos_token_id": None}
 
 
-def config_from(content: Json, qkv_bias: bool | None = None, qk_norm: bool = False) -> GPTConfig:
-    """``qkv_bias`` is the family's value, which its ``config.json`` may leave out."""
-    content = DEFAULTS | content
+def config_from(content: Json, **choices: bool) -> GPTConfig:
+    """``choices`` are those of ``GPTConfig`` in which a family differs, whatever the file says."""
     function = activation(content, "hidden_act", SILU)
-    check_off(content, NEUTRAL)
-    check_window(content)
+    check_off(content)
     size = sizes(content, SIZES)
-    head_dim = content.get("head_dim")
-    if head_dim is None and not size["n_embd"] % size["n_head"]:
-        head_dim = size["n_embd"] // size["n_head"]
-    bias = content["attention_bias"]
-    return GPTConfig(
+    head_dim, n_kv_head, bias = content["head_dim"], content["num_key_value_heads"], content["attention_bias"]
+    if n_kv_head is not None:
+        check_int("num_key_value_heads", n_kv_head, size["n_head"])
+    if head_dim is not None:
+        check_int("head_dim", head_dim, MAX_N_EMBD)
+    biases = {"qkv_bias": bias, "attn_proj_bias": bias, "mlp_bias": content["mlp_bias"]}
+    return build(
+        SIZES | OPTIONS | OTHERS,
         **size,
         **options(content, OPTIONS),
         tie_word_embeddings=content["tie_word_embeddings"],
-        n_kv_head=content.get("num_key_value_heads") or 0,
+        n_kv_head=n_kv_head or 0,
         head_dim=head_dim or 0,
-        rotary=rotary(content, head_dim if isinstance(head_dim, int) else 0),
+        rotary=rotary(content, head_dim or size["n_embd"] // size["n_head"]),
         norm="RMSNorm",
-        qk_norm=qk_norm,
         activation_function=function,
         gated_mlp=True,
-        qkv_bias=bias if qkv_bias is None else qkv_bias,
-        attn_proj_bias=bias if qkv_bias is None else False,
-        mlp_bias=content["mlp_bias"],
+        **biases | choices,
     )
 
 
-def check_window(content: Json) -> None:
-    """Raise ``InvalidValue`` if a layer's attention sees fewer than all earlier tokens."""
-    window, context_length = content.get("sliding_window"), content.get("max_position_embeddings")
-    if window is None or content.get("use_sliding_window") is False:
+def mistral_from(content: Json) -> GPTConfig:
+    config = config_from(content, qkv_bias=False, attn_proj_bias=False, mlp_bias=False)
+    check_window(content, config)
+    return config
+
+
+def qwen_from(content: Json, **choices: bool) -> GPTConfig:
+    """Layers from ``max_window_layers`` on have the window, or those of which ``layer_types`` says so."""
+    config = config_from(content, mlp_bias=False, **choices)
+    kinds, first = content["layer_types"], content["max_window_layers"]
+    check_int("max_window_layers", first, 10**9, least=0)
+    has_window = first < config.n_layer if kinds is None else "sliding_attention" in kinds
+    if content["use_sliding_window"] and has_window:
+        check_window(content, config)
+    return config
+
+
+def check_window(content: Json, config: GPTConfig) -> None:
+    """Raise ``InvalidValue`` if attention sees fewer than all earlier tokens, of as many as are used here."""
+    window, used = content["sliding_window"], min(config.context_length, MAX_ROTARY_CONTEXT)
+    if window is None:
         return
-    if not isinstance(window, int) or not isinstance(context_length, int):
-        raise InvalidValue("sliding_window", window, "null or a number of tokens")
-    if window < context_length:
-        raise unsupported("sliding_window", window, f"null, or at least max_position_embeddings {context_length}")
+    check_int("sliding_window", window, 10**9)
+    if window < used:
+        raise unsupported("sliding_window", window, f"null or at least {used:,}", "a model with sliding windows")
 
 
 def config_to(config: GPTConfig) -> Json:
@@ -116,17 +147,28 @@ LLAMA = Family(
     model_type="llama",
     architecture="LlamaForCausalLM",
     prefix="model.",
+    defaults=DEFAULTS,
     ignored=re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"),
     config_from=config_from,
     config_to=config_to,
     tensors=tensors,
 )
 MISTRAL = LLAMA._replace(
-    model_type="mistral", architecture="MistralForCausalLM", config_from=partial(config_from, qkv_bias=False)
+    model_type="mistral",
+    architecture="MistralForCausalLM",
+    defaults=DEFAULTS
+    | {"num_key_value_heads": 8, "max_position_embeddings": 131_072, "sliding_window": WINDOW["sliding_window"]},
+    config_from=mistral_from,
 )
 QWEN2 = LLAMA._replace(
-    model_type="qwen2", architecture="Qwen2ForCausalLM", config_from=partial(config_from, qkv_bias=True)
+    model_type="qwen2",
+    architecture="Qwen2ForCausalLM",
+    defaults=QWEN_DEFAULTS,
+    config_from=partial(qwen_from, qkv_bias=True, attn_proj_bias=False),
 )
 QWEN3 = LLAMA._replace(
-    model_type="qwen3", architecture="Qwen3ForCausalLM", config_from=partial(config_from, qk_norm=True)
+    model_type="qwen3",
+    architecture="Qwen3ForCausalLM",
+    defaults=QWEN_DEFAULTS | {"head_dim": 128},
+    config_from=partial(qwen_from, qk_norm=True),
 )

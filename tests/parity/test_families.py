@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 import model
 from helpers.engine import Asked, finish
+from helpers.files import edit_json
 from helpers.models import batch, max_difference, prompt_ids
 from helpers.oracles.families import ONE_OF_EACH, SHAPES, reference, write
 from model.cache import KVCache
@@ -54,6 +55,24 @@ def test_logits_equal_transformers_for_every_shape(name: str, tmp_path: Path) ->
         tmp_path / "ours", dtype=torch.float32, attn_implementation="eager"
     ).eval()
     assert_same(again, loaded)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("qwen2", {"sliding_window": 4}),
+        ("qwen2", {"sliding_window": 4, "use_sliding_window": True, "max_window_layers": 2}),
+        ("qwen3", {"sliding_window": 4, "use_sliding_window": True, "layer_types": ["full_attention"] * 2}),
+        ("qwen3", {"sliding_window": 32, "use_sliding_window": True, "max_window_layers": 1}),
+        ("mistral", {"sliding_window": 8_192, "max_position_embeddings": 20_000}),
+    ],
+)
+def test_windows_that_are_never_in_use(name: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    write(reference(name), tmp_path)
+    edit_json(tmp_path / "config.json", **{"layer_types": ..., "use_sliding_window": ...} | changes)
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    loaded, ids = load(tmp_path), prompt_ids(32)
+    assert max_difference(loaded.trace(ids).logits, theirs(torch.tensor([ids])).logits[0]) <= TOLERANCE
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

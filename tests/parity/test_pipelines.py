@@ -120,7 +120,7 @@ def test_a_prompt_begins_with_its_token_once(tmp_path: Path) -> None:
         ("smollm", {"pre_tokenizer": {"type": "Whitespace"}}, "the pre-tokenizer .*Whitespace.*, expected GPT-2's"),
         ("qwen 2", {"post_processor": {"type": "BertProcessing"}}, "type 'BertProcessing', expected one that adds"),
         ("llama 2", {"decoder": {"type": "Fuse"}}, "the decoder 'Fuse', expected 'ByteLevel', or that of Llama 2"),
-        ("llama 2", {"normalizer": {"type": "NFC"}}, "the pre-tokenizer None, expected"),
+        ("llama 2", {"normalizer": {"type": "NFC"}}, "the pre-tokenizer null, expected"),
     ],
 )
 def test_unsupported_pipelines_are_refused(name: str, changes: dict[str, Any], message: str) -> None:

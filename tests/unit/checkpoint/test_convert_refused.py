@@ -59,7 +59,7 @@ def test_missing_number_of_heads_is_refused(convert: Callable[..., str]) -> None
 
 def test_impossible_number_of_heads_is_refused(convert: Callable[..., str]) -> None:
     message = convert(book_weights(**SIZES), "--n-head", 3)
-    assert "found n_embd 16 with n_head 3, expected an n_embd divisible by n_head" in message
+    assert "found n_embd 16 with n_head 3, expected n_embd to be a multiple of n_head" in message
 
 
 def test_missing_vocabulary_is_refused(convert: Callable[..., str]) -> None:

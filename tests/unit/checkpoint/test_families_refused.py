@@ -20,6 +20,15 @@ LLAMA = {
 }
 LLAMA3 = {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
 OPEN = rf" \({OPENS}\)$"
+MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
+WINDOW = rf" or at least 32 \(a model with sliding windows does not open; {OPENS}\)$"
+MISTRAL: dict[str, Any] = {"model_type": "mistral", "num_key_value_heads": 4}
+QWEN: dict[str, Any] = {
+    "model_type": "qwen2",
+    "num_key_value_heads": 4,
+    "use_sliding_window": True,
+    "sliding_window": 8,
+}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +45,10 @@ OPEN = rf" \({OPENS}\)$"
             "rope_parameters {'full_attention': .*, expected one rotation for all layers" + OPEN,
         ),
         ({"rope_scaling": 5}, "rope_scaling 5, expected an object"),
-        ({"rope_scaling": LLAMA3}, "no original_max_position_embeddings, expected each of factor, "),
+        (
+            {"rope_scaling": {"rope_type": "llama3", "factor": 8}},
+            "no low_freq_factor and no high_freq_factor, expected",
+        ),
         (
             {"rope_scaling": LLAMA3 | {"original_max_position_embeddings": 8, "high_freq_factor": 1}},
             "low_freq_factor 1 with high_freq_factor 1, expected",
@@ -44,28 +56,58 @@ OPEN = rf" \({OPENS}\)$"
         ({"rope_theta": 0}, "rope_theta 0, expected a number above 0"),
         ({"rope_theta": "10000"}, "rope_theta '10000', expected a number above 0"),
         ({"partial_rotary_factor": 2}, "partial_rotary_factor 2, expected a number above 0 and at most 1"),
-        ({"partial_rotary_factor": 0.4}, "3 rotated dimensions, expected an even number"),
-        ({"model_type": "mistral", "sliding_window": 16}, "sliding_window 16, expected null, or at least .* 32" + OPEN),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor 0.5, expected 1" + OPEN),
+        ({"model_type": "gpt_neox", "rotary_pct": 2}, "rotary_pct 2, expected a number above 0 and at most 1"),
+        ({"model_type": "gpt_neox", "rotary_pct": 0.4}, "3 rotated dimensions, expected an even number"),
+        ({"model_type": "gpt_neox", "rotary_emb_base": 0}, "rotary_emb_base 0, expected a number above 0"),
+        (MISTRAL | {"sliding_window": 16}, "sliding_window 16, expected null" + WINDOW),
+        (QWEN | {"max_window_layers": 0}, "sliding_window 8, expected null" + WINDOW),
+        (QWEN | {"max_window_layers": 1}, "sliding_window 8, expected null" + WINDOW),
         (
-            {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 8},
-            "sliding_window 8, expected null, or at least max_position_embeddings 32" + OPEN,
+            QWEN | {"max_window_layers": 2, "layer_types": ["full_attention", "sliding_attention"]},
+            "sliding_window 8, expected null" + WINDOW,
         ),
-        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0, expected null" + OPEN),
-        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping 30.0, expected null" + OPEN),
-        ({"num_experts": 8}, "num_experts 8, expected null" + OPEN),
-        ({"num_local_experts": 8}, "num_local_experts 8, expected null" + OPEN),
-        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config .*, expected null" + OPEN),
-        ({"is_encoder_decoder": True}, "is_encoder_decoder True, expected false" + OPEN),
+        (MISTRAL | {"sliding_window": "16"}, "sliding_window '16', expected an integer"),
+        (
+            MISTRAL | {"max_position_embeddings": 32_768},
+            "sliding_window 4096, expected null or at least 8,192 ",
+        ),
+        (
+            {"attn_logit_softcapping": 50.0},
+            r"attn_logit_softcapping 50.0, expected null \(a model that caps its attention scores does not open; ",
+        ),
+        ({"final_logit_softcapping": 30.0}, "final_logit_softcapping 30.0, expected null .* caps its logits does not"),
+        ({"num_experts": 8}, "num_experts 8" + MIXTURE),
+        ({"num_local_experts": 8}, "num_local_experts 8" + MIXTURE),
+        (
+            {"quantization_config": {"quant_method": "gptq"}},
+            "quantization_config .*, expected null .* quantised weights",
+        ),
+        ({"is_encoder_decoder": True}, "is_encoder_decoder true, expected false .*an encoder-decoder model does not"),
+        ({"hidden_act": None}, "hidden_act null, expected 'silu'" + OPEN),
         ({"hidden_act": "relu2"}, "hidden_act 'relu2', expected 'silu'" + OPEN),
         ({"model_type": "gpt_neox", "hidden_act": "silu"}, "hidden_act 'silu', expected 'gelu_new' or 'gelu'" + OPEN),
-        ({"num_key_value_heads": 3}, "n_head 4 with n_kv_head 3, expected an n_head divisible by n_kv_head"),
-        ({"num_key_value_heads": -1}, "n_kv_head -1, expected an integer from 0 to 4"),
-        ({"num_key_value_heads": "2"}, "n_kv_head '2', expected"),
-        ({"hidden_size": 33}, "n_embd 33 with n_head 4, expected an n_embd divisible by n_head"),
+        (
+            {"num_key_value_heads": 3},
+            "num_attention_heads 4 with num_key_value_heads 3, expected num_attention_heads to be a multiple of",
+        ),
+        ({"num_key_value_heads": -1}, "num_key_value_heads -1, expected an integer from 1 to 4"),
+        ({"num_key_value_heads": 0}, "num_key_value_heads 0, expected an integer from 1 to 4"),
+        ({"num_key_value_heads": "2"}, "num_key_value_heads '2', expected"),
+        (
+            {"hidden_size": 33},
+            "hidden_size 33 with num_attention_heads 4, expected hidden_size to be a multiple of num_att",
+        ),
         ({"head_dim": 2.5}, "head_dim 2.5, expected an integer"),
         ({"hidden_size": "32"}, "hidden_size '32', expected an integer"),
-        ({"attention_bias": "no"}, "qkv_bias 'no', expected true or false"),
-        ({"rms_norm_eps": 0}, "layer_norm_epsilon 0, expected a number between 0 and 1"),
+        ({"num_hidden_layers": 513}, "num_hidden_layers 513, expected an integer from 1 to 512"),
+        ({"max_position_embeddings": 10**7}, "max_position_embeddings 10000000, expected an integer"),
+        ({"attention_bias": "n_head"}, "attention_bias 'n_head', expected true or false"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps 0, expected a number between 0 and 1"),
+        ({"attention_dropout": 1}, "attention_dropout 1, expected a number of at least 0 and below 1"),
+        ({"model_type": "gpt_neox", "layer_norm_eps": None}, "layer_norm_eps null, expected a number between 0 and 1"),
+        ({"model_type": "gpt_neox", "hidden_dropout": 2}, "hidden_dropout 2, expected a number of at least"),
+        ({"model_type": "gpt_neox", "use_parallel_residual": 1}, "use_parallel_residual 1, expected true or false"),
         ({"intermediate_size": ..., "vocab_size": ...}, "no intermediate_size and no vocab_size, expected each of "),
         ({"model_type": "mixtral"}, "model_type 'mixtral', expected one of 'gpt2', .*'qwen3'$"),
     ],

@@ -156,7 +156,7 @@ def test_a_head_that_copies_has_the_score_1(gpt: GPT) -> None:
         ({"distance": 1}, "distance", "An OV circuit has no distance"),
         ({"circuit": "qk", "distance": 1}, "distance", "positions are not rotary"),
         ({"side": "q"}, "side", "with an earlier head, and nothing otherwise"),
-        ({"circuit": "qk", "earlier": (0, 1)}, "side", "found None"),
+        ({"circuit": "qk", "earlier": (0, 1)}, "side", "found null"),
         ({"circuit": "qk", "earlier": (0, 1), "side": "v"}, "side", "found 'v'"),
         ({"earlier": (2, 1)}, "earlier_layer", "a layer before layer 2"),
         ({"earlier": (0, 4)}, "earlier_head", "from 0 to 3"),

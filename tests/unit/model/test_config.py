@@ -46,7 +46,7 @@ def test_inner_dim_defaults_to_four_n_embd() -> None:
 
 
 def test_indivisible_width_is_refused() -> None:
-    with pytest.raises(ValueError, match="found n_embd 16 with n_head 3, expected an n_embd divisible by n_head"):
+    with pytest.raises(ValueError, match="found n_embd 16 with n_head 3, expected n_embd to be a multiple of n_head"):
         tiny_config(n_head=3)
     with pytest.raises(ValueError, match="n_embd 16 with n_head 32"):
         tiny_config(n_head=32)

@@ -264,7 +264,7 @@ def test_bad_settings_are_refused_by_name(name: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("bias", "named"),
-    [({"1": 1}, "'1'"), ({-1: 1}, "-1"), ({True: 1}, "True"), ({1.0: 1}, "1.0"), ({None: 1}, "None")]
+    [({"1": 1}, "'1'"), ({-1: 1}, "-1"), ({True: 1}, "true"), ({1.0: 1}, "1.0"), ({None: 1}, "null")]
     + [({3: value}, "{3: ") for value in (100.1, -101, *NUMBERS)],
 )
 def test_bad_logit_bias_is_refused(bias: dict[Any, Any], named: str) -> None:

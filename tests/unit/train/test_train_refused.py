@@ -16,7 +16,7 @@ from model.train.trainer import Trainer
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--n-embd", "15"], "found n_embd 15 with n_head 2, expected an n_embd divisible by n_head"),
+        (["--n-embd", "15"], "found n_embd 15 with n_head 2, expected n_embd to be a multiple of n_head"),
         (["--steps", "0"], "steps must be an integer from 1"),
         (["--arch", "mamba"], "arch must be 'gpt2' or 'llama', found 'mamba'"),
         (["--muon-lr", "nan"], "muon_lr must be at least 0 and below 10, found nan"),

@@ -1,0 +1,73 @@
+"""A ``config.json`` without a field means what it means to transformers: the default of the model's family."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from transformers import AutoConfig
+
+from helpers.oracles.families import LLAMA3
+from model.checkpoint.folder_format import ModelConfig, config_from_json
+from model.errors import InvalidValue, Mismatch
+
+SIZES = ("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "vocab_size")
+# Every field has another value than the default, and the number of heads fits each family's default of key heads.
+COMMON: dict[str, Any] = dict(zip(SIZES, (2, 32, 256, 48, 65), strict=True)) | {
+    "max_position_embeddings": 64,
+    "attention_dropout": 0.1,
+    "attention_bias": True,
+    "tie_word_embeddings": True,
+    "bos_token_id": 3,
+    "eos_token_id": [4, 5],
+}
+ROTATED = COMMON | {"num_key_value_heads": 4, "head_dim": 6, "hidden_act": "silu", "rms_norm_eps": 1e-2}
+WINDOW = {"sliding_window": 8_192}
+QWEN_WINDOW = {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 2}
+NEOX = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-2, "hidden_dropout": 0.1, "use_parallel_residual": False}
+FIELDS: dict[str, dict[str, Any]] = {
+    "llama": ROTATED | {"mlp_bias": True},
+    "mistral": ROTATED | WINDOW,
+    "qwen2": ROTATED | QWEN_WINDOW,
+    "qwen3": ROTATED | QWEN_WINDOW,
+    "gpt_neox": COMMON | NEOX | {"attention_bias": False, "rotary_pct": 1.0, "rotary_emb_base": 50.0},
+}
+# As transformers 4 writes the rotation, and as transformers 5 does.
+ROPES: list[dict[str, Any]] = [
+    {"rope_theta": 50.0},
+    {"rope_theta": 50.0, "rope_scaling": {name: value for name, value in LLAMA3.items() if name != "rope_theta"}},
+    {"rope_parameters": LLAMA3},
+    {"rope_parameters": {name: value for name, value in LLAMA3.items() if "original" not in name}},
+    {"rope_parameters": {"rope_type": "default"}},
+]
+
+
+def outcome(content: dict[str, Any]) -> ModelConfig | str:
+    try:
+        return config_from_json(content)
+    except (InvalidValue, Mismatch) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("rope", ROPES)
+@pytest.mark.parametrize("model_type", FIELDS)
+def test_each_absent_field_has_the_default_of_transformers(model_type: str, rope: dict[str, Any]) -> None:
+    whole = {"model_type": model_type, **FIELDS[model_type], **rope}
+    assert isinstance(outcome(whole), ModelConfig)
+    for absent in (None, *FIELDS[model_type], *rope):
+        content = {name: value for name, value in whole.items() if name != absent}
+        if absent in SIZES:  # no published file lacks one, and another number of heads would fit the same weights
+            assert f"no {absent}, expected" in str(outcome(content))
+            continue
+        complete = AutoConfig.for_model(**deepcopy(content)).to_dict()
+        assert outcome(content) == outcome(complete), absent
+
+
+@pytest.mark.parametrize("model_type", FIELDS)
+def test_sizes_alone_are_enough(model_type: str) -> None:
+    content = {"model_type": model_type, **{name: COMMON[name] for name in SIZES}}
+    if model_type == "mistral":
+        assert "sliding_window must be null or at least 8,192" in str(outcome(content))
+        content["max_position_embeddings"] = 4_096
+    found = outcome(content)
+    assert isinstance(found, ModelConfig)
+    assert found == outcome(AutoConfig.for_model(**content).to_dict())
