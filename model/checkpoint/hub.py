@@ -80,7 +80,7 @@ def reason_of(error: Exception, revision: str | None) -> str:
     if isinstance(error, RevisionNotFoundError):
         return f"the repository has no revision {revision!r}"
     if is_unreachable(error):
-        return "the Hub cannot be reached, and it is not in the cache"
+        return "the Hub cannot be reached, and the repository is not in its cache"
     first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return f"it cannot be downloaded ({first_line.rstrip('.')})"
 

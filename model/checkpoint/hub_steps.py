@@ -16,7 +16,9 @@ from .hub import download, is_unreachable, reason_of, repository_of
 from .vocabulary import has_tokenizer
 from .weights import weight_files
 
-STEP = re.compile(r"(?:.*step)?\D*(\d{1,9})(?!\d)", re.ASCII)  # step512, step-512, stage1-step512-tokens2B, ckpt_512
+# The first word that stands for a step, with its number: step512, stage1-step-50K-tokens2B, checkpoint_500, iter1m.
+STEP = re.compile(r".*?(?:step|iter|iteration|ckpt|checkpoint)s?[-_]?(\d{1,9})([km]?)(?![a-z\d.])", re.ASCII | re.I)
+MAX_STEP = 10**9
 LEFT_SECONDS = 3_600.0  # a partial download of this age was left by a process that was killed
 
 
@@ -50,8 +52,8 @@ class HubSteps:
     def find(self, source: str) -> dict[int, Revision]:
         """The revisions that ``USER/NAME@PATTERN`` stands for, by training step, in order.
 
-        The pattern may contain the wildcards ``*`` and ``?``; ``+`` joins several patterns. Without a network, those in
-        the caches are found. Raises ``HubError``.
+        The pattern may contain the wildcards ``*`` and ``?``; ``+`` joins several patterns. A revision is a step if
+        ``step_of`` says so. Without a network, those in the caches are found. Raises ``HubError``.
         """
         repo_id, patterns = repository_of(source)
         try:
@@ -61,14 +63,15 @@ class HubSteps:
                 raise HubError(source, reason_of(error, None)) from error
             commits, where = self.cached_commits(repo_id), "the Hub cannot be reached, and its cache has"
         revisions: dict[int, Revision] = {}
+        named = [(step, name) for name in commits if (step := step_of(name)) is not None]
         for pattern in (patterns or "").split("+"):
-            steps = [(match, name) for name in commits if fnmatchcase(name, pattern) and (match := STEP.match(name))]
+            steps = [(step, name) for step, name in named if fnmatchcase(name, pattern)]
             if not steps:
                 raise HubError(source, f"{where} no training step {pattern!r}")
-            for match, name in steps:
-                other = revisions.setdefault(int(match[1]), Revision(repo_id, name, commits[name])).name
+            for step, name in steps:
+                other = revisions.setdefault(step, Revision(repo_id, name, commits[name])).name
                 if other != name:
-                    raise HubError(source, f"{other!r} and {name!r} are both step {match[1]}: choose one of them")
+                    raise HubError(source, f"{other!r} and {name!r} are both step {step:,}: choose one of them")
         return dict(sorted(revisions.items()))
 
     @contextmanager
@@ -133,6 +136,17 @@ class HubSteps:
                     break
                 cache.delete_revisions(revision.commit_hash).execute()
                 cache = scan_cache_dir(self.folder)
+
+
+def step_of(revision: str) -> int | None:
+    """The training step that a revision's name gives, or None if it gives none.
+
+    It follows ``step``, ``iter``, ``iteration``, ``ckpt`` or ``checkpoint``, after ``-``, ``_`` or nothing,
+    and may end in ``k`` for thousands or ``m`` for millions. ``v1.0``, ``2024-01-01`` and ``main`` are no steps.
+    """
+    match = STEP.match(revision)
+    step = int(match[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[match[2].lower()] if match else MAX_STEP
+    return step if step < MAX_STEP else None
 
 
 def published(repo_id: str) -> dict[str, str]:

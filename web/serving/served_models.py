@@ -23,7 +23,7 @@ from model import InputError
 from model.checkpoint.hub import HUB_ID, SEVERAL
 from model.checkpoint.hub_steps import HubSteps, Revision
 from model.checkpoint.source import SNAPSHOT
-from model.errors import readable
+from model.errors import HubError, readable
 
 from ..settings import CHECKPOINTS, MEGABYTE, Settings
 
@@ -215,6 +215,8 @@ def check_writes(loaded: model.LoadedModel) -> None:
 
 def for_visitors(error: BaseException) -> str:
     """The reason why a checkpoint cannot be served, without its path on this machine."""
+    if isinstance(error, HubError):
+        return str(error)  # a repository's id is no path
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
     reason = readable(str(error)) or type(error).__name__

@@ -103,7 +103,7 @@ def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, se
     services = server.start()
     server.wait(services)
     hub.is_online = False
-    reason = "gpt@step2: the Hub cannot be reached, and it is not in the cache"
+    reason = "someone/gpt@step2: the Hub cannot be reached, and the repository is not in its cache"
     with pytest.raises(InputError) as error:
         services.snapshots.get(NAME, 2)
     assert str(error.value) == f"The snapshot of step 2 cannot be loaded: {reason}"
@@ -116,7 +116,7 @@ def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, se
 @pytest.mark.parametrize(
     ("pattern", "changes", "reason"),
     [
-        ("step3*", {}, "gpt@step3*: the repository has no training step 'step3*'"),
+        ("step3*", {}, "someone/gpt@step3*: the repository has no training step 'step3*'"),
         ("step*", {"cache": None}, "Training steps need a folder to be kept in: --cache"),
     ],
 )

@@ -117,7 +117,7 @@ def test_repository_with_missing_files_is_refused(hub: Hub) -> None:
 
 
 RESPONSE = httpx.Response(404, request=httpx.Request("GET", "https://hub.test"))
-OFFLINE = "the Hub cannot be reached, and it is not in the cache"
+OFFLINE = "the Hub cannot be reached, and the repository is not in its cache"
 
 
 @pytest.mark.parametrize(

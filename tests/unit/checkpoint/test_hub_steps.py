@@ -15,6 +15,7 @@ from helpers.models import max_difference, tiny_model
 from helpers.oracles.families import reference, write
 from model.checkpoint.hub_steps import HubSteps, Revision
 
+OFFLINE = "the Hub cannot be reached, and the repository is not in its cache"
 STEPS = (0, 2, 16, 1000)
 
 
@@ -65,12 +66,25 @@ def test_patterns_and_lists(hub: StandInHub, steps: HubSteps, pattern: str, expe
         (["step-120000", "step-40000"], [40_000, 120_000]),
         (["stage1-step1000-tokens5B", "stage1-step20-tokens1B"], [20, 1000]),
         (["ckpt_010", "ckpt_002"], [2, 10]),
+        (["checkpoint-500", "iter1m", "global_step7"], [7, 500, 1_000_000]),
+        (["step-50K-105b", "step-7k-15b", "step900M"], [7_000, 50_000, 900_000_000]),
     ],
 )
 def test_names_of_other_trainings(hub: StandInHub, steps: HubSteps, names: list[str], expected: list[int]) -> None:
     for name in names:
         (hub.remote / name).mkdir()
     assert list(steps.find("someone/gpt@" + "+".join(names))) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["v1.0", "v1", "2024-01-01", "1000", "step", "step-x5", "step5B", "step1.5k", "step50kb", "step1000M"],
+)
+def test_other_names_are_no_steps(hub: StandInHub, steps: HubSteps, name: str) -> None:
+    (hub.remote / name).mkdir()
+    with pytest.raises(model.CheckpointError, match=f"the repository has no training step '{name}'"):
+        steps.find(f"someone/gpt@{name}")
+    assert list(steps.find("someone/gpt@*")) == list(STEPS)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +157,9 @@ def test_offline_the_steps_in_the_caches_are_found(hub: StandInHub, steps: HubSt
     for revision, name in ((found[16], "step16"), (Revision("someone/gpt", "step5", commit_of("step5")), "step5")):
         with pytest.raises(model.CheckpointError) as error:
             open_step(steps, revision)
-        assert str(error.value) == f"someone/gpt@{name}: the Hub cannot be reached, and it is not in the cache"
+        assert (
+            str(error.value) == f"someone/gpt@{name}: the Hub cannot be reached, and the repository is not in its cache"
+        )
     with pytest.raises(model.CheckpointError, match=r"cannot be reached, and its cache has no training step 'step16'"):
         steps.find("someone/gpt@step0+step16")
 

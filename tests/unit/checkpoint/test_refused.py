@@ -44,7 +44,7 @@ def test_hub_download_without_a_network_is_refused() -> None:
     for source in ("headscope-tests/no-such-model", "headscope-tests/no-such-model@v1.0"):
         with pytest.raises(model.CheckpointError) as refusal:
             model.load(source)
-        assert str(refusal.value) == f"{source}: the Hub cannot be reached, and it is not in the cache"
+        assert str(refusal.value) == f"{source}: the Hub cannot be reached, and the repository is not in its cache"
 
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
