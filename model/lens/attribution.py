@@ -78,7 +78,7 @@ class Attribution(Answer):
     heads: Tensor  # (n_layer, n_head)
     mlps: Tensor  # (n_layer,)
     embedding: float  # of the token and its position
-    biases: float  # of attention's output projections and of the final layer norm
+    biases: float  # of attention's output projections and of the final norm
 
     @property
     def total(self) -> float:
@@ -120,9 +120,9 @@ def attribution(
     """The direct contributions to the logit of ``token`` as the next one after ``position`` (see ``prediction``).
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
-    head, after the final layer norm with its scale at that position (Elhage et al. 2021). The value bias of a head
+    head, after the final norm with its scale at that position (Elhage et al. 2021). The value bias of a head
     belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
-    bias of the final layer norm are ``biases``. Effects through later layers are not counted.
+    bias of the final norm are ``biases``. Effects through later layers are not counted.
 
     Only differences of logits matter to the probabilities. With another token ``against``, or "likeliest" for the most
     probable other one, the parts are those of the difference of the two logits (Wang et al. 2023), and anything that

@@ -52,9 +52,9 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
 
     The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` the matrix that the
     later head applies to its output: ``W_QK`` on the query side, its transpose on the key side, or its own ``W_OV``. It
-    is 0 if the later head reads nothing that the earlier one writes. The gain of the layer norm before each head is
-    folded into its matrices; with ``centred`` so is the subtraction of the mean, otherwise it is left out. Biases, the
-    norm's division and all layers in between, including MLPs, do not enter the score.
+    is 0 if the later head reads nothing that the earlier one writes. The gain of the norm before each head is folded
+    into its matrices; with ``centred`` so is a LayerNorm's subtraction of the mean, otherwise it is left out. Biases,
+    the norm's division and all layers in between, including MLPs, do not enter the score.
 
     A score is compared with those of two heads with the same singular values, the later one rotated at random against
     the earlier one: ``W_OV Q M`` for orthogonal ``Q``. This differs from random heads, whose singular values are nearly

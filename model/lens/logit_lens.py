@@ -45,7 +45,7 @@ class LogitLens(Answer):
 def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> LogitLens:
     """Read a distribution over the next token from the residual stream before and after every layer.
 
-    The stream goes through the final layer norm and the output head, which were trained for the last layer alone
+    The stream goes through the final norm and the output head, which were trained for the last layer alone
     (nostalgebraist 2020, "interpreting GPT: the logit lens"). ``kl`` is KL(answer || reading), the nats that the
     reading loses on tokens drawn from the model's own answer; the last is 0.
     """

@@ -16,6 +16,7 @@ import gradio as gr
 from gradio import blocks
 
 import app
+from model.config import RotaryConfig
 from model.tokenizer import CharTokenizer
 from web.edge.connections import Connections
 from web.edge.server import RepeatFilter
@@ -30,6 +31,20 @@ from .serve_once import free_port
 create_app = blocks.App.create_app
 CHARACTERS = string.printable[:95] + "\n"
 CONTEXT = 64
+
+
+# Choices of other families, as ``save_tiny`` takes them: heads that share keys and values, and rotary positions.
+LLAMA: dict[str, Any] = {
+    "n_layer": 3,
+    "n_head": 4,
+    "n_kv_head": 2,
+    "rotary": RotaryConfig(n_dim=8),
+    "norm": "RMSNorm",
+    "activation_function": "silu",
+    "gated_mlp": True,
+    **dict.fromkeys(("qkv_bias", "attn_proj_bias", "mlp_bias"), False),
+}
+QWEN3 = LLAMA | {"qk_norm": True}
 
 
 @dataclass

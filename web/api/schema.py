@@ -235,7 +235,7 @@ class ChatRequest(Writing):
 
 
 class EmbeddingsRequest(Body):
-    """OpenAI's embeddings. A vector is the mean of the last hidden states, after the final layer norm."""
+    """OpenAI's embeddings. A vector is the mean of the last hidden states, after the final norm."""
 
     input: Prompts = Field(description="One text or list of token ids, or several of either.")
     encoding_format: Literal["float", "base64"] | None = "float"

@@ -16,9 +16,11 @@ class AttributionAnswer(PredictionAnswer):
     alternatives: list[ProbableToken] = Described(description="The most probable next tokens at this position.")
     heads: list[list[float]] = Described(description="`[layer][head]`, including the value biases.")
     mlps: list[float] = Described(description="`[layer]`, including the output biases.")
-    embedding: float = Described(description="The part of the token and position embeddings.")
+    embedding: float = Described(
+        description="The part of the token's embedding and, unless positions are rotary, of the position's."
+    )
     biases: float = Described(
-        description="The part of the biases of attention's output projections and the final layer norm."
+        description="The part of the biases of attention's output projections and the final norm."
     )
     sum: float = Described(description="The sum of all parts; equals `logit` up to rounding.")
     difference: float = Described(description="The absolute difference between `sum` and `logit`.")
@@ -32,7 +34,7 @@ def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
 ATTRIBUTION = Question(
     "attribution",
     "What each head and MLP, the embedding and the biases of a model add to the logit of a next token, with the scale "
-    "of the final layer norm held fixed.",
+    "of the final norm held fixed.",
     [
         PROMPT,
         MODEL,

@@ -73,6 +73,8 @@ export interface Pointer {
   n_layer: number;
   n_head: number;
   n_kv_head?: number; // heads of keys and values, each shared by a group of heads; unknown for weights from elsewhere
+  rotary?: boolean; // whether queries and keys are rotated by their positions
+  qk_norm?: boolean; // whether each query and key is normalised
   context_length: number;
   settings: Record<string, unknown>;
   notices: string[];

@@ -24,6 +24,8 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "n_layer": config.n_layer,
         "n_head": config.n_head,
         "n_kv_head": config.n_kv_head,
+        "rotary": config.rotary is not None,
+        "qk_norm": config.qk_norm,
         "context_length": config.context_length,
         "settings": settings,
         "head_mask": None if run.head_mask is None else run.head_mask.tolist(),

@@ -61,9 +61,21 @@ test("a role on random tokens comes with the share of its attention in this text
   );
 });
 
+const SCORES = { k: [[], [[[0.135, 0.06]]]], v: [[], [[[0.135, 0.06]]]] };
+const DEVIATIONS = { k: [[], [[[3.4, -0.1]]]], v: [[], [[[3.4, -0.1]]]] };
+const COMPOSITION = /** @type {any} */ ({ ...SCORES, deviations: DEVIATIONS, chance: 0.063, distance: 3 });
+
+test("the sentence about composition says how far query and key are apart where it matters", () => {
+  const sentence = (/** @type {"k" | "v"} */ way, /** @type {boolean} */ isRotary, distance = 3) =>
+    readComposition({ ...COMPOSITION, distance }, [1, 0], way, isRotary).sentence;
+  assert.match(sentence("k", true), /^By the weights, .* L0 H0 most, with the query 3 positions after its key: 0\.135/);
+  assert.match(sentence("k", true, 1), /most, with the query 1 position after its key: /);
+  assert.match(sentence("k", true, 0), /most, with query and key at the same position: /);
+  for (const other of [sentence("k", false), sentence("v", true)]) assert.match(other, /read L0 H0 most: 0\.135/);
+});
+
 test("the colours of composition are named after the numbers that they show", () => {
-  const answer = { chance: 0.063, deviations: { k: [[], [[[3.4, -0.1]]]] }, k: [[], [[[0.135, 0.06]]]] };
-  const { title, short, rows, arcs, sentence } = readComposition(answer, [1, 0], "k");
+  const { title, short, rows, arcs, sentence } = readComposition(COMPOSITION, [1, 0], "k");
   assert.equal(title, "K-composition score with L1 H0 (rotated at random: 0.063, in the middle)");
   assert.deepEqual(arcs, [[0, 0]]);
   assert.match(sentence, /0\.135, .* That is 3\.4 standard deviations above the same two heads rotated at random, /);

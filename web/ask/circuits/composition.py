@@ -23,7 +23,7 @@ class Deviations(BaseModel):
 
 
 class CompositionAnswer(ModelAnswer):
-    """`[later layer][later head][earlier layer][earlier head]`, with the gain of the layer norms folded in."""
+    """`[later layer][later head][earlier layer][earlier head]`, with the gain of the norms folded in."""
 
     q: PerPair
     k: PerPair
@@ -54,7 +54,7 @@ COMPOSITION = Question(
     "How strongly each head's weights read from the output of each earlier head.",
     [
         MODEL,
-        Field("centred", "Also fold the layer norm's subtraction of the mean into the weights.", bool, default=False),
+        Field("centred", "Also fold a LayerNorm's subtraction of the mean into the weights.", bool, default=False),
         Field(
             "distance",
             "How many positions the query comes after the key; it matters only for rotary positions.",

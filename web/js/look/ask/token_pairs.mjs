@@ -7,6 +7,7 @@ import { fixed } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { amountCell } from "./bars.mjs";
+import { apart, distanceField, distanceIn } from "./distance_field.mjs";
 import { openHead } from "./subject.mjs";
 
 /** @import { TokenCircuitAnswer } from "../../lens.js" */
@@ -36,16 +37,22 @@ const WORDS = {
 export function tokenPairs(store) {
   const request = new LatestRequest();
   let circuit = /** @type {Circuit} */ ("ov");
+  let chosen = 0; // the distance, where positions are rotary
   let shown = "";
-  const choice = tabs("Circuit", CIRCUITS, (chosen) => {
-    circuit = chosen;
+  const choice = tabs("Circuit", CIRCUITS, (key) => {
+    circuit = key;
     void show();
   });
+  const apartness = distanceField(store, (distance) => {
+    chosen = distance;
+    void show();
+  });
+  const controls = make("div", { class: "hs-controls" }, choice.element, apartness.element);
   const sentence = make("p", { class: "hs-hint", role: "status" });
   const table = make("table", { class: "hs-answer-table", "data-table": "token-pairs" });
   const scroll = make("div", { class: "hs-answer-scroll" }, table);
   const summary = make("summary", {}, "What its weights do to tokens");
-  const element = make("details", {}, summary, choice.element, sentence, scroll);
+  const element = make("details", {}, summary, controls, sentence, scroll);
   element.addEventListener("toggle", () => void show());
 
   /** Show the pairs of the open head, if the visitor has opened them. */
@@ -54,15 +61,17 @@ export function tokenPairs(store) {
     element.hidden = !open;
     if (!open || !element.open) return;
     choice.show(circuit);
+    apartness.show(chosen, circuit === "qk");
     const [layer, head] = open.map(String);
     const { model, sha256 } = store.pointer;
-    const key = [model, sha256, layer, head, circuit].join();
+    const asked = circuit === "qk" ? distanceIn(store, chosen) : 0;
+    const key = [model, sha256, layer, head, circuit, asked].join();
     if (key === shown) return;
     shown = key;
     sentence.textContent = "Multiplying its matrices with all tokens…";
     table.replaceChildren();
     try {
-      const query = { model, layer, head, circuit, top: String(N_PAIRS) };
+      const query = { model, layer, head, circuit, top: String(N_PAIRS), distance: String(asked) };
       const answer = await request.send((signal) => askServer({ route: "token-circuit", query }, { signal }));
       if (answer) draw(answer);
     } catch (error) {
@@ -72,10 +81,11 @@ export function tokenPairs(store) {
   }
 
   /** @param {TokenCircuitAnswer} answer */
-  function draw({ layer, head, pairs, eigenvalue_score }) {
+  function draw({ layer, head, pairs, eigenvalue_score, distance }) {
     const { columns, says } = WORDS[circuit];
     const score = `The eigenvalue score of ${headName([layer, head])} is ${fixed(eigenvalue_score, 2)}.`;
-    sentence.textContent = `${score} ${says}`;
+    const place = circuit === "qk" && store.pointer.rotary ? ` Scores are those ${apart(distance)}.` : "";
+    sentence.textContent = `${score} ${says}${place}`;
     const most = Math.max(...pairs.map(({ value }) => Math.abs(value)), 1e-9);
     table.replaceChildren(
       make("caption", { class: "hs-hidden" }, `The largest of all pairs of tokens: ${CIRCUITS[circuit]}`),

@@ -218,8 +218,9 @@ export class Grid {
     }
     if (store.isGrowing && button.title) return; // renamed when the text is complete
     const value = measured(card.value, { unit });
-    button.setAttribute("aria-label", `${card.name}, ${name} ${value}${text && `, role: ${text}`}`);
     const group = groupSentence(picture, store.pointer);
+    const said = `${card.name}, ${name} ${value}${text && `, role: ${text}`}`;
+    button.setAttribute("aria-label", group ? `${said}. ${group}` : said);
     button.title = [card.name, `${name}: ${value}`, text && `${where}: ${text}`, group].filter(Boolean).join("\n");
   }
 

@@ -4,6 +4,7 @@ import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
+import { apart, distanceField, distanceIn } from "../distance_field.mjs";
 import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
@@ -27,9 +28,9 @@ const ROUTES = { every: "every path", direct: "direct path" };
 const HELP = {
   weights:
     "Composition scores (Elhage et al. 2021): how much of what the earlier head can write lies in the directions " +
-    "that this head reads. The gain of the layer norms is folded in, their subtraction of the mean is not; MLPs in " +
-    "between are not part of the score, and rotary positions enter it as if query and key had the same one. It is " +
-    "compared with the same two heads, rotated at random against each other, which keeps their singular values. " +
+    "that this head reads. The gain of the norms is folded in, a LayerNorm’s subtraction of the mean is not; MLPs in " +
+    "between are not part of the score. It is compared with the same two heads, rotated at random against each " +
+    "other, which keeps their singular values. " +
     "Arcs show squared scores more than " +
     `${MIN_DEVIATIONS} standard deviations (SD) above that.`,
   cut:
@@ -41,6 +42,10 @@ const HELP = {
     "looks at what came after the same token. If the score falls without an earlier head, this head depends on it.",
 };
 
+const NO_PRODUCT =
+  "This model normalises each query and key, so no matrix of its weights gives their product. Choose “cut in this " +
+  "text” instead.";
+
 /** @type {Question} */
 export const feeding = {
   key: "feeding",
@@ -50,7 +55,7 @@ export const feeding = {
   caution:
     "A high score by the weights says only that a head could read the other one. Cutting the path shows whether it " +
     "does in a text; if a cut changes little, other heads may compensate.",
-  defaults: { by: "weights", way: "k", route: "every" },
+  defaults: { by: "weights", way: "k", route: "every", distance: "0" },
   build,
 };
 
@@ -59,6 +64,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const by = tabs("Judged by", BY, (value) => choose({ by: value }));
   const ways = tabs("Into its", WAYS, (way) => choose({ way }));
   const routes = tabs("Which path", ROUTES, (route) => choose({ route }));
+  const apartness = distanceField(store, (distance) => choose({ distance: String(distance) }));
   const help = make("p", { class: "hs-hint" });
   const sentence = make("p", { class: "hs-answer" });
   const list = new HeadList(store, "Earlier heads by how much they feed the open one");
@@ -73,7 +79,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   });
 
   return {
-    controls: [by.element, ways.element, routes.element],
+    controls: [by.element, ways.element, routes.element, apartness.element],
     element: make("div", { class: "hs-patching" }, sentence, list.element, training.element, help),
     request() {
       const { by: measure, way, route } = chosen();
@@ -84,20 +90,27 @@ function build({ store, choices, choose, conclude, overlay }) {
       const valueButton = /** @type {HTMLButtonElement} */ (ways.element.lastElementChild);
       valueButton.disabled = measure === "role"; // what a head looks at does not depend on its values
       help.textContent = HELP[measure];
-      const { model } = store.pointer;
+      const { model, qk_norm } = store.pointer;
+      const distance = distanceIn(store, choices.distance);
+      apartness.show(distance, measure === "weights" && way !== "v" && !qk_norm);
       const [layer, head] = store.open;
       if (!openHead(store)) return "Open a head: the question is about a single one, not a mean or a rollout.";
       if (layer === 0) return "Heads of layer 0 read only the embeddings. Open a head of a later layer.";
-      /** @type {Record<string, string>} */
-      const query = measure === "weights" ? { model } : { model, layer: String(layer), head: String(head), way };
-      if (measure !== "cut") return { route: measure === "weights" ? "composition" : "role-paths", query };
+      if (measure === "weights") {
+        if (qk_norm) return NO_PRODUCT;
+        return { route: "composition", query: distance ? { model, distance: String(distance) } : { model } };
+      }
+      const query = { model, layer: String(layer), head: String(head), way };
+      if (measure === "role") return { route: "role-paths", query };
       return textProblem(store, 2) || { route: "paths", body: { ...textBody(store), layer, head } };
     },
     draw(answer) {
       const { by: measure, way, route } = chosen();
       const open = store.open;
       const role = measure === "role" ? readRole(answer, route) : null;
-      const reading = role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way));
+      const isRotary = store.pointer.rotary ?? false;
+      const reading =
+        role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way, isRotary));
       const { rows, title, short, long, ramp, ends } = reading;
       sentence.textContent = reading.sentence;
       conclude(reading.plain);
@@ -151,13 +164,15 @@ const arcsOf = (rows, counts) =>
 
 /**
  * Composition scores, from the weights alone.
- * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "deviations" | "chance">} answer
+ * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "deviations" | "chance" | "distance">} answer
  * @param {PictureId} open
  * @param {Way} way
+ * @param {boolean} [isRotary] whether the model's positions are rotary
  * @returns {Reading}
  */
-export function readComposition(answer, [layer, head], way) {
-  const { chance, deviations } = answer;
+export function readComposition(answer, [layer, head], way, isRotary = false) {
+  const { chance, deviations, distance } = answer;
+  const place = isRotary && way !== "v" ? `, ${apart(distance)}` : "";
   const above = answer[way][layer][head].map((row) => row.map((score) => score - chance));
   const score = (/** @type {number} */ value) => fixed(value + chance, 3);
   const deviation = (/** @type {PictureId} */ [earlier, other]) => deviations[way][layer][head][earlier][other];
@@ -176,8 +191,9 @@ export function readComposition(answer, [layer, head], way) {
     rows,
     arcs: arcsOf(rows, ({ picture }) => deviation(picture) > MIN_DEVIATIONS),
     sentence:
-      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.picture)} most: ${score(first.value)}` +
-      `${runnerUp}. That is ${by} standard deviations ${side} the same two heads rotated at random, whose score is ` +
+      `By the weights, the ${WAYS[way]} of ${here} read ${headName(first.picture)} most${place}: ` +
+      `${score(first.value)}${runnerUp}. That is ${by} standard deviations ${side} the same two heads rotated at ` +
+      "random, whose score is " +
       `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`

@@ -210,7 +210,7 @@ function numberTable(columns) {
 function logitStep(answer) {
   const { token, weighted, reading, terms, part, parts, head_part } = answer;
   const title = [
-    "The head’s rows of the output projection write this into the residual stream. There the final layer norm and the ",
+    "The head’s rows of the output projection write this into the residual stream. There the final norm and the ",
     `output head read the logit of “${visible(token.text)}”. Together they multiply each component by the second `,
     `factor below: ${signed(part, 4)} in all.`,
   ];

@@ -20,7 +20,7 @@ export const logitLens = {
     "The logit lens: after each layer, the residual stream is read out as if that layer were the last " +
     "(nostalgebraist 2020). Each cell shows the most probable next token; a stronger colour is a higher probability.",
   caution:
-    "The final layer norm and the output head were trained for the last layer alone, so their reading of an early " +
+    "The final norm and the output head were trained for the last layer alone, so their reading of an early " +
     "layer need not show what that layer represents. If the output head is tied to the embeddings, the first " +
     "readings often repeat the token itself.",
   defaults: {},

@@ -6,7 +6,7 @@ import { request } from "../../../lib/http.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
-const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/settings.py)
+const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/ask/question.py)
 const WRITTEN_TOKENS = 1000; // tokens that the model writes
 
 /**
