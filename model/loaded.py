@@ -52,8 +52,9 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
 class LoadedModel(Questions):
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
-    ``sha256`` is the digest of the stored weights, or "" for a model never saved. ``chat_template`` is the checkpoint's
-    Jinja template, or "". A text ends at the eos token, or at one of ``other_end_ids``.
+    ``sha256`` is the digest of the stored weights, and ``model_type`` the family that the checkpoint names, or "" for a
+    model never saved. ``chat_template`` is the checkpoint's Jinja template, or "". A text ends at the eos token, or at
+    one of ``other_end_ids``.
     """
 
     name: str
@@ -64,6 +65,7 @@ class LoadedModel(Questions):
     sha256: str = ""
     chat_template: str = ""
     other_end_ids: tuple[int, ...] = ()
+    model_type: str = ""
 
     @property
     def config(self) -> GPTConfig:

@@ -39,6 +39,7 @@ class ModelConfig(NamedTuple):
     bos_token_id: int | None
     eos_token_id: int | None
     other_end_ids: tuple[int, ...]
+    model_type: str
 
 
 def config_from_json(content: object) -> ModelConfig:
@@ -57,7 +58,7 @@ def config_from_json(content: object) -> ModelConfig:
     ends = [special_token("eos_token_id", token_id, config) for token_id in (end if isinstance(end, list) else [end])]
     known = [token_id for token_id in ends if token_id is not None]
     bos = special_token("bos_token_id", content.get("bos_token_id"), config)
-    return ModelConfig(config, bos, known[0] if known else None, tuple(known[1:]))
+    return ModelConfig(config, bos, known[0] if known else None, tuple(known[1:]), family.model_type)
 
 
 @lru_cache(maxsize=64)

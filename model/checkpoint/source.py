@@ -17,6 +17,7 @@ from ..errors import CheckpointError, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .files import checkpoint_errors, locate
 from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
+from .gpt2 import GPT2
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
@@ -50,6 +51,7 @@ class Source(NamedTuple):
     sha256: str  # of the weight files
     chat_template: str = ""  # in Jinja; "" if there is none
     other_end_ids: tuple[int, ...] = ()  # tokens at which a text ends, in addition to the eos token
+    model_type: str = GPT2.model_type  # its family
 
 
 def read_source(
@@ -83,7 +85,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     if readable(str(folder)) != str(folder):
         raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors cannot open it
     before = file_versions(folder)
-    config, bos, eos, others = read_config(folder)
+    config, bos, eos, others, model_type = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
@@ -95,7 +97,8 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
             folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
         )
     bos, eos = (token if token is None or tokenizer.token_bytes(token) else None for token in (bos, eos))
-    return Source(name, config, tokenizer, bos, eos, state, sha256, read_chat_template(folder), others)
+    template = read_chat_template(folder)
+    return Source(name, config, tokenizer, bos, eos, state, sha256, template, others, model_type)
 
 
 def read_file(

@@ -48,6 +48,7 @@ def test_logits_equal_transformers_for_every_shape(name: str, tmp_path: Path) ->
     loaded = load(write(gpt, tmp_path / "theirs"))
     assert_same(gpt, loaded)
     assert sum(p.numel() for p in loaded.gpt.parameters()) == loaded.config.n_parameters
+    assert loaded.model_type == gpt.config.model_type
     # Both can read the folder that Headscope writes.
     loaded.save(tmp_path / "ours")
     assert load(tmp_path / "ours").config == loaded.config

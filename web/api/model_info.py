@@ -7,8 +7,10 @@ def model_info(loaded: LoadedModel) -> dict[str, object]:
     config = loaded.config
     return {
         "id": loaded.name,
+        "model_type": loaded.model_type,
         "n_layer": config.n_layer,
         "n_head": config.n_head,
+        "n_kv_head": config.n_kv_head,
         "n_embd": config.n_embd,
         "vocab_size": config.vocab_size,
         "context_length": config.context_length,

@@ -110,6 +110,12 @@ def test_first_model_is_the_default(server: Server, question: Question) -> None:
     assert ask(server, question, model="").json()["model"] == "tiny"
 
 
+def test_other_families_are_listed_with_their_groups_of_heads(families: Server) -> None:
+    listed = httpx.get(f"{families.url}/v1/models").json()["data"]
+    found = [(each["id"], each["model_type"], each["n_head"], each["n_kv_head"]) for each in listed]
+    assert found == [("llama", "llama", 4, 2), ("qwen3", "qwen3", 4, 2)]
+
+
 @every_question
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
 def test_other_families_are_answered(families: Server, document: Document, question: Question, name: str) -> None:

@@ -179,6 +179,7 @@ def test_models_are_listed(server: Server, client: openai.OpenAI) -> None:
     listed = client.models.list().data
     assert [model.id for model in listed][:2] == ["tiny", "other"]
     assert listed[0].object == "model" and listed[0].n_layer == 3 and listed[0].context_length == CONTEXT
+    assert listed[0].model_type == "gpt2" and listed[0].n_kv_head == listed[0].n_head == 4
     assert client.models.retrieve("other").id == "other"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("nobody")
