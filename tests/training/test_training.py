@@ -16,6 +16,7 @@ from helpers.models import max_difference
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import QUICK, Visitor, quick_server
+from web.serving.served_models import TOKEN_HEADER
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +184,25 @@ def test_forgetting_removes_the_model_and_its_texts(quick: Server, nothing_is_le
     assert visitor.get(f"/look/{opening['run']}/rows").status_code == 404
     assert all(name not in run.loaded.name for run in quick.services.runs.cache.values())
     assert all(loaded.name != name for loaded in quick.services.engines.engines)
+
+
+def test_a_llama_learns_and_answers_with_its_token(quick: Server, tmp_path: Path) -> None:
+    visitor = Visitor(quick)
+    name = visitor.train(size="small&arch=llama").json()["name"]
+    events = list(visitor.events())
+    (end,) = (event for event in events if event["kind"] == "end")
+    losses = [event["validation_loss"] for event in events if event["kind"] == "loss"]
+    assert events[-1]["state"] == "done" and end["loss"] < losses[0]
+    zipfile.ZipFile(io.BytesIO(visitor.get("/train/model.zip").content)).extractall(tmp_path)
+    loaded = model.load(tmp_path / name, dtype="float32")
+    assert (loaded.model_type, loaded.config.rotary is not None, loaded.config.norm) == ("llama", True, "RMSNorm")
+    pointer = visitor.get("/look/landing", params={"model": name}).json()["pointer"]
+    assert pointer["model"] == name and pointer["rotary"] and not pointer["qk_norm"]
+    headers = {TOKEN_HEADER: events[-1]["token"]}
+    body = {"model": name, "prompt": "the cat", "max_tokens": 5, "temperature": 0}
+    answer = httpx.post(f"{quick.url}/v1/completions", json=body, headers=headers, timeout=60).json()
+    steps = loaded.generate("the cat", 5, temperature=0)
+    assert answer["choices"][0]["text"] == "".join(step.text for step in steps)
 
 
 @pytest.mark.slow
