@@ -98,11 +98,15 @@ class Theirs:
 Both = tuple[Theirs, TextPass]
 
 
+def opened(name: str, folder: Path, **changes: Any) -> Both:
+    gpt = reference(name, **changes)
+    loaded = model.load(write(gpt, folder), device="cpu", dtype="float32")
+    return Theirs(gpt), TextPass(loaded.gpt, prompt_ids(N_TOKENS, loaded.config.vocab_size))
+
+
 @pytest.fixture(params=ONE_OF_EACH)
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> Both:
-    gpt = reference(request.param)
-    loaded = model.load(write(gpt, tmp_path), device="cpu", dtype="float32")
-    return Theirs(gpt), TextPass(loaded.gpt, prompt_ids(N_TOKENS, loaded.config.vocab_size))
+    return opened(request.param, tmp_path)
 
 
 @contextmanager
@@ -236,10 +240,12 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
 def test_logit_lens_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     answer = theirs(text.ids, output_hidden_states=True)
-    ours = logit_lens(text, k=3)
+    ours = logit_lens(text, k=text.config.vocab_size)
+    logprobs = torch.empty_like(ours.probabilities).scatter(-1, ours.ids, ours.probabilities.log())
     readings = [theirs.head(theirs.norm(x))[0] for x in answer.hidden_states[:-1]] + [answer.logits[0]]
     for i, logits in enumerate(readings):
-        assert max_difference(ours.probabilities[i], logits.softmax(-1).topk(3).values) <= TOLERANCE
+        assert max_difference(logprobs[i], logits.log_softmax(-1)) <= TOLERANCE
+        assert torch.equal(ours.ids[i, :, 0], logits.argmax(-1))
 
 
 @torch.inference_mode()
@@ -275,32 +281,47 @@ def test_patching_equals_hooks_on_transformers(both: Both) -> None:
 
 
 @torch.inference_mode()
-def test_paths_equal_hooks_on_transformers(both: Both) -> None:
-    """The attention of a head in layer 1 if its queries, or its keys, do not see one head of layer 0."""
-    theirs, text = both
-    layer, head, earlier = 1, 1, 2
-    ours = cut_paths(text, layer=layer, head=head, method="text_mean").moved["direct"]
-    x = inputs_of(theirs, {"x": theirs.layer(layer)}, text.ids)["x"]
-    context = contexts(theirs, text.ids)["0"][:, theirs.span(earlier)]
-    cut = x - (context - context.mean(0)) @ theirs.output(0).weight[:, theirs.span(earlier)].T
-    seen = theirs.layer(layer).input_layernorm(cut)
-    plain = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
-    attention = theirs.attention(layer)
-    for way in "qk":
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
+    """The attention of a head in layer 2 if its queries, or its keys, do not see one head of layer 0; and its output if
+    its values do not.
+    """
+    theirs, text = opened(name, tmp_path, num_hidden_layers=3)
+    layer, head, earlier = 2, 1, 2
+    ours = cut_paths(text, layer=layer, head=head, method="text_mean").moved
+    modules = {"x": theirs.layer(layer)}
+    x = inputs_of(theirs, modules, text.ids)["x"]
+    span = theirs.span(earlier)
+    context = contexts(theirs, text.ids)["0"][:, span]
+    seen = {"direct": x - (context - context.mean(0)) @ theirs.output(0).weight[:, span].T}
+    with hooked(theirs.output(0), replacing(span, context.mean(0)), before=True):
+        seen["every"] = inputs_of(theirs, modules, text.ids)["x"]
+    assert max_difference(seen["direct"], seen["every"]) > 0.1  # the layers between make something of it
+    attention, writes = theirs.attention(layer), theirs.output(layer).weight[:, theirs.span(head)]
 
-        def replace(_module: object, _given: object, output: Tensor, way: str = way) -> Tensor:
-            part = theirs.part_of_cut[way]
-            if not theirs.is_neox:
-                return part.flatten(-2)[None]
-            fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
-            fused[..., "qkv".index(way), :] = part
-            return fused.flatten(-3)
+    def run() -> tuple[Tensor, Tensor]:
+        """The head's attention weights and what it writes."""
+        weights = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
+        return weights, contexts(theirs, text.ids)[str(layer)][:, theirs.span(head)] @ writes.T
 
-        theirs.part_of_cut = {way: theirs.part(layer, way, seen)}
-        with hooked(attention.query_key_value if theirs.is_neox else getattr(attention, f"{way}_proj"), replace):
-            changed = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
-        moved = float((changed - plain).abs().sum() / (2 * (N_TOKENS - 1)))
-        assert float(ours[way][0, earlier]) == pytest.approx(moved, abs=EXACT)
+    plain, output = run()
+    for route, stream in seen.items():
+        for way in "qkv":
+            part = theirs.part(layer, way, theirs.layer(layer).input_layernorm(stream))
+
+            def replace(_module: object, _given: object, output: Tensor, way: str = way, part: Tensor = part) -> Tensor:
+                if not theirs.is_neox:
+                    return part.flatten(-2)[None]
+                fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
+                fused[..., "qkv".index(way), :] = part
+                return fused.flatten(-3)
+
+            with hooked(attention.query_key_value if theirs.is_neox else getattr(attention, f"{way}_proj"), replace):
+                changed, written = run()
+            moved = float((changed - plain).abs().sum() / (2 * (N_TOKENS - 1)))
+            if way == "v":
+                moved = float(((written - output).norm(dim=-1) / output.norm(dim=-1)).mean())
+            assert float(ours[route][way][0, earlier]) == pytest.approx(moved, abs=EXACT)
 
 
 @torch.inference_mode()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model import attention
-from model.config import RotaryConfig
+from model.config import Llama3Scaling, RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
@@ -42,8 +42,10 @@ LLAMA: dict[str, Any] = {
     "mlp_bias": False,
 }
 PYTHIA = {"n_layer": 3, "n_embd": 32, "rotary": RotaryConfig(n_dim=4), "parallel": True, "activation_function": "gelu"}
+SCALED = Llama3Scaling(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_context_length=16)
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama": LLAMA,
+    "llama 3": LLAMA | {"rotary": RotaryConfig(n_dim=8, theta=100.0, scaling=SCALED)},
     "one key head, odd sizes": LLAMA | {"n_head": 3, "n_kv_head": 1, "head_dim": 10, "n_inner": 33},
     "qwen 2": LLAMA | {"qkv_bias": True, "tie_word_embeddings": False},
     "qwen 3": LLAMA | {"qk_norm": True, "head_dim": 16, "rotary": RotaryConfig(n_dim=16)},
@@ -81,7 +83,7 @@ def test_logits_and_attention_equal_torch(shape: dict[str, Any]) -> None:
     ids = prompt_ids(30)
     logits, attention = read_all(compiled, ids, slot=2, record=True)
     expected, weights = torch_reads(gpt, ids)
-    assert max_difference(logits, expected) < 3e-4
+    assert max_difference(logits, expected) < 1e-5 * max(10, float(expected.abs().max()))  # rounding grows with them
     assert attention is not None and max_difference(attention, weights) < 1e-4
     best, most, total = torch.from_numpy(compiled.summary[: len(ids)]).unbind(1)
     assert best.long().tolist() == logits.argmax(-1).tolist() and most.tolist() == logits.max(-1).values.tolist()
