@@ -170,7 +170,7 @@ class Limits:
     max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
     max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
     max_stop: int = limit(16, "stop strings in a request")
-    max_prompt_characters: int = limit(20_000, "characters in a prompt")
+    max_prompt_characters: int = limit(40_000, "characters in a prompt")
     max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = limit(
         4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"

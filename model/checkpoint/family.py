@@ -21,7 +21,8 @@ from ..config import (
 from ..errors import InvalidValue, Mismatch
 
 OPENS = "these types open: gpt2, gpt_neox, llama, mistral, qwen2, qwen3"
-# Positions used of a model whose positions are rotary: caches are allocated for the whole context of every text.
+# Positions used of a model whose positions are rotary: a GPU's graphs need room for the whole context of every text at
+# once, while a CPU's memory is taken only as texts become longer.
 MAX_ROTARY_CONTEXT = 8_192
 # The names of activation functions in a ``config.json``; several name the same function.
 GELU: dict[object, Activation] = {

@@ -24,21 +24,29 @@ from ..sampling import SamplingSettings, raise_not_finite
 from .reader import Part, Reading
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
+FIRST_LENGTH = 256  # of a cache that grows
 MIN_GRAPH_LENGTH = 128  # the first length for which there is a graph; each other is twice as long
 WARM_UP = 3  # steps run before capturing one, in which libraries initialise themselves
 
 
 class BatchCache:
-    """Keys and values of ``n_slots`` requests, each ``(n_layer, n_slots, n_kv_head, context_length, head_dim)``.
+    """Keys and values of ``n_slots`` requests, each ``(n_layer, n_slots, n_kv_head, length, head_dim)``.
 
     On a CPU they take up memory only once written to. Values left in a slot by an earlier request are masked.
     """
 
-    def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
-        """With ``spare`` more positions in each slot than a text can have."""
+    def __init__(self, gpt: GPT, n_slots: int, length: int) -> None:
         config, weight = gpt.config, gpt.wte.weight
-        shape = (config.n_layer, n_slots, config.n_kv_head, config.context_length + spare, config.head_dim)
+        shape = (config.n_layer, n_slots, config.n_kv_head, length, config.head_dim)
+        self.context_length = config.context_length
         self.keys, self.values = (empty_cache(shape, weight) for _ in range(2))
+
+    def make_room(self, length: int) -> None:
+        """Be long enough for texts of ``length`` tokens: twice as long as before, or as the context."""
+        if length > self.keys.shape[3]:
+            most = max(length, min(2 * self.keys.shape[3], self.context_length))
+            self.keys = lengthened(self.keys, most)  # one after the other, so that not both exist twice
+            self.values = lengthened(self.values, most)
 
     def copy(self, source: int, target: int, length: int) -> None:
         for numbers in (self.keys, self.values):
@@ -55,6 +63,12 @@ def empty_cache(shape: Sequence[int], like: Tensor) -> Tensor:
     if like.device.type == "cpu":  # zero pages from the system; torch's zeros would be written at once
         return torch.from_numpy(np.zeros(shape, np.float32))
     return torch.zeros(shape, dtype=attention_dtype(like), device=like.device)
+
+
+def lengthened(numbers: Tensor, length: int) -> Tensor:
+    longer = numbers.new_zeros(*numbers.shape[:3], length, numbers.shape[4])
+    longer[:, :, :, : numbers.shape[3]] = numbers
+    return longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +218,20 @@ class TorchReader:
 
     is_compiled = False
 
-    def __init__(self, gpt: GPT, n_slots: int, spare: int = 0) -> None:
+    def __init__(self, gpt: GPT, n_slots: int, length: int | None = None) -> None:
+        """The cache begins with ``length`` positions and grows with the texts.
+
+        By default, on a CPU it has the whole context from the start, since it takes up memory only once written to.
+        """
+        is_lazy = gpt.wte.weight.device.type == "cpu"
         self.gpt = gpt
         self.products = str(gpt.lm_head.weight.dtype).removeprefix("torch.")
-        self.cache = BatchCache(gpt, n_slots, spare)
+        whole = gpt.config.context_length
+        self.cache = BatchCache(gpt, n_slots, length or (whole if is_lazy else min(whole, FIRST_LENGTH)))
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         """Parts of one token attend in groups; all other parts attend alone."""
+        self.cache.make_room(max(part.n_read + len(part.ids) for part in parts))
         single = sorted((i for i, part in enumerate(parts) if len(part.ids) == 1), key=lambda i: parts[i].slot)
         groups = neighbours([(parts[i].slot, parts[i].n_read, parts[i].record) for i in single])
         together = [[single[i] for i in group] for group in groups]
@@ -272,8 +293,11 @@ class GraphReader(TorchReader):
     is_compiled = True
 
     def __init__(self, gpt: GPT, n_slots: int, *, capture: bool = True) -> None:
-        """Without ``capture``, the steps run directly, which allows tests on a CPU."""
-        super().__init__(gpt, n_slots, spare=1)
+        """Without ``capture``, the steps run directly, which allows tests on a CPU.
+
+        The cache has the whole context from the start: a graph reads and writes it where it was when captured.
+        """
+        super().__init__(gpt, n_slots, gpt.config.context_length + 1)
         device = gpt.wte.weight.device
         self.capture = capture
         self.nowhere = gpt.config.context_length  # a position of the cache that no text uses

@@ -71,7 +71,7 @@ def test_attention_equals_the_trace(server: Server, client: Client) -> None:
         ({"prompt": ""}, "empty"),
         ({"prompt": "caf\u00e9"}, "'\u00e9'"),
         ({"prompt": "a" * (CONTEXT + 1)}, f"{CONTEXT + 1} tokens, but this model reads at most {CONTEXT}"),
-        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "20,001 characters"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "40,001 characters"),
         ({"prompt": 7}, "must be text"),
         ({"prompt": None}, "must be text"),
         ({"model": "nobody"}, "no model 'nobody'"),

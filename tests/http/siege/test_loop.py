@@ -13,6 +13,7 @@ import pytest
 
 from helpers.server import Server
 from web.process_memory import freeze_objects
+from web.settings import Limits
 
 MAX_SECONDS = 0.05  # seconds for which one request may occupy the shared event loop
 ADDRESSES = itertools.count()
@@ -127,10 +128,10 @@ def test_openapi_document_does_not_block_the_event_loop(server: Server, path: st
 
 
 ANSWERS: dict[str, Any] = {
-    "gradio_api/call/tokenize": {"data": ["a" * 20_000, None]},
+    "gradio_api/call/tokenize": {"data": ["a" * Limits.max_prompt_characters, None]},
     "v1/completions": {"prompt": "a", "max_tokens": 60, "n": 16, "logprobs": 20},
     "v1/attention": {"prompt": "a" * 64},
-    "v1/tokenize": {"prompt": "a" * 20_000},
+    "v1/tokenize": {"prompt": "a" * Limits.max_prompt_characters},
 }
 
 

@@ -52,7 +52,7 @@ from web.settings import Limits
         ({"prompt": [True]}, "prompt", "invalid_value", "token ids"),
         ({"prompt": "caf\u00e9"}, "prompt", "unknown_characters", "'\u00e9'"),
         ({"prompt": "a" * (CONTEXT + 1)}, "prompt", "context_length_exceeded", f"{CONTEXT + 1} tokens.*{CONTEXT}"),
-        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value", "20,001"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value", "40,001"),
         ({"prompt": ["a"] * (Limits.max_choices + 1)}, "prompt", "invalid_value", "33 prompts"),
         ({"n": Limits.max_choices + 1}, "n", "too_many_texts", "33"),
         ({"n": 0}, "n", "invalid_value", "1"),

@@ -136,7 +136,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"messages": [{"role": "user", "content": "é"}]}, "messages", "never seen 'é'"),
     ({"messages": [{"role": "user", "content": "x" * CONTEXT}]}, "messages", f"at most {CONTEXT} at once"),
-    ({"messages": [{"role": "user", "content": "x" * 30_000}]}, "messages", "at most 20,000 are accepted"),
+    ({"messages": [{"role": "user", "content": "x" * 50_000}]}, "messages", "at most 40,000 are accepted"),
     ({"tools": [{"type": "function"}]}, "tools", "Tools are not supported"),
     ({"functions": []}, "functions", "The option 'functions' is not supported."),
     ({"top_logprobs": 2}, "top_logprobs", "requires logprobs: true"),

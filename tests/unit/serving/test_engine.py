@@ -13,7 +13,7 @@ from model.serving import engine as engine_module
 from model.serving import sequence as sequence_module
 from model.serving.engine import Engine
 from model.serving.sequence import ContextShift
-from model.serving.torch_reader import neighbours
+from model.serving.torch_reader import TorchReader, neighbours
 
 
 @pytest.fixture(params=["torch", "compiled"])
@@ -248,3 +248,26 @@ def test_a_text_whose_recorded_rows_nobody_takes_stalls_while_others_go_on(monke
     stalled.sequence.n_taken_bytes = 1
     finish(engine)
     assert stalled.ids == ids_of(alone(loaded, "ab", 3))
+
+
+def test_a_cache_grows_with_the_longest_text(tiny: LoadedModel) -> None:
+    """Copied slots, recorded texts and longer prompts keep what was read before it grew."""
+    reader = TorchReader(tiny.gpt, 4, length=4)
+    engine, lengths = Engine(tiny, max_batch=4, reader=reader), [reader.cache.keys.shape[3]]
+    asked = [Asked(tiny, prompt_ids(3), 20, seed=0)]
+    engine.submit(asked[0].sequence)
+    for n_tokens in (3, 9, 30):
+        engine.step()
+        asked.append(Asked(tiny, prompt_ids(n_tokens), 25, seed=n_tokens, record=n_tokens == 9))
+        engine.submit(asked[-1].sequence)
+        engine.step()
+        lengths.append(reader.cache.keys.shape[3])
+    finish(engine)
+    assert lengths[0] < lengths[-1] < 64 and {4, 8, 16, 32} >= set(lengths)
+    assert reader.cache.keys.shape[3] == reader.cache.values.shape[3] == 64
+    for each, (n_tokens, n_new, seed) in zip(asked, [(3, 20, 0), (3, 25, 3), (9, 25, 9), (30, 25, 30)], strict=True):
+        assert each.ids == ids_of(alone(tiny, prompt_ids(n_tokens), n_new, seed=seed))
+
+
+def test_on_a_cpu_a_cache_is_as_long_as_the_context_from_the_start(tiny: LoadedModel) -> None:
+    assert TorchReader(tiny.gpt, 2).cache.keys.shape[3] == 64
