@@ -10,6 +10,7 @@ import model
 from helpers.api import error_of, post_body
 from helpers.files import ROOT
 from helpers.server import CONTEXT, Server
+from web.settings import Limits
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 TRANSCRIPT = "User: Hi\nAssistant:"
@@ -44,11 +45,11 @@ def test_conversations_are_tokenized_with_the_template(server: Server) -> None:
         ("tokenize", {"prompt": "a", "messages": MESSAGES}, "prompt", "invalid_value"),
         ("tokenize", {"prompt": "\u00e9"}, "prompt", "unknown_characters"),
         ("tokenize", {"messages": [{"role": "user", "content": "\u00e9"}]}, "messages", "unknown_characters"),
-        ("tokenize", {"prompt": "a" * 20_001}, "prompt", "invalid_value"),
+        ("tokenize", {"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value"),
         ("detokenize", {}, "tokens", "missing_field"),
         ("detokenize", {"tokens": [96]}, "tokens", "unknown_token"),
         ("detokenize", {"tokens": [-1]}, "tokens", "invalid_value"),
-        ("detokenize", {"tokens": [1] * 20_001}, "tokens", "invalid_value"),
+        ("detokenize", {"tokens": [1] * (Limits.max_prompt_characters + 1)}, "tokens", "invalid_value"),
         ("detokenize", {"tokens": [1], "skip": 1}, "skip", "unsupported_option"),
     ],
 )

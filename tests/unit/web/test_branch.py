@@ -38,7 +38,7 @@ def test_valid_events_are_parsed(services: Services) -> None:
         ({"ids": [1] * (CONTEXT + 1)}, "found 65"),
         ({"ids": [1, 10_000]}, "10000"),
         ({"ids": [1, "a"]}, "'a'"),
-        ({"ids": [1, True]}, "True"),
+        ({"ids": [1, True]}, "true"),
         ({"n_prompt": 3}, "n_prompt must be an integer from 0 to 2"),
         ({"n_prompt": -1}, "n_prompt"),
         ({"n_prompt": None}, "n_prompt"),

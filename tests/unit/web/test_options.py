@@ -18,6 +18,7 @@ from web.api.schema import CompletionRequest
 from web.page.controls import CONTROLS, WORDS
 from web.services import Services
 from web.serving.inputs import OPTIONS, SLIDERS, parse_request
+from web.settings import Limits
 
 SCHEMA = CompletionRequest.model_json_schema()["properties"]
 
@@ -120,7 +121,7 @@ def test_an_error_names_the_control(services: Services, name: str) -> None:
     [
         ({"model": "nobody"}, "model", "model_not_found"),
         ({"prompt": 7}, "prompt", "invalid_value"),
-        ({"prompt": "a" * 20_001}, "prompt", "invalid_value"),
+        ({"prompt": "a" * (Limits.max_prompt_characters + 1)}, "prompt", "invalid_value"),
         ({"max_new_tokens": 4_097}, "max_new_tokens", "invalid_value"),
     ],
 )
