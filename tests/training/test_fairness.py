@@ -51,8 +51,9 @@ def visitors(server: Server) -> Iterator[Any]:
         visitor.post("/train/forget")
 
 
-def test_many_cookies_at_one_address_do_not_keep_others_out(visitors: Any) -> None:
-    many = [visitors(HERE) for _ in range(5)]
+@pytest.mark.parametrize("address", [HERE, "2001:db8:1:2:{0}::{0}"])
+def test_many_cookies_of_one_client_do_not_keep_others_out(visitors: Any, address: str) -> None:
+    many = [visitors(address.format(i)) for i in range(5)]
     assert [visitor.train(TEXT, size="large").status_code for visitor in many] == [200, 200, 200, 200, 429]
     other = visitors(THERE)
     assert other.train(TEXT, size="large").status_code == 200
