@@ -43,9 +43,20 @@ class Server:
         user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
-    def status(self, field: str) -> int:
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+    def status(self, field: str, pid: int | None = None) -> int:
+        lines = Path(f"/proc/{pid or self.pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith(field)).split()[1]) * 1024
+
+    @property
+    def trainings(self) -> int:
+        """The sum of the peak memory of the trainings that it runs now, which are processes of their own."""
+        total = 0
+        for children in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            with suppress(OSError, StopIteration):  # a thread or a process has just ended
+                for pid in map(int, children.read_text().split()):
+                    if b"model.train.live" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                        total += self.status("VmHWM", pid)
+        return total
 
     def forget_highest(self) -> None:
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")

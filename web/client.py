@@ -5,7 +5,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Protocol
 
 from starlette.datastructures import Address, Headers
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 FORWARDED = "x-headscope-client"  # lower case, like the headers that a call forwards, so that it replaces a forged one
 PASSWORD = secrets.token_hex(16)  # so that only this process can name another client
@@ -59,6 +59,18 @@ def set_client_address(scope: Scope, n_proxies: int) -> None:
             scope["client"] = str(ip_address(host)), 0
         except ValueError:
             return
+
+
+class ClientMiddleware:
+    """Calls ``set_client_address`` for every request; the connections of ``edge/connections.py`` do so themselves."""
+
+    def __init__(self, app: ASGIApp, n_proxies: int) -> None:
+        self.app, self.n_proxies = app, n_proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            set_client_address(scope, self.n_proxies)
+        await self.app(scope, receive, send)
 
 
 def headers_for(client: object) -> dict[str, str]:

@@ -25,9 +25,10 @@ from model.checkpoint.folder_format import (
     WEIGHTS,
 )
 from model.checkpoint.hub import HUB_ID
+from model.checkpoint.pickled import SUFFIXES
 from model.checkpoint.source import SNAPSHOT
 from model.checkpoint.vocabulary import file_pair
-from model.checkpoint.weights import SUFFIXES, weight_files
+from model.checkpoint.weights import weight_files
 
 from .runs.openings import DECLARED, FIRST_SCREEN
 from .settings import CHECKPOINTS, all_checkpoints

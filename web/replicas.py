@@ -8,7 +8,6 @@ replicas.
 
 import asyncio
 import os
-import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import Any
@@ -23,11 +22,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import settings
-from .api.auth import ApiKeyMiddleware
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
-from .edge.body_limit import BodyLimitMiddleware, ask_limits
-from .edge.origins import OriginMiddleware
+from .edge.middleware import for_routes, wrap
 from .services import make_services
 from .serving.budget import budget_for
 from .serving.server_sent_events import DONE, EVENT_STREAM, server_sent_event
@@ -93,12 +90,7 @@ class Gate:
         self.settings = settings.parse([], os.environ)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
-        limits = self.settings.limits
-        app: ASGIApp = BodyLimitMiddleware(self.forward, limits, budget_for(limits), ask_limits(limits))
-        launched = threading.Event()
-        launched.set()
-        app = ApiKeyMiddleware(app, self.settings.api_key, launched) if self.settings.api_key else app
-        return OriginMiddleware(app, self.settings.allowed_origins, trusted_proxies=self.settings.trusted_proxies)
+        return wrap(self.forward, for_routes(self.settings, budget_for(self.settings.limits)))
 
     async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

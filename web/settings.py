@@ -228,7 +228,7 @@ class Settings:
     allowed_hosts: tuple[str, ...] = flag(
         (),
         "further host names of this server, such as example.org or *.example.org, or * for all; IP addresses, "
-        "localhost, this machine's name and names without a dot always work",
+        "localhost and this machine's name always work",
         parse_hosts,
         metavar="HOST[,HOST]",
     )

@@ -15,13 +15,13 @@ RECEIVE_BUFFER = 4_096  # bytes of an attacker
 LONG_TEXT = {"prompt": "ROMEO:", "max_new_tokens": 1_000, "temperature": 0.8, "context_shift": True}
 CALL = ["ROMEO:", None, 4_000, 1.0, None, 1.0, 0.0, 1]  # of /generate
 EMPTY = b"[" + b",".join([b"[]"] * 86_000) + b"]"
-HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
 STALLED = [
     b"",
     HEAD,
     HEAD + b'Content-Length: 200\r\n\r\n{"prompt":',
-    b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{",
-    b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
 ]
 BOUNDARY = {"Content-Type": "multipart/form-data; boundary=x"}
 FILE = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n' + b"z" * 60_000 + b"\r\n--x--\r\n"

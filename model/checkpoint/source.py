@@ -20,14 +20,13 @@ from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, rea
 from .gpt2 import GPT2
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
+from .pickled import SUFFIXES, read_pickled
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
 from .weights import (
     SAFETENSORS,
-    SUFFIXES,
     check_memory,
     file_hash,
     gpt_on_meta,
-    read_pickled,
     read_weights,
     weight_files,
 )

@@ -2,10 +2,7 @@
 
 import hashlib
 import os
-import pickle
-import re
-import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,14 +17,11 @@ from ..errors import CheckpointError, shorten
 from ..gpt import GPT
 from .files import locate, open_file, parse_json, read_json, reason_of
 from .folder_format import OLDER_WEIGHTS, SHARD_INDEX, WEIGHTS, family_of
+from .pickled import read_pickled
 
 SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")  # a container's own control group
-SUFFIXES = (".pt", ".pth", ".bin")
-FORBIDDEN = re.compile(r"GLOBAL (\S+) w(?:as not|hose module)")  # in torch's message
-PLAIN = "tensors and plain values, saved by torch.save"
-MAX_SHARED = 2  # largest ratio of a pickle's tensors to its file size: tied tensors are stored once
 Keep = Callable[[str, Tensor], Tensor]  # converts a stored tensor, given its name in ``GPT``
 # A tensor in a file: its name and dtype there, its shape, and a function that reads it.
 StoredTensor = tuple[str, str, list[int], Callable[[], Tensor]]
@@ -150,6 +144,8 @@ def checked_tensors(
 def pickled_tensors_in(path: Path, folder: Path | None) -> Iterator[StoredTensor]:
     """The tensors of a file written by torch, copied out of the mapped file, which may be overwritten."""
     for stored, value in read_pickled(path, folder).items():
+        if not isinstance(stored, str):
+            raise CheckpointError(path, f"a tensor called {shorten(stored)}", "names that are strings")
         if not isinstance(value, Tensor):
             raise CheckpointError(path, f"{stored}, which is not a tensor", "only tensors")
         dtype = next((name for name, dtype in DTYPES.items() if dtype == value.dtype), str(value.dtype))
@@ -231,82 +227,6 @@ def file_hash(paths: list[Path], folder: Path | None = None) -> str:
             except OSError as error:
                 raise CheckpointError(path, f"an unreadable file ({reason_of(error)})", SAFETENSORS) from None
     return digest.hexdigest()
-
-
-def read_pickled(path: Path, folder: Path | None = None) -> dict[str, object]:
-    """The dictionary in ``path``. Tensors are on the CPU, and mapped from the file if its format allows that.
-
-    Only tensors and plain values are read (``weights_only=True``). Raises ``CheckpointError`` for anything else, and
-    for a file that would take much more memory than its size.
-    """
-    real = locate(path, PLAIN, folder)
-    try:
-        check_stored(path, real)
-        content = load_plain(real)
-    except (
-        pickle.UnpicklingError,
-        RuntimeError,
-        OSError,
-        EOFError,
-        ValueError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        zipfile.BadZipFile,
-    ) as error:
-        raise CheckpointError(path, describe_unpickling_error(error), PLAIN) from None
-    if not isinstance(content, dict):
-        raise CheckpointError(path, f"a {type(content).__name__}", "a dictionary of tensors")
-    n_bytes, most = sum(tensor.nbytes for tensor in tensors_in(content)), MAX_SHARED * real.stat().st_size
-    if n_bytes > most:  # views can repeat a few stored numbers
-        raise CheckpointError(path, f"tensors of {n_bytes:,} bytes", f"at most {most:,} in a file of this size")
-    return content
-
-
-def tensors_in(content: object) -> Iterator[Tensor]:
-    """All tensors in the dictionaries and lists of ``content``, each as often as it occurs."""
-    rest, seen = [content], set[int]()
-    while rest:
-        value = rest.pop()
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, Mapping | list | tuple) and id(value) not in seen:
-            seen.add(id(value))
-            rest += value.values() if isinstance(value, Mapping) else value
-
-
-def check_stored(path: Path, real: Path) -> None:
-    """Raise ``CheckpointError`` for a zip archive with a compressed entry: a few MB could inflate to many GB."""
-    if not zipfile.is_zipfile(real):
-        return  # the format of torch before 1.6, which does not compress
-    with zipfile.ZipFile(real) as archive:
-        for entry in archive.infolist():
-            if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
-                raise CheckpointError(path, f"the compressed entry {shorten(entry.filename)}", PLAIN)
-
-
-def describe_unpickling_error(error: Exception) -> str:
-    """A short description: torch's own messages are whole paragraphs, or just a number."""
-    if isinstance(error, pickle.UnpicklingError):
-        named = FORBIDDEN.search(str(error))
-        return f"a pickle that holds {named[1] if named else 'other objects'}, which is never executed"
-    if isinstance(error, EOFError):
-        return "a file that is empty or cut off"
-    if isinstance(error, OSError):
-        return f"an unreadable file ({error.strerror or error})"
-    if "zip archive" in str(error):
-        return "a damaged zip archive"
-    return "a file that torch.save did not write, or a damaged one"
-
-
-def load_plain(path: Path) -> object:
-    """The content of the file, loaded by ``torch.load`` with ``weights_only=True``."""
-    try:
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except RuntimeError as error:
-        if "mmap" not in str(error):
-            raise
-        return torch.load(path, map_location="cpu", weights_only=True)  # the format of torch before 1.6
 
 
 def check_memory(folder: Path, files: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The memory that visitors leave allocated in the server."""
+"""The memory that loading a checkpoint takes, and that visitors leave allocated in the server."""
 
 import subprocess
 import sys
@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from helpers.models import tiny_model
 from helpers.serve_once import ROOT
 
+pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from Linux's /proc")
 # A separate process, so that memory left by other tests does not count. The model is narrow, as only the shape of its
 # attention fills memory: 48 heads x 256 tokens, as the shipped character model has them.
 VISITS = """
@@ -49,7 +51,40 @@ print(resident() - before)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc, which Linux has")
+# VmHWM is the peak of the memory since the writing of "5".
+LOADING = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+import torch
+torch.set_num_threads(1)
+import model
+
+def status(field):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(field)).split()[1]) * 1024
+
+model.load({small!r}, device="cpu")  # so that everything is imported
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")
+loaded = model.load({large!r}, device="cpu", dtype={dtype!r})
+print(status("VmHWM") - before)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "n_bytes"), [("float32", 4), ("bfloat16", 2)])
+def test_a_checkpoint_is_read_tensor_by_tensor(dtype: str, n_bytes: int, tmp_path: Path) -> None:
+    """The weights are in memory once, apart from a few matrices; the file has 18 of the largest."""
+    tiny_model().save(tmp_path / "small")
+    large = tiny_model(n_layer=6, n_head=8, n_embd=512)
+    large.save(tmp_path / "large")
+    program = LOADING.format(root=str(ROOT), small=str(tmp_path / "small"), large=str(tmp_path / "large"), dtype=dtype)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    weights, largest = n_bytes * large.gpt.config.n_parameters, 4 * 512 * 4 * 512
+    assert 0.9 * weights < int(done.stdout) < weights + 8 * largest
+
+
 def test_two_hundred_visits_leave_less_than_fifty_megabytes() -> None:
     program = VISITS.format(root=str(ROOT), tests=str(ROOT / "tests"))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)

@@ -51,8 +51,9 @@ def visitors(server: Server) -> Iterator[Any]:
         visitor.post("/train/forget")
 
 
-def test_many_cookies_at_one_address_do_not_keep_others_out(visitors: Any) -> None:
-    many = [visitors(HERE) for _ in range(5)]
+@pytest.mark.parametrize("address", [HERE, "2001:db8:1:2:{0}::{0}"])
+def test_many_cookies_of_one_client_do_not_keep_others_out(visitors: Any, address: str) -> None:
+    many = [visitors(address.format(i)) for i in range(5)]
     assert [visitor.train(TEXT, size="large").status_code for visitor in many] == [200, 200, 200, 200, 429]
     other = visitors(THERE)
     assert other.train(TEXT, size="large").status_code == 200
@@ -121,6 +122,22 @@ def test_full_disk_is_reported_in_one_sentence(disk: Path, visitors: Any, monkey
     monkeypatch.setattr("shutil.make_archive", no_space)
     answer = visitor.get("/train/model.zip")
     assert (answer.status_code, answer.json()["detail"]) == (507, DISK_FULL)
+
+
+def test_nothing_gives_way_to_a_training_for_which_the_disk_has_no_room(visitors: Any, monkeypatch: Any) -> None:
+    done = visitors(HERE)
+    done.train(TEXT)
+    done.watch_until("state", state="done")
+    many = [visitors(THERE) for _ in range(4)]
+    assert [visitor.train(TEXT, size="large").status_code for visitor in many] == [200] * 4
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", no_space)
+        assert done.train(TEXT).status_code == 507
+    assert [visitor.watch_until("state", state="waiting")["place"] for visitor in many[1:]] == [1, 2, 3]
+    assert done.get("/train/state").json()["mine"]["state"] == "done"
+    assert done.get("/train/model.zip").status_code == 200
+    assert done.train(TEXT).status_code == 200  # and now it takes their place
+    assert many[3].watch_until("state", state="failed")["why"] == GAVE_WAY
 
 
 def no_space(*_: Any, **__: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import gradio as gr
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp
 from ..api.auth import ApiKeyMiddleware
 from ..api.model_token import ModelTokenMiddleware
 from ..ask.question import BodyLimit
+from ..client import ClientMiddleware
 from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
@@ -20,11 +22,42 @@ from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware
 from .body_limit import BodyLimitMiddleware, ask_limits
 from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
 from .logs import RequestLogMiddleware
-from .origins import ANY, HUB, HostMiddleware, OriginMiddleware
+from .origins import HUB, HostMiddleware, OriginMiddleware
 
 
 def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
     """Middleware that must run before Gradio's own CORS and compression, and so is not passed to ``launch``."""
+    return [*checks_of_headers(settings), Middleware(ResponseBudgetMiddleware, budget=budget)]
+
+
+def after_gradio(
+    settings: Settings, services: Services, demo: gr.Blocks, launched: threading.Event
+) -> list[Middleware]:
+    """Middleware between Gradio's own and the routes, in the form that ``launch`` takes.
+
+    No API key is required until ``launched`` is set, because Gradio's own first request has none.
+    """
+    return [
+        Middleware(GradioRouteMiddleware),
+        *checks_of_bodies(settings, services.budget, launched, uploads=[UPLOAD]),
+        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.uncollected_answers)),
+        Middleware(VisitorMiddleware),
+        Middleware(ModelTokenMiddleware, models=services.served.private),
+    ]
+
+
+def for_routes(settings: Settings, budget: Budget) -> list[Middleware]:
+    """Middleware for routes without Gradio, behind a server that is not ours."""
+    launched = threading.Event()
+    launched.set()
+    return [
+        Middleware(ClientMiddleware, n_proxies=settings.trusted_proxies),
+        *checks_of_headers(settings),
+        *checks_of_bodies(settings, budget, launched),
+    ]
+
+
+def checks_of_headers(settings: Settings) -> list[Middleware]:
     # Without a key, any site may embed the page in a frame, as Spaces are meant to be embedded.
     frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
     return [
@@ -36,39 +69,30 @@ def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
             frames=frames,
             trusted_proxies=settings.trusted_proxies,
         ),
-        Middleware(ResponseBudgetMiddleware, budget=budget),
     ]
 
 
-def after_gradio(
-    settings: Settings, services: Services, demo: gr.Blocks, launched: threading.Event
+def checks_of_bodies(
+    settings: Settings, budget: Budget, launched: threading.Event, uploads: Sequence[str] = ()
 ) -> list[Middleware]:
-    """Middleware between Gradio's own and the routes, in the form that ``launch`` takes.
-
-    No API key is required until ``launched`` is set, because Gradio's own first request has none.
-    """
-    limits = services.limits
-    limits_by_path = ask_limits(limits) | {UPLOAD: BodyLimit(limits.max_training_bytes)}
-    key = []
+    """Middleware for the API key and for bodies; ``uploads`` are the paths that take texts to train on."""
+    limits, key = settings.limits, []
     if settings.api_key is not None:
         # A Space is shown inside another site's frame.
         same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") else "lax"
         key = [Middleware(ApiKeyMiddleware, key=settings.api_key, launched=launched, same_site=same_site)]
+    limits_by_path = ask_limits(limits) | dict.fromkeys(uploads, BodyLimit(limits.max_training_bytes))
     return [
-        Middleware(GradioRouteMiddleware),
         *key,
-        Middleware(BodyLimitMiddleware, limits=limits, budget=services.budget, limits_by_path=limits_by_path),
-        Middleware(BodyFormatMiddleware, texts=[UPLOAD]),
-        Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, limits, services.uncollected_answers)),
-        Middleware(VisitorMiddleware),
-        Middleware(ModelTokenMiddleware, models=services.served.private),
+        Middleware(BodyLimitMiddleware, limits=limits, budget=budget, limits_by_path=limits_by_path),
+        Middleware(BodyFormatMiddleware, texts=uploads),
     ]
 
 
-def allowed_hosts(settings: Settings) -> list[str]:
-    if os.environ.get("SPACE_ID"):
-        return [ANY]  # reachable only under names that the Hub assigns, which may include a custom domain
-    return [*settings.allowed_hosts, *(["*.gradio.live"] if settings.share else [])]
+def allowed_hosts(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The names of the server, apart from those of the machine: the operator's, those of a Space, and ``--share``'s."""
+    of_space = environ.get("SPACE_HOST", "").split(",")  # several if the Space has a domain of its own
+    return [*settings.allowed_hosts, *filter(None, of_space), *(["*.gradio.live"] if settings.share else [])]
 
 
 def wrap(app: ASGIApp, middlewares: list[Middleware]) -> ASGIApp:

@@ -31,15 +31,16 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 class HostMiddleware:
     """Refuses requests whose ``Host`` is not this server's.
 
-    IP addresses are always allowed, and so are names that no public site can have: this machine's name, ``localhost``
-    and all names without a dot. ``allowed`` adds names such as ``example.org`` or ``*.example.org``, or ``*`` for all.
-    If ``Host`` is missing, as HTTP/1.0 allows, it is set to the server's address, because Gradio relies on it.
+    IP addresses, ``localhost`` and this machine's name are always allowed. ``allowed`` adds names such as
+    ``example.org`` or ``*.example.org``, or ``*`` for all. If ``Host`` is missing, as HTTP/1.0 allows, it is set to the
+    server's address, because Gradio relies on it.
     """
 
     def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
         self.app = app
-        own = socket.gethostname().lower()
-        names = [name.lower() for name in ("localhost", "*.localhost", own, f"{own}.local", *allowed)]
+        own = socket.gethostname()
+        short = own.partition(".")[0]
+        names = [name.lower() for name in ("localhost", "*.localhost", own, short, f"{short}.local", *allowed)]
         self.names = {name for name in names if not name.startswith("*.")}
         self.suffixes = tuple(name[1:] for name in names if name.startswith("*."))
 
@@ -59,7 +60,7 @@ class HostMiddleware:
         if ANY in self.names:
             return True
         name = PORT.sub("", host).lower().removesuffix(".")
-        if "." not in name or name in self.names or name.endswith(self.suffixes):
+        if name in self.names or name.endswith(self.suffixes):
             return True
         try:
             ip_address(name.strip("[]"))

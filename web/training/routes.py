@@ -189,15 +189,16 @@ async def receive(request: Request) -> bytes:
 def archive(training: Training) -> str:
     """The folder of a finished training as a zip archive, made once. Raises ``DiskFull``."""
     path = training.work / f"{training.name}.zip"
-    if not path.exists():
-        unfinished = training.work / "archive"
-        try:
-            with writing_files():
-                archived = shutil.make_archive(str(unfinished), "zip", training.work, training.name)
-                shutil.move(archived, path)
-        except DiskFull:
-            unfinished.with_suffix(".zip").unlink(missing_ok=True)
-            raise
+    with training.archiving:
+        if not path.exists():
+            unfinished = training.work / "archive"
+            try:
+                with writing_files():
+                    archived = shutil.make_archive(str(unfinished), "zip", training.work, training.name)
+                    shutil.move(archived, path)
+            except DiskFull:
+                unfinished.with_suffix(".zip").unlink(missing_ok=True)
+                raise
     return str(path)
 
 

@@ -62,6 +62,7 @@ class Training:
         self.follower_events: set[asyncio.Event] = set()  # one for each follower
         self.process: TrainingProcess | None = None
         self.stopping = False
+        self.archiving = threading.Lock()
         self.n_followers = 0
         self.seen_at = self.ended_at = time.monotonic()
 
@@ -183,19 +184,17 @@ class Trainings:
         """Put a training of ``client`` into the queue. It replaces the visitor's previous one if that has ended.
 
         If the queue is full, the newest of the client with the most trainings leaves it. Raises ``Closed``,
-        ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``.
+        ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``; then nothing has given way to it.
         """
         if self.closed:
             raise Closed
         before = self.by_visitor.get(visitor)
         if before and not before.ended:
             raise AlreadyTraining
+        refused: list[Training] = []
         if len(self.at_work) >= self.limits.max_trainings:
             n_over = len(self.queue) + 1 - self.limits.max_waiting_trainings
-            for refused in self.queue.to_refuse(client, n_over, counted=[*self.queue, *self.at_work]):
-                self.queue.remove(refused)
-                self.fail(refused, GAVE_WAY)
-        self.forget(visitor)
+            refused = self.queue.to_refuse(client, n_over, counted=[*self.queue, *self.at_work])
         with writing_files():
             training = Training(visitor, self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client)
             try:
@@ -204,6 +203,10 @@ class Trainings:
             except OSError:
                 training.discard()
                 raise
+        for each in refused:
+            self.queue.remove(each)
+            self.fail(each, GAVE_WAY)
+        self.forget(visitor)
         self.by_visitor[visitor] = training
         self.queue.append(training)
         self.advance()

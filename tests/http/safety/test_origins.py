@@ -22,6 +22,7 @@ def space(checkpoints: Path) -> Iterator[Server]:
     """As on a Space: with a key, behind a proxy, shown in the Hub's frame."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPACE_ID", "someone/space")
+        patch.setenv("SPACE_HOST", "demo.example.org,x.hf.space")
         server = start(checkpoints / "tiny", api_key=KEY, trusted_proxies=1, allowed_origins=(FRIEND,))
     yield server
     server.close()
@@ -45,7 +46,7 @@ def test_same_origin_requests_are_allowed(visitor: httpx.Client) -> None:
     for host, origin in (("x.hf.space", "https://x.hf.space"), ("127.0.0.1:7860", "http://127.0.0.1:7860")):
         headers = {"Host": host, "Origin": origin}
         assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
-    headers = {"Host": "inside:7860", "X-Forwarded-Host": "x.hf.space", "Origin": "https://x.hf.space:443"}
+    headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": "x.hf.space", "Origin": "https://x.hf.space:443"}
     assert visitor.post("/v1/completions", json=BODY, headers=headers).status_code == 200
 
 
@@ -101,6 +102,11 @@ def test_star_origin_is_allowed_without_cookies(launch: Any, checkpoints: Path) 
         assert "access-control-allow-credentials" not in answer.headers
 
 
+def test_the_names_of_the_space_are_served(space: Server) -> None:
+    for host, status in (("x.hf.space", 200), ("demo.example.org", 200), ("y.hf.space", 421), ("evil", 421)):
+        assert httpx.get(f"{space.url}/health", headers={"Host": host}).status_code == status, host
+
+
 def test_origins_are_checked_without_a_key(server: Server) -> None:
     """A page of another site can neither cause an action nor read anything."""
     with httpx.Client(base_url=server.url) as client:
@@ -133,8 +139,12 @@ def test_unknown_host_names_get_421(server: Server, path: str) -> None:
         ("localhost:7860", True),
         ("LOCALHOST.:7860", True),
         ("app.localhost", True),
-        ("headscope:7860", True),
-        (f"{socket.gethostname()}.local", True),
+        (socket.gethostname(), True),
+        (f"{socket.gethostname().partition('.')[0]}.local", True),
+        ("headscope:7860", False),
+        ("evil", False),
+        ("", False),
+        ("2130706433", False),  # an address, but not written as one
         ("demo.example.org", True),
         ("Demo.Example.org.:443", True),
         ("a.b.example.net:80", True),

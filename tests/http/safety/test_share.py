@@ -53,12 +53,14 @@ def test_share_tunnel_leads_to_this_server(
         answer = through_tunnel(server, "POST", "/v1/completions", "1.2.3.4", json=body, headers=headers)
         assert answer.status_code == status
     through_tunnel(server, "GET", "/health", "made up, 9.8.7.6")
+    other = through_tunnel(server, "GET", "/health", "1.2.3.4", headers={"Host": "gradio.live.evil.example"})
+    assert other.status_code == 421
     cookie = through_tunnel(server, "POST", "/key", "1.2.3.4", data={"key": "secret"}).headers["set-cookie"]
     assert "secure" in cookie.lower()
     assert server.connections.n_proxies == 1
     server.close()
     addresses = re.findall(r"^\S+Z (\S+) (?:POST|GET) ", capsys.readouterr().out, re.MULTILINE)
-    assert addresses == ["1.2.3.4"] * 4 + ["9.8.7.6", "1.2.3.4"]
+    assert addresses == ["1.2.3.4"] * 4 + ["9.8.7.6", "1.2.3.4", "1.2.3.4"]
 
 
 def test_share_without_a_network_serves_locally(

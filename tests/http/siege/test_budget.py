@@ -98,7 +98,7 @@ def test_unread_responses_are_held_and_then_released(server: Server, body: dict[
     budget = server.services.budget
     content = json.dumps({"prompt": "a" * 64} | body).encode()
     host, port = server.url.removeprefix("http://").split(":")
-    ask = b"POST /v1/attention HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+    ask = b"POST /v1/attention HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(content) + content
     unread = []
     for _ in range(8):
         connection = socket.socket()

@@ -18,7 +18,7 @@ from web.edge.connections import Connections
 from web.serving.budget import Budget
 from web.settings import Limits
 
-HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: here\r\n"
+HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
 BODY = b'{"prompt": "ab", "stream": true}'
 WRITE = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 # A request of each kind that keeps a server waiting.
@@ -28,9 +28,9 @@ STALLED = {
     "half a body": HEAD + b'Content-Length: 200\r\n\r\n{"prompt":',
     "no body": HEAD + b"Content-Length: 200\r\n\r\n",
     "half a chunk": HEAD + b'Transfer-Encoding: chunked\r\n\r\nff\r\n{"prompt":',
-    "half a join": b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: here\r\nContent-Length: 200\r\n\r\n{",
-    "half a text": b"POST /train/text?size=small HTTP/1.1\r\nHost: here\r\nContent-Length: 2000\r\n\r\nabc",
-    "idle": b"GET /health HTTP/1.1\r\nHost: here\r\n\r\n",
+    "half a join": b"POST /gradio_api/queue/join HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200\r\n\r\n{",
+    "half a text": b"POST /train/text?size=small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\nabc",
+    "idle": b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
 }
 
 
@@ -84,7 +84,7 @@ def test_stalled_connections_are_closed(server: Server, impatient: None, kind: s
 
 def test_connections_of_clients_that_do_not_read_are_closed(server: Server, impatient: None) -> None:
     """Its answers fill the buffers on both sides, and are dropped."""
-    ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n"
+    ask = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     connection = open_from(server, buffer=2_048)
     connection.settimeout(0.05)
     own = connection.getsockname()
@@ -137,7 +137,7 @@ def test_connections_per_client_are_limited(launch: Callable[..., Server], check
 def test_clients_behind_a_proxy_do_not_share_a_limit(launch: Callable[..., Server], checkpoints: Path) -> None:
     limits = Limits(max_connections=10, max_connections_per_address=5)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
-    ask = WRITE.replace(b"Host: here", b"Host: here\r\nX-Forwarded-For: 192.0.2.66")
+    ask = WRITE.replace(b"Host: localhost", b"Host: localhost\r\nX-Forwarded-For: 192.0.2.66")
     with at_work(server, *[ask] * 10):
         answer = httpx.get(f"{server.url}/health", headers={"X-Forwarded-For": "192.0.2.9"})
         assert answer.status_code == 200

@@ -53,7 +53,7 @@ def crowd(server: Server) -> Iterator[GatedEngine]:
     engine = GatedEngine(loaded, max_batch=40)
     server.services.engines.add(loaded, engine)
     content = body("generate", prompt="ab", model="tiny", max_new_tokens=50)
-    fields = HEADERS | {"Host": "here", "Content-Length": str(len(content))}
+    fields = HEADERS | {"Host": "localhost", "Content-Length": str(len(content))}
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     connections = []
     for _ in range(CROWD):

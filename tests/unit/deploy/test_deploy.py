@@ -1,17 +1,25 @@
 """The files in deploy/: they name only what exists, and agree with the app."""
 
+import asyncio
+import faulthandler
 import json
 import re
 import shlex
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import gradio.http_server
 import pytest
 import yaml
 
 import model
 from helpers.files import DEPLOY, ROOT, copied, dockerfile
 from web import settings
+from web.edge.middleware import allowed_hosts
+from web.edge.origins import HostMiddleware
+from web.edge.server import configured_server
+from web.serving.budget import budget_for
 
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 PORT = 7860
@@ -56,22 +64,123 @@ def test_compose_file_is_valid() -> None:
     build = content["services"]["headscope"]["build"]
     assert (DEPLOY / build["context"]).resolve() == ROOT and (ROOT / build["dockerfile"]).is_file()
     assert f"{PORT}:{PORT}" in content["services"]["headscope"]["ports"]
-    (scraped,) = documents(DEPLOY / "prometheus.yaml")[0]["scrape_configs"]
-    assert scraped["static_configs"][0]["targets"] == [f"headscope:{PORT}"]
+    for name in ("prometheus.yaml", "prometheus.key.yaml"):
+        (scraped,) = documents(DEPLOY / name)[0]["scrape_configs"]
+        assert scraped["static_configs"][0]["targets"] == [f"headscope:{PORT}"]
+
+
+def environment(name: str) -> dict[str, str]:
+    """The variables of the app in a Compose file for ``demo.example.org``."""
+    (content,) = documents(DEPLOY / name)
+    of_app: dict[str, str] = content["services"]["headscope"]["environment"]
+    return {variable: re.sub(r"\$\{DOMAIN\b.*?\}", "demo.example.org", value) for variable, value in of_app.items()}
+
+
+def pod(namespace: str) -> dict[str, str]:
+    """The variables of a pod in ``namespace``; Kubernetes fills in ``$(NAME)`` from those before."""
+    deployment, *_ = documents(DEPLOY / "kubernetes.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    filled = {}
+    for each in container["env"]:
+        if each["name"] == "NAMESPACE":
+            assert each["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.namespace"
+        elif "value" in each:
+            filled[each["name"]] = each["value"].replace("$(NAMESPACE)", namespace)
+    return filled
+
+
+def ray() -> dict[str, str]:
+    (content,) = documents(DEPLOY / "ray-serve.yaml")
+    variables: dict[str, str] = content["applications"][0]["runtime_env"]["env_vars"]
+    return variables
+
+
+COMPOSE = environment("compose.yaml")
+PUBLIC = COMPOSE | environment("compose.tls.yaml")
+WITH_KEY = COMPOSE | environment("compose.key.yaml")
 
 
 def test_the_variables_in_the_manifests_are_flags() -> None:
-    (compose,) = documents(DEPLOY / "compose.yaml")
-    (tls,) = documents(DEPLOY / "compose.tls.yaml")
-    deployment, *_ = documents(DEPLOY / "kubernetes.yaml")
-    (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    in_pods = {each["name"]: each["value"] for each in container["env"] if "value" in each}
-    public = tls["services"]["headscope"]["environment"] | {"HEADSCOPE_ALLOWED_HOSTS": "demo.example.org"}
-    for environ in (compose["services"]["headscope"]["environment"], public, in_pods):
-        known = {flag.variable for flag in settings.flags({})}
+    known = {flag.variable for flag in settings.flags({})}
+    for environ in (COMPOSE, PUBLIC, WITH_KEY, pod("demo"), ray()):
         assert environ.keys() <= known
-        settings.parse([], environ)
-    assert settings.parse([], public).trusted_proxies == 1
+        settings.parse([], environ | {"HEADSCOPE_API_KEY_FILE": ""})
+    assert settings.parse([], PUBLIC).trusted_proxies == 1
+
+
+POD = "10.1.2.3:7860"  # probes and scrapes call a pod by its address
+
+
+@pytest.mark.parametrize(
+    ("environ", "served", "refused"),
+    [
+        (COMPOSE, ["headscope:7860", "localhost:7860", "192.0.2.7:7860"], ["evil:7860", "demo.example.org"]),
+        (PUBLIC, ["headscope:7860", "demo.example.org"], ["example.org", "evil"]),
+        (
+            pod("demo"),
+            [POD, "headscope", "headscope.demo", "headscope.demo.svc", "headscope.demo.svc.cluster.local:80"],
+            ["headscope.other", "evil"],
+        ),
+        (ray(), ["headscope:8000", "127.0.0.1:8000"], ["evil:8000"]),
+    ],
+)
+def test_the_names_in_the_manifests_are_served(environ: dict[str, str], served: list[str], refused: list[str]) -> None:
+    async def app(*_: Any) -> None: ...
+
+    guard = HostMiddleware(app, allowed_hosts(settings.parse([], environ), {}))
+    assert [host for host in served + refused if guard.is_allowed(host)] == served
+
+
+def test_every_container_is_confined() -> None:
+    (compose,), (tls,) = documents(DEPLOY / "compose.yaml"), documents(DEPLOY / "compose.tls.yaml")
+    services = compose["services"] | {"caddy": tls["services"]["caddy"]}
+    assert services.keys() == {"headscope", "prometheus", "grafana", "caddy"}
+    for name, service in services.items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"] and service["pids_limit"], name
+
+
+def test_prometheus_sends_the_key_that_the_app_requires() -> None:
+    (compose,) = documents(DEPLOY / "compose.key.yaml")
+    (scraped,) = documents(DEPLOY / "prometheus.key.yaml")[0]["scrape_configs"]
+    assert scraped["authorization"] == {"credentials_file": WITH_KEY["HEADSCOPE_API_KEY_FILE"]}
+    (secret,) = compose["secrets"]
+    assert all(service["secrets"] == [secret] for service in compose["services"].values())
+    assert scraped["authorization"]["credentials_file"] == f"/run/secrets/{secret}"
+    (plain,) = documents(DEPLOY / "prometheus.yaml")
+    assert documents(DEPLOY / "prometheus.key.yaml") == [
+        plain | {"scrape_configs": [plain["scrape_configs"][0] | {"authorization": scraped["authorization"]}]}
+    ]
+
+
+def test_the_operator_of_prometheus_sends_the_key_of_the_pods() -> None:
+    deployment, *_ = documents(DEPLOY / "kubernetes.yaml")
+    (monitor,) = documents(DEPLOY / "kubernetes.metrics.yaml")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (key,) = (each["valueFrom"]["secretKeyRef"] for each in container["env"] if each["name"] == "HEADSCOPE_API_KEY")
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert monitor["spec"]["selector"] == deployment["spec"]["selector"]
+    assert endpoint["authorization"]["credentials"] == {name: key[name] for name in ("name", "key")}
+    assert {"name": endpoint["port"], "containerPort": PORT} in container["ports"]
+
+
+def test_the_watchdog_of_the_image_reaches_the_server() -> None:
+    (line,) = (rest for name, rest in dockerfile() if name == "ENV")
+    chosen = settings.parse([], dict(each.split("=", 1) for each in shlex.split(line)))
+    with configured_server(chosen, budget_for(chosen.limits)):
+        config = gradio.http_server.uvicorn.Config(app=None, port=0)  # type: ignore[attr-defined]
+    assert config.callback_notify is not None and config.timeout_notify < chosen.watchdog_seconds
+    loop_is_alive(config.callback_notify)
+
+
+def loop_is_alive(notify: Callable[[], Awaitable[None]]) -> None:
+    """Call ``notify`` as uvicorn does, and assert that it postpones the end of the process."""
+    with pytest.MonkeyPatch.context() as patch:
+        postponed: list[tuple[float, bool]] = []
+        patch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: postponed.append((seconds, exit)))
+        asyncio.run(notify())
+    assert postponed == [(65, True)]
 
 
 def test_images_are_pinned() -> None:
@@ -86,11 +195,12 @@ def test_grace_period_covers_running_texts() -> None:
     (compose,) = documents(DEPLOY / "compose.yaml")
     assert int(compose["services"]["headscope"]["stop_grace_period"].removesuffix("s")) > grace
     deployment, service, disruption = documents(DEPLOY / "kubernetes.yaml")
-    pod = deployment["spec"]["template"]
-    assert pod["spec"]["terminationGracePeriodSeconds"] > grace
-    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
+    template = deployment["spec"]["template"]
+    assert template["spec"]["terminationGracePeriodSeconds"] > grace
+    labels = template["metadata"]["labels"]
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == labels
     assert disruption["spec"]["selector"] == deployment["spec"]["selector"]
-    (container,) = pod["spec"]["containers"]
+    (container,) = template["spec"]["containers"]
     for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/health", "port": PORT}
     assert service["spec"]["ports"][0]["targetPort"] == PORT

@@ -1,0 +1,85 @@
+"""Text that is not Unicode: half a surrogate pair, in JSON or percent-encoded, and bytes that are not UTF-8."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from helpers.server import Server
+
+HALF = "\ud800"
+ENCODED, BYTES = "%ED%A0%80", "%FF%FE"  # the same in a URL, and no UTF-8 at all
+BODIES: list[tuple[str, Any]] = [
+    ("/v1/completions", {"prompt": HALF}),
+    ("/v1/completions", {"prompt": "ab", "stop": HALF}),
+    ("/v1/completions", {"prompt": "ab", "model": HALF}),
+    ("/v1/completions", {HALF: "ab"}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": HALF}]}),
+    ("/v1/embeddings", {"input": HALF}),
+    ("/v1/attention", {"prompt": HALF}),
+    ("/v1/tokenize", {"prompt": HALF}),
+    ("/v1/lens/knockout", {"prompt": HALF}),
+    ("/v1/lens/patch", {"prompt": "ab", "corrupted": HALF}),
+    ("/v1/lens/passages", {"text": HALF}),
+    ("/look/write", {"prompt": HALF, "max_new_tokens": 2}),
+    ("/look/write", {"prompt": "ab", "model": HALF}),
+    ("/learn/tokens", {"sentence": HALF}),
+    ("/learn/tokens", {HALF: HALF}),
+    ("/gradio_api/call/v2/tokenize", {HALF: "ab"}),
+    ("/train/written", {"size": HALF, "model": HALF}),
+]
+CALLS: list[tuple[str, Any]] = [
+    ("/gradio_api/call/tokenize", {"data": [HALF, "tiny"]}),
+    ("/gradio_api/call/tokenize", {"data": ["ab", HALF]}),
+    ("/gradio_api/call/v2/tokenize", {"text": HALF, "model": "tiny"}),
+]
+EVENTS: list[tuple[str, Any]] = [
+    ("/gradio_api/queue/join", {"data": [HALF, HALF], "fn_index": 3, "session_hash": HALF}),
+    ("/gradio_api/cancel", {"session_hash": HALF, "fn_index": 1, "event_id": HALF}),
+]
+PATHS = [
+    "/v1/models/X",
+    "/look/steps/X",
+    "/look/opening/X",
+    "/look/X/rows",
+    "/look/vocabulary/X.json",
+    "/look/landing?model=X&prompt=X",
+    "/learn/sources/X.json",
+    "/gradio_api/call/X/X",
+    "/gradio_api/queue/data?session_hash=X",
+    "/?__theme=X",
+    "/X",
+]
+
+
+@pytest.mark.parametrize(("path", "body"), BODIES)
+def test_bodies_with_half_a_surrogate_pair_are_refused(server: Server, path: str, body: Any) -> None:
+    answer = post(server, path, body)
+    assert 400 <= answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_calls_of_gradio_with_half_a_surrogate_pair_end_with_an_error(server: Server, path: str, body: Any) -> None:
+    event = post(server, path, body).json()["event_id"]
+    answer = httpx.get(f"{server.url}/gradio_api/call/tokenize/{event}", timeout=60)
+    assert answer.status_code == 200 and "event: error" in answer.text
+
+
+@pytest.mark.parametrize(("path", "body"), EVENTS)
+def test_names_of_gradio_with_half_a_surrogate_pair_are_not_errors_of_the_server(
+    server: Server, path: str, body: Any
+) -> None:
+    assert post(server, path, body).status_code < 500
+
+
+def post(server: Server, path: str, body: Any) -> httpx.Response:
+    headers = {"Content-Type": "application/json"}
+    return httpx.post(server.url + path, content=json.dumps(body), headers=headers, timeout=60)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("text", [ENCODED, BYTES])
+def test_addresses_that_are_not_unicode_are_not_errors_of_the_server(server: Server, path: str, text: str) -> None:
+    with httpx.stream("GET", server.url + path.replace("X", text), timeout=60) as answer:
+        assert answer.status_code < 500
