@@ -159,7 +159,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     return BatchForward(logits.float(), attention)
 
 
-def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
+def neighbours(texts: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
     """Group the texts ``(slot, length, record)``, sorted by slot, that can attend together: lists of indices.
 
     The slots of a group are adjacent, because their keys and values are read as one block. Their lengths are similar,
@@ -167,9 +167,9 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
     """
     groups: list[list[int]] = []
     shortest = longest = 0
-    for i, (slot, length, record) in enumerate(places):
+    for i, (slot, length, record) in enumerate(texts):
         if groups:
-            last_slot, _, last_record = places[i - 1]
+            last_slot, _, last_record = texts[i - 1]
             low, high = min(shortest, length), max(longest, length)
             if slot == last_slot + 1 and record == last_record and high <= max(2 * low, low + LENGTH_SLACK):
                 groups[-1].append(i)
@@ -339,15 +339,15 @@ class GraphReader(TorchReader):
         def attend(block: Block, x: Tensor) -> Tensor:
             attention = block.attn
             # One token of N texts: (N, n_head, 1, head_dim) and (N, n_kv_head, 1, head_dim)
-            query, key, value = attention.split(attention.c_attn(x)[:, None], places)
+            query, key, value = attention.split(attention.c_attn(x)[:, None], positions)
             keys, values = cache.keys[block.layer], cache.values[block.layer]
             keys[self.slots, :, self.positions] = key[:, :, 0]
             values[self.slots, :, self.positions] = value[:, :, 0]
             context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
             return attention.output(context[:, :, 0].to(x.dtype))
 
-        places = self.positions.clamp(max=self.nowhere - 1)
-        x = gpt.run_blocks(gpt.embeddings(self.tokens, places), attend)
+        positions = self.positions.clamp(max=self.nowhere - 1)
+        x = gpt.run_blocks(gpt.embeddings(self.tokens, positions), attend)
         self.logits.copy_(gpt.logits(x))
         most, best = self.logits.max(-1)
         self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))
