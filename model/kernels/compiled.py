@@ -37,8 +37,8 @@ from .forward import (
     padded,
 )
 from .functions import BLOCK, draw
-from .pack import aligned, fill, room_for, room_for_weights
-from .panels import GROUP, PAIR, WIDTH, Pairs
+from .pack import aligned, allocate_weights, fill, scratch_for
+from .panels import GROUP, PAIR, WIDTH, PairScratch
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -88,10 +88,10 @@ class CompiledGPT:
             is_rms=config.norm == "RMSNorm",
             has_qk_norm=config.qk_norm,
         )
-        weights = self.weights = room_for_weights(gpt)
+        weights = self.weights = allocate_weights(gpt)
         deepest = max(C, inner, H * D, -(-BLOCK_ROWS * padded(T) // max_rows))  # the last for attention weights
-        room = room_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
-        in_pairs_too = isinstance(room, Pairs) and D % PAIR == 0  # keys and values are multiplied like weights
+        scratch = scratch_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
+        in_pairs_too = isinstance(scratch, PairScratch) and D % PAIR == 0  # keys and values are multiplied like weights
         group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs_too else (1, np.dtype(np.float32))
         memory = Memory(
             control=np.zeros(24, np.int64),
@@ -101,17 +101,17 @@ class CompiledGPT:
             group=group,
             keys=aligned(L * n_slots * K * padded(T) * D // group, stored, is_sparse=True),
             values=aligned(L * n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
-            x=floats(max_rows * padded(C)),
-            qkv=floats(max_rows * padded(config.qkv_dim)),
-            contexts=floats(max_rows * H * D),
-            hidden=floats(max_rows * padded(wide)),
-            logits=floats(max_rows * padded(config.vocab_size)),
+            x=empty_floats(max_rows * padded(C)),
+            qkv=empty_floats(max_rows * padded(config.qkv_dim)),
+            contexts=empty_floats(max_rows * H * D),
+            hidden=empty_floats(max_rows * padded(wide)),
+            logits=empty_floats(max_rows * padded(config.vocab_size)),
             summary=np.zeros((max_rows, 3)),
-            normed=floats(max_threads * max_rows * C).reshape(max_threads, -1),
-            scores=floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
-            context=floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
-            key=floats(max_threads * padded(D)).reshape(max_threads, -1),
-            room=room,
+            normed=empty_floats(max_threads * max_rows * C).reshape(max_threads, -1),
+            scores=empty_floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
+            context=empty_floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
+            key=empty_floats(max_threads * padded(D)).reshape(max_threads, -1),
+            scratch=scratch,
         )
         self.memory = memory
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
@@ -134,7 +134,7 @@ class CompiledGPT:
     @property
     def products(self) -> str:
         """The precision to which the inputs of the matrix products are rounded; "float32" if they are not."""
-        if isinstance(self.memory.room, Pairs):
+        if isinstance(self.memory.scratch, PairScratch):
             return "bfloat16"
         return "int8" if self.weights.group == GROUP else "float32"
 
@@ -230,7 +230,7 @@ class CompiledGPT:
             follower.wake()
 
 
-def floats(count: int) -> NDArray[np.float32]:
+def empty_floats(count: int) -> NDArray[np.float32]:
     """An uninitialised flat array; see ``aligned``."""
     return aligned(count, np.dtype(np.float32))
 

@@ -14,7 +14,7 @@ from ..gpt import GPT
 from ..modules.rotary import Rotary
 from .forward import ZEROS, Weights, in_groups, padded, project
 from .int8 import Int8Linear
-from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
+from .panels import GROUP, PAIR, UNSIGNED, WIDTH, IntegerScratch, PairScratch, Rows
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 MIN_HUGE_BYTES = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
@@ -29,16 +29,16 @@ MIN_THREADED_ROWS = 16  # with fewer, a product on one thread takes no longer th
 
 
 def pack(gpt: GPT, *, share: bool = False) -> Weights:
-    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared; see ``room_for_weights``.
+    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared; see ``allocate_weights``.
 
     With ``share``, the layers of a large ``gpt`` compute with the copies and drop their own weights; see ``fill``.
     """
-    weights = room_for_weights(gpt)
+    weights = allocate_weights(gpt)
     fill(weights, gpt, share=share)
     return weights
 
 
-def room_for_weights(gpt: GPT) -> Weights:
+def allocate_weights(gpt: GPT) -> Weights:
     """The weights of a ``gpt`` without the numbers of the matrices, which ``fill`` copies.
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In ``Weights``, ``panels`` holds for each
@@ -187,16 +187,18 @@ def fill_panels(panels: Array, matrix: Array) -> None:
         shaped[whole, :, :rest] = matrix[whole * WIDTH :].T
 
 
-def room_for(weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False) -> Integers | Pairs:
+def scratch_for(
+    weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False
+) -> IntegerScratch | PairScratch:
     """Scratch memory for ``n_rows`` rounded inputs of at most ``depth`` numbers per thread; empty if it is not needed.
 
     Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too.
     """
     if in_pairs and weights.group == PAIR:
-        return Pairs(np.zeros((n_threads, n_rows * depth), np.uint16))
+        return PairScratch(np.zeros((n_threads, n_rows * depth), np.uint16))
     n_numbers = n_rows * in_groups(depth, GROUP) * GROUP if weights.group == GROUP else 0
     sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
-    return Integers(*(np.empty((n_threads, size), kind) for size, kind in sizes))
+    return IntegerScratch(*(np.empty((n_threads, size), kind) for size, kind in sizes))
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:
@@ -260,11 +262,11 @@ class PanelLinear(nn.Module):
         n_threads = torch.get_num_threads() if n >= MIN_THREADED_ROWS else 1
         out = np.empty((n, width), np.float32)
         inputs, outputs = Rows(rows.numpy().reshape(-1), 0, self.d_in), Rows(out.reshape(-1), 0, width)
-        room = room_for(self.weights, n, self.d_in, n_threads)
+        scratch = scratch_for(self.weights, n, self.d_in, n_threads)
 
         def compute(thread: int) -> None:
             shape = n, self.d_in, self.d_out
-            project(self.weights, *self.place, inputs, *shape, outputs, False, room, thread, n_threads)
+            project(self.weights, *self.place, inputs, *shape, outputs, False, scratch, thread, n_threads)
 
         others = [helpers().submit(compute, thread) for thread in range(1, n_threads)]
         compute(0)

@@ -109,13 +109,13 @@ class PairRows(NamedTuple):
     stride: int
 
 
-class Pairs(NamedTuple):
+class PairScratch(NamedTuple):
     """Scratch memory for rows rounded to bfloat16: ``numbers`` uint16 has a row for each thread."""
 
     numbers: NDArray[Any]
 
 
-class Integers(NamedTuple):
+class IntegerScratch(NamedTuple):
     """Scratch memory for quantized rows; each array has a row for each thread.
 
     ``numbers`` int8, ``scales`` ``(max_rows,)`` float32, ``offsets`` ``(max_rows,)`` int32.
@@ -308,7 +308,7 @@ def prefetch(builder: Any, address: Any, n_bytes: int) -> None:
 
 
 @compiled(EXACT)
-def quantize(x, out):
+def quantize_row(x, out):
     """Write ``x`` into ``out`` as integers from -127 to 127; return their scale and their sum.
 
     If any number is infinite or NaN, so is the scale.
@@ -344,32 +344,32 @@ def round_to_bfloat16(x, out):
         out[i] = bfloat16_bits(x[i])
 
 
-def inputs_for(panels, x, n_rows, depth, room, thread):
-    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``room``."""
+def inputs_for(panels, x, n_rows, depth, scratch, thread):
+    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``scratch``."""
 
 
 @overload(inputs_for)
-def choose_inputs(panels, x, n_rows, depth, room, thread):
+def choose_inputs(panels, x, n_rows, depth, scratch, thread):
     if panels.dtype == types.int32:
         return integer_inputs
-    in_pairs = panels.dtype == types.uint32 and room.instance_class is Pairs
-    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, room, thread: x
+    in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
+    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, scratch, thread: x
 
 
-def pair_inputs(panels, x, n_rows, depth, room, thread):
-    numbers = room.numbers[thread]
+def pair_inputs(panels, x, n_rows, depth, scratch, thread):
+    numbers = scratch.numbers[thread]
     for row in range(n_rows):
         round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], numbers[row * depth :])
     return PairRows(numbers, 0, depth)
 
 
-def integer_inputs(panels, x, n_rows, depth, room, thread):
-    numbers, scales, offsets = room.numbers[thread], room.scales[thread], room.offsets[thread]
+def integer_inputs(panels, x, n_rows, depth, scratch, thread):
+    numbers, scales, offsets = scratch.numbers[thread], scratch.scales[thread], scratch.offsets[thread]
     stride = (depth + GROUP - 1) // GROUP * GROUP
     for row in range(n_rows):
         out = numbers[row * stride :][:stride]
         out[depth:] = 0
-        scale, total = quantize(x.numbers[x.start + row * x.stride :][:depth], out)
+        scale, total = quantize_row(x.numbers[x.start + row * x.stride :][:depth], out)
         scales[row], offsets[row] = scale, np.int32(UNSIGNED) * total
     return IntegerRows(numbers, 0, stride, scales, offsets)
 

@@ -34,7 +34,7 @@ from .losses import bigram_loss, loss_of, validation_loss
 from .optimizers import make_optimizers
 from .schedule import ByClock, ByStep, Schedule
 from .settings import TrainSettings
-from .state import STATE_FILE, Losses, Progress, TrainingState, saved_progress
+from .state import STATE_FILE, Losses, RunProgress, TrainingState, saved_progress
 
 Attention = Callable[..., Tensor]
 
@@ -100,7 +100,7 @@ class Trainer:
         self.prompt = self.loaded.read_prompt(
             settings.prompt or (start if self.end_token is None else [self.end_token])
         )
-        progress: Progress = {
+        progress: RunProgress = {
             "step": 0,
             "seconds": 0.0,
             "best": None,
@@ -127,7 +127,7 @@ class Trainer:
         return self.tokenizer.special_tokens.get(END_OF_TEXT)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         return self.state.progress
 
     @property

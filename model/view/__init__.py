@@ -80,10 +80,10 @@ def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | Non
             raise ValueError(
                 f"the attention weights have {n_queries} queries and {n_keys} keys: cross-attention needs key_tokens"
             )
-        return AttentionView(named(tokens), weights)
+        return AttentionView(tokens_named(tokens), weights)
     check_tokens("key_tokens", key_tokens, n_keys, "keys")
     # The keys, then the queries, each of which sees all keys: a text like any other.
-    return AttentionView(named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
+    return AttentionView(tokens_named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
 
 
 def stacked(attentions: Any) -> Tensor:
@@ -151,7 +151,7 @@ def check_tokens(name: str, tokens: Sequence[str], n: int, axis: str) -> None:
         raise ValueError(f"the attention weights have {n} {axis}, found {len(tokens)} {name}")
 
 
-def named(texts: Sequence[str]) -> list[Token]:
+def tokens_named(texts: Sequence[str]) -> list[Token]:
     """Tokens with these texts; equal texts have equal ids."""
     ids = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return [Token(ids[text], text) for text in texts]

@@ -12,7 +12,7 @@ from ..composition import WAYS, Way
 from ..progress import Progress, ignore, parts
 from ..text_pass import Edit
 from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects
-from .paths import attention_weights, parts_of
+from .paths import head_weights, parts_of
 from .sites import SITES
 
 CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
@@ -135,7 +135,7 @@ class Graph:
         """A head's context vectors ``(B, T, head_dim)`` with queries, keys and values from the streams before it."""
         into, (layer, index) = self.run.into, head
         query, key, value = (parts_of(into, layer, index, streams[way])[way] for way in WAYS)
-        context, mask = attention_weights(into, layer, query, key) @ value, into.mask_of(layer)
+        context, mask = head_weights(into, layer, query, key) @ value, into.mask_of(layer)
         return context if mask is None else context * mask[index]
 
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
