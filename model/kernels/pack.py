@@ -83,22 +83,21 @@ def allocate_weights(gpt: GPT) -> Weights:
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
     tokens = flat(gpt.wte)
-    positions = tokens[:0] if gpt.wpe is None else flat(gpt.wpe)
     return Weights(
-        tokens,
-        positions,
-        panels,
-        group,
-        panels_at,
-        scales,
-        biases,
-        biases_at,
-        norms,
-        epsilon,
-        attention_scales,
-        qk_gains,
-        cosines,
-        sines,
+        tokens=tokens,
+        positions=tokens[:0] if gpt.wpe is None else flat(gpt.wpe),
+        panels=panels,
+        group=group,
+        panels_at=panels_at,
+        scales=scales,
+        biases=biases,
+        biases_at=biases_at,
+        norms=norms,
+        epsilon=epsilon,
+        attention_scales=attention_scales,
+        qk_gains=qk_gains,
+        cosines=cosines,
+        sines=sines,
     )
 
 
