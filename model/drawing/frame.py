@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from .read import Token
-from .recording import ThumbnailRows
+from .thumbnails import ThumbnailRows
 
 
 def encode_frame(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..drawing.drawing import Drawing, shortened
-from ..drawing.metrics import DISTANCES, METRICS
+from ..drawing.metrics import FIRST_QUERIES, METRICS
 from ..drawing.read import Token
 
 MAX_ROUNDING = 1e-3  # above 1, from rounding in half precision
@@ -40,10 +40,8 @@ class AttentionView(Drawing):
             return metrics
         heads = self.attention[..., self.n_keys :, : self.n_keys]
         n_queries = heads.shape[2]
-        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
-        metrics = metrics * (
-            (len(self.tokens) - left_out).clamp_min(1) / n_queries
-        )  # since the rows of the keys are empty
+        # The rows of the keys are empty.
+        metrics = metrics * ((len(self.tokens) - FIRST_QUERIES).clamp_min(1) / n_queries)
         mean = heads.mean(1, keepdim=True)  # a rollout's rows are not weights over the keys: it gets the mean's number
         pictures = torch.cat([torch.cat([heads, mean, mean], 1).flatten(0, 1), mean.mean(0)])
         metrics[:, METRICS.index("uniform")] = (pictures - 1 / self.n_keys).abs().sum(-1).mean(-1) / 2
