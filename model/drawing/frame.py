@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from .read import Token
+from ..tokenizer import Token
 from .thumbnails import ThumbnailRows
 
 

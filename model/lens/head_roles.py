@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from ..config import GPTConfig
 from ..drawing.metrics import entropy_in_bits
-from ..drawing.read import take_weights
+from ..drawing.recorded_pass import take_weights
 from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import token_text

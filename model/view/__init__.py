@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from ..drawing.drawing import Drawing, shortened
 from ..drawing.metrics import FIRST_QUERIES, METRICS
-from ..drawing.read import Token
+from ..tokenizer import Token
 
 MAX_ROUNDING = 1e-3  # above 1, from rounding in half precision
 
