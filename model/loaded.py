@@ -81,7 +81,7 @@ class LoadedModel(Questions):
 
     @property
     def device(self) -> torch.device:
-        return self.gpt.wte.weight.device
+        return self.gpt.device
 
     @property
     def dtype(self) -> torch.dtype:

@@ -23,7 +23,7 @@ def read(
     ``head_mask`` is ``(n_layer, n_head)``.
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
-    result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
+    result = gpt(torch.tensor([ids], device=gpt.device), head_mask=head_mask, record=set(layers))
     return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
 
 

@@ -72,14 +72,14 @@ def allocate_weights(gpt: GPT) -> Weights:
 
     config = gpt.config
     norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
-    for layer, block in enumerate(blocks(gpt)):
+    for layer, block in enumerate(gpt.blocks):
         norms[layer] = [*gain_and_shift(block.ln_1), *gain_and_shift(block.ln_2)]
     norms[-1, :2] = gain_and_shift(gpt.ln_f)
     qk_gains = np.zeros((config.n_layer if config.qk_norm else 0, 2, config.head_dim), np.float32)
-    for layer in range(len(qk_gains)):
-        attn = blocks(gpt)[layer].attn
-        qk_gains[layer] = [floats(attn.q_norm.weight), floats(attn.k_norm.weight)]
-    cosines, sines = rotations(blocks(gpt)[0].attn.rotary)
+    for layer, gains in enumerate(qk_gains):
+        attn = gpt.blocks[layer].attn
+        gains[:] = [floats(norm.weight) for norm in (attn.q_norm, attn.k_norm) if norm]
+    cosines, sines = rotations(gpt.blocks[0].attn.rotary)
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
     tokens = flat(gpt.wte)
@@ -103,7 +103,7 @@ def allocate_weights(gpt: GPT) -> Weights:
 
 def matrices_of(gpt: GPT) -> list[list[Linear]]:
     """The matrices of each layer, and then that of the output head."""
-    layers = [[getattr(getattr(block, part), name) for part, name in MATRICES] for block in blocks(gpt)]
+    layers = [[getattr(getattr(block, part), name) for part, name in MATRICES] for block in gpt.blocks]
     return [*layers, [gpt.lm_head]]
 
 
@@ -114,7 +114,7 @@ def fill(weights: Weights, gpt: GPT, *, share: bool = False) -> None:
     are in memory twice. A concurrent forward pass finishes with the layers that it started with.
     """
     share = share and weights.panels.nbytes >= MIN_PANEL_BYTES
-    for layer, block in enumerate(blocks(gpt)):
+    for layer, block in enumerate(gpt.blocks):
         for index, (part, name) in enumerate(MATRICES):
             owner = getattr(block, part)
             fill_matrix(weights, layer, index, getattr(owner, name))
@@ -141,11 +141,6 @@ def rotations(rotary: Rotary | None) -> tuple[Array, Array]:
         return np.zeros(0, np.float32), np.zeros(0, np.float32)
     cosines, sines = rotary.table(torch.device("cpu"))
     return cosines.numpy().reshape(-1), sines.numpy().reshape(-1)
-
-
-def blocks(gpt: GPT) -> list[Any]:
-    """The layers; torch's types do not state their class."""
-    return list(gpt.h)
 
 
 def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:

@@ -1,7 +1,7 @@
 """One forward pass over a text: its residual stream, and everything computed from it."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -61,7 +61,7 @@ class TextPass:
 
     @property
     def device(self) -> torch.device:
-        return self.gpt.wte.weight.device
+        return self.gpt.device
 
     @property
     def nbytes(self) -> int:
@@ -73,7 +73,7 @@ class TextPass:
         return max(1, TOKENS_AT_ONCE // len(self.ids))
 
     def block(self, layer: int) -> Block:
-        return cast(Block, self.gpt.h[layer])
+        return self.gpt.blocks[layer]
 
     @torch.inference_mode()
     def attention(

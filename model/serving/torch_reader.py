@@ -129,7 +129,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     Everything except attention is computed for all requests at once, so the model's weights are read from memory only
     once.
     """
-    device = gpt.wte.weight.device
+    device = gpt.device
     positions = [n + i for segment in segments for n in segment.lengths for i in range(segment.n_tokens)]
     x = gpt.embeddings(torch.tensor(ids, device=device), torch.tensor(positions, device=device))  # (N, C)
     sizes = [segment.n_rows for segment in segments]
@@ -274,7 +274,7 @@ class GraphReader(TorchReader):
     def __init__(self, gpt: GPT, n_slots: int, *, capture: bool = True) -> None:
         """Without ``capture``, the steps run directly, which allows tests on a CPU."""
         super().__init__(gpt, n_slots, spare=1)
-        device = gpt.wte.weight.device
+        device = gpt.device
         self.capture = capture
         self.nowhere = gpt.config.context_length  # a position of the cache that no text uses
         self.slots = torch.arange(n_slots, device=device)

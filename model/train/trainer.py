@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -24,7 +24,7 @@ from ..checkpoint.vocabulary import read_tokenizer
 from ..checkpoint.weights import read_weights, weight_files
 from ..checkpoint.write import remove_leftovers, write_snapshot
 from ..errors import counted
-from ..gpt import GPT, Block
+from ..gpt import GPT
 from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
 from ..loaded import LoadedModel
 from ..tokenizer import END_OF_TEXT
@@ -49,8 +49,7 @@ def keep_attention_in_float32(gpt: GPT) -> None:
 
     On a CPU, its backward pass in bfloat16 takes six times as long, which is half the time of a whole step.
     """
-    for block in gpt.h:
-        attention = cast(Block, block).attn
+    for attention in (block.attn for block in gpt.blocks):
         attention.fused = in_float32(attention.fused)  # type: ignore[method-assign]
 
 
