@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
-from ...gpt import Block
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role
@@ -159,11 +158,11 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     """Score a head's roles while the path from each earlier head into its queries or keys (``way``, "q" or "k") is cut.
 
     ``texts`` have the same length and consist of random tokens, repeated once, as drawn by
-    ``head_roles.repeated_tokens``. This proves a composition: an induction head finds the token after an earlier
-    occurrence of its own because a previous-token head has written into that position which token came before it
-    (Elhage et al. 2021, Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in
-    ``cut_paths``, with the mean of each head over all of ``texts``. Raises ``InputError`` for another ``way`` or a head
-    that does not exist.
+    ``head_roles.repeated_tokens``. This demonstrates composition: an induction head finds the token after an earlier
+    occurrence of its own because a previous-token head has written there which token came before (Elhage et al. 2021,
+    Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in ``cut_paths``, with
+    the mean of each head over all of ``texts``. Raises ``InputError`` for another ``way`` or a head that does not
+    exist.
     """
     if way not in ("q", "k"):
         raise InvalidValue("way", way, "'q' or 'k'")
@@ -207,21 +206,8 @@ def without_each(
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":
-                x = rerun(text, earlier, layer, block.attn.output(context) - removed[heads])
+                x = text.run_with_output(earlier, block.attn.output(context) - removed[heads], stop=layer)
             yield earlier, heads, x
-
-
-def rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
-    """The stream before ``layer`` if the attention of ``earlier`` had added ``output`` ``(B, T, C)``."""
-    after = text.attend()
-
-    def attend(block: Block, x: Tensor) -> Tensor:
-        return output if block.layer == earlier else after(block, x)
-
-    x = text.stream[earlier].expand(len(output), -1, -1)
-    for between in range(earlier, layer):
-        x = text.block(between)(x, attend)
-    return x
 
 
 def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
