@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -16,6 +16,7 @@ from ..checkpoint.files import locate, open_file
 from ..checkpoint.write import write_atomic
 from ..errors import CheckpointError
 from ..lens.head_roles import RoundedScores
+from .settings import TrainSettings
 
 STATE_FILE = "resume.safetensors"
 
@@ -47,6 +48,22 @@ class RunProgress(TypedDict):
     recent_steps: int
     settings: dict[str, Any]
     data: str  # SHA-256 of the text
+
+
+def new_progress(settings: TrainSettings, sha256: str) -> RunProgress:
+    """That of a run which has not begun; ``sha256`` is that of its text."""
+    return {
+        "step": 0,
+        "seconds": 0.0,
+        "best": None,
+        "best_step": 0,
+        "history": [],
+        "heads": [],
+        "recent_loss": 0.0,
+        "recent_steps": 0,
+        "settings": asdict(settings),
+        "data": sha256,
+    }
 
 
 @dataclass
