@@ -21,7 +21,7 @@ from torch import Tensor
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
 from ..sampling import SamplingSettings, raise_not_finite
-from .reader import Part, Reading
+from .reader import Part, Reading, head_masks
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 MIN_GRAPH_LENGTH = 128  # the first length for which there is a graph; each other is twice as long
@@ -232,12 +232,7 @@ class TorchReader:
         return [readings[i] for i in range(len(parts))]
 
     def segment(self, group: Sequence[Part]) -> Segment:
-        head_mask = None
-        if any(part.head_mask is not None for part in group):
-            config = self.gpt.config
-            whole = torch.ones(config.n_layer, config.n_head, device=self.cache.keys.device)
-            head_mask = torch.stack([whole if part.head_mask is None else part.head_mask for part in group], 1)
-        first = group[0]
+        first, head_mask = group[0], head_masks(group, self.gpt.config, self.cache.keys.device)
         lengths = [part.n_read for part in group]
         return Segment(self.cache, first.slot, lengths, len(first.ids), head_mask, first.record)
 
