@@ -25,6 +25,7 @@ from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.process_memory import share_heaps
+from web.runs.compare_routes import compare_routes
 from web.runs.routes import run_routes
 from web.services import Services, check, make_services
 from web.training.routes import train_routes
@@ -43,6 +44,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
         *run_routes(services.snapshots, services.runs, services.page_workers).routes,
+        *compare_routes(services.snapshots, services.runs, services.page_workers).routes,
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),

@@ -1,7 +1,6 @@
 """A GPT in plain PyTorch, with the tools that inspect it."""
 
 from .config import GPTConfig
-from .drawing.read import Token
 from .drawing.trace import Trace
 from .errors import (
     CheckpointError,
@@ -17,6 +16,7 @@ from .loaded import LoadedModel, load
 from .sampling import SamplingSettings
 from .serving.threads import choose_threads
 from .serving.writer import BatchWriter
+from .tokenizer import Token
 from .view import AttentionView, view
 
 __version__ = "0.2.0"

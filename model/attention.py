@@ -23,8 +23,7 @@ class MultiHeadAttention(nn.Module):
     ``n_head``.
 
     There are two ways to compute the context vectors. The fused one (``scaled_dot_product_attention``) never
-    materialises the attention weights. The explicit one does, and is used only when the weights are requested or
-    subject to dropout.
+    materialises the attention weights; the explicit one does, and runs only when they are requested or dropped.
     """
 
     def __init__(
@@ -89,12 +88,11 @@ class MultiHeadAttention(nn.Module):
         the attention weights ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
         """
         query, key, value = self.split(qkv, 0 if cache is None else cache.start)
-        mask = None
+        mask = attn_weights = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
             mask = cache.mask
 
-        attn_weights = None
         if need_weights or (self.training and self.dropout):
             attn_weights = self.attention_weights(query, key, mask)
             context = product_by_group(F.dropout(attn_weights, self.dropout, self.training), value)

@@ -205,7 +205,7 @@ def generate_naive(gpt: GPT, request: GenerationRequest) -> list[int]:
     generator = random_generator(request.seed, *request.choice)
     n_prompt, ids = len(request.prompt), list(request.prompt)
     for _ in range(min(request.max_new_tokens, gpt.config.context_length - n_prompt + 1)):
-        logits = gpt(torch.tensor([ids], device=gpt.wte.weight.device)).logits[0, -1].float()
+        logits = gpt(torch.tensor([ids], device=gpt.device)).logits[0, -1].float()
         drawable = without(logits, request.never_drawn)
         ids.append(sample(drawable, request.sampling, generator, request.prompt, ids[n_prompt:]))
     return ids[n_prompt:]

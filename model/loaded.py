@@ -14,14 +14,14 @@ from .checkpoint.load import load_checkpoint
 from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
 from .drawing.drawing import shortened
-from .drawing.read import Token, mean_hidden_state, read
+from .drawing.recorded_pass import read
 from .drawing.trace import Trace, TracedBy
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .lens.questions import Prompt, Questions
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
-from .tokenizer import Tokenizer, token_text
+from .tokenizer import Token, Tokenizer, token_text
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class LoadedModel(Questions):
 
     @property
     def device(self) -> torch.device:
-        return self.gpt.wte.weight.device
+        return self.gpt.device
 
     @property
     def dtype(self) -> torch.dtype:
@@ -200,21 +200,15 @@ class LoadedModel(Questions):
         chosen = None if list(heads) == list(range(self.config.n_head)) else heads
         mask = self.read_head_mask(head_mask)
         attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
-        config = self.config
-        traced_by = TracedBy(
-            self.name,
-            self.sha256,
-            self.tokenizer,
-            config.n_layer,
-            config.n_head,
-            config.n_kv_head,
-            config.context_length,
-        )
+        traced_by = TracedBy(self.name, self.sha256, self.tokenizer, self.config)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
 
+    @torch.inference_mode()
     def embed(self, prompt: Prompt) -> Tensor:
         """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""
-        return mean_hidden_state(self.gpt, self.read_prompt(prompt))
+        x = self.gpt.embed(torch.tensor([self.read_prompt(prompt)], device=self.device))
+        x = self.gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
+        return self.gpt.head_input(x)[0].float().mean(dim=0).cpu()
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
         """``ids`` with their texts."""

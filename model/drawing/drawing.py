@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..tokenizer import Token
 from .bundle import pack
 from .frame import encode_frame
 from .html import display, document, in_frame, pack_numbers
 from .metrics import most_selective_head
-from .read import Token
 from .recording import Recording
 
 HALF_SCALE = 2.0**15  # brings weights up to 1 into the range where float16 has three digits: down to 2e-9

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from .read import Token
-from .recording import ThumbnailRows
+from ..tokenizer import Token
+from .thumbnails import ThumbnailRows
 
 
 def encode_frame(

@@ -16,7 +16,7 @@ def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str]
     ``per_head`` names the matrices with a row for each layer and a column for each head.
     """
     tables, words = [], []
-    for name, value in named(numbers):
+    for name, value in flattened(numbers):
         if isinstance(value, Tensor) and value.dim() in (1, 2) and 0 < value.numel() <= MAX_CELLS:
             tables.append(draw_tensor(name, value, ("L", "H") if name.split(" ")[-1] in per_head else ("", "")))
         elif isinstance(value, Tensor):
@@ -27,14 +27,14 @@ def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str]
     return f"<div><p><b>{html.escape(title)}</b></p><p>{line}</p>{''.join(tables)}</div>"
 
 
-def named(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flattened(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """The numbers and tensors in nested dictionaries and lists, each with its names; everything else is left out."""
     for name, value in numbers.items():
         if isinstance(value, Mapping):
-            yield from named(value, f"{prefix}{name} ")
+            yield from flattened(value, f"{prefix}{name} ")
         elif isinstance(value, list):
             tensors = {str(i): each for i, each in enumerate(value) if isinstance(each, Tensor)}
-            yield from named(tensors, f"{prefix}{name} ")
+            yield from flattened(tensors, f"{prefix}{name} ")
         elif isinstance(value, Tensor | float | int):
             yield f"{prefix}{name}", value
 

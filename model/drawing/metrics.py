@@ -8,6 +8,7 @@ from ..head_tensors import Head
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
 DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token
 FRAME_MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
+FIRST_QUERIES = torch.tensor([1] * len(METRICS) + list(DISTANCES))  # the first query that each of these is about
 
 
 def metric_sums(rows: Tensor, first: int, *, is_square: bool = False) -> Tensor:

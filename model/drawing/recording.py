@@ -3,60 +3,19 @@
 import math
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
-from .metrics import DISTANCES, FRAME_MEASURES, METRICS, distance_sums, metric_sums
 from .pictures import GrowingRollout, n_pictures, picture_index
-from .thumbnails import Thumbnails
+from .summary import Summary
+from .thumbnails import ThumbnailRows
 from .weight_buffer import MAX_NEWEST, WeightBuffer, lower_triangle, triangle
 
 FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
 MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
 POOLED_AT_ONCE = 250_000  # weights measured and pooled at a time: they fit a processor's cache
-
-
-class ThumbnailRows(NamedTuple):
-    """The thumbnail rows that a reader still lacks: see ``Thumbnails.rows``."""
-
-    n_rows: int
-    factor: int
-    first: int
-    cells: bytes
-
-
-class Summary:
-    """Thumbnails and metrics of ``n_pictures`` lower triangles that grow row by row, up to ``capacity`` rows.
-
-    With ``is_square``, of squares in which every query sees all ``capacity`` keys.
-    """
-
-    def __init__(self, n_pictures: int, capacity: int, *, is_square: bool = False) -> None:
-        self.is_square = is_square
-        self.thumbnails = Thumbnails(n_pictures, capacity, is_square=is_square)
-        self.sums = torch.zeros(n_pictures, len(FRAME_MEASURES))
-
-    @property
-    def nbytes(self) -> int:
-        return self.thumbnails.nbytes
-
-    def add(self, pictures: slice, first: int, block: Tensor) -> None:
-        """Measure and pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``."""
-        self.sums[pictures] += torch.cat(
-            [metric_sums(block, first, is_square=self.is_square), distance_sums(block, first)], -1
-        )
-        self.thumbnails.add(pictures, first, block)
-
-    def means(self, n_rows: int) -> Tensor:
-        """The mean over the queries of ``n_rows`` rows of each of the ``FRAME_MEASURES``: ``(n_pictures, n_measures)``.
-
-        Queries without such a key are left out: the first query, and the first ``n`` for the distance of ``n`` tokens.
-        """
-        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
-        return self.sums / (n_rows - left_out).clamp_min(1)
 
 
 class Recording:
@@ -154,8 +113,7 @@ class Recording:
         """
         with self.lock:
             summary, n_rows = self.summary_at(until)
-            first, cells = summary.thumbnails.rows(start, n_rows)
-            return ThumbnailRows(n_rows, summary.thumbnails.factor, first, cells)
+            return summary.thumbnails.rows(start, n_rows)
 
     def metrics(self, until: int | None = None) -> Tensor:
         """The mean over the queries of each of ``FRAME_MEASURES``: ``(n_pictures, len(FRAME_MEASURES))``."""

@@ -1,10 +1,21 @@
 """Thumbnails: the attention weights of every picture, pooled into cells of one byte."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 SIDE = 65  # most cells: one for the first token, and 64
+
+
+class ThumbnailRows(NamedTuple):
+    """The ``cells`` of all pictures of ``n_rows`` rows from pooled row ``first`` on: see ``Thumbnails.rows``."""
+
+    n_rows: int
+    factor: int
+    first: int
+    cells: bytes
 
 
 class Thumbnails:
@@ -41,19 +52,19 @@ class Thumbnails:
         halved = pool(self.cells, 2, 1, 1)  # the first token's cell stays separate
         self.cells = F.pad(halved, (0, SIDE - halved.shape[2], 0, SIDE - halved.shape[1]))
 
-    def rows(self, start: int, n_rows: int) -> tuple[int, bytes]:
-        """The first pooled row that rows from ``start`` on affect, and the bytes from there to the newest row.
+    def rows(self, start: int, n_rows: int) -> ThumbnailRows:
+        """The pooled rows from the first one that rows from ``start`` on affect to the newest.
 
-        The bytes are the pooled rows of each lower triangle, or square, one picture after the other.
+        ``cells`` are those of each lower triangle, or square, one picture after the other.
         """
         first, end = tile(start, self.factor), tile(n_rows - 1, self.factor) + 1
         below = torch.ones(end, end, dtype=torch.bool)
         below = (below if self.is_square else below.tril())[first:]
-        return first, self.cells[:, first:end, :end][:, below].numpy().tobytes()
+        return ThumbnailRows(n_rows, self.factor, first, self.cells[:, first:end, :end][:, below].numpy().tobytes())
 
 
 def tile(position: int, factor: int) -> int:
-    """The thumbnail cell of a token: the first has a separate cell, each ``factor`` of the others share one."""
+    """The thumbnail cell of a token: the first token has its own cell; every ``factor`` of the others share one."""
     return -(-position // factor)
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ..config import GPTConfig
 from ..sampling import SAMPLING_OPTIONS
-from ..tokenizer import Tokenizer, token_text
+from ..tokenizer import Token, Tokenizer, token_text
 from .drawing import Drawing, shortened
 from .html import pack_numbers
-from .read import Token
 
 MAX_LOGITS = 100_000  # kept in full up to this number; beyond it, only those of the likeliest tokens
 MAX_VOCABULARY = 5_000
@@ -24,10 +24,7 @@ class TracedBy(NamedTuple):
     name: str
     sha256: str
     tokenizer: Tokenizer
-    n_layer: int
-    n_head: int
-    n_kv_head: int
-    context_length: int
+    config: GPTConfig
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +68,7 @@ class Trace(Drawing):
     @property
     def is_whole(self) -> bool:
         """Whether it has every layer and head of the model, each in its place."""
-        n_layer, n_head = self.traced_by.n_layer, self.traced_by.n_head
+        n_layer, n_head = self.traced_by.config.n_layer, self.traced_by.config.n_head
         return (self.layers, self.heads) == (tuple(range(n_layer)), tuple(range(n_head)))
 
     @property
@@ -91,8 +88,8 @@ class Trace(Drawing):
             "n_prompt": max(1, min(self.n_prompt, len(self.tokens) - 1)),
             "model": self.traced_by.name,
             "sha256": self.traced_by.sha256,
-            "n_kv_head": self.traced_by.n_kv_head,
-            "context_length": self.traced_by.context_length,
+            "n_kv_head": self.traced_by.config.n_kv_head,
+            "context_length": self.traced_by.config.context_length,
             "settings": dict(self.settings),
             "head_mask": None if self.head_mask is None else self.head_mask.tolist(),
         }

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ..config import GPTConfig
 from ..gpt import GPT
 from .forward import (
     ACTIVATIONS,
@@ -37,8 +38,8 @@ from .forward import (
     padded,
 )
 from .functions import BLOCK, draw
-from .pack import aligned, fill, room_for, room_for_weights
-from .panels import GROUP, PAIR, WIDTH, Pairs
+from .pack import aligned, allocate_weights, fill, scratch_for
+from .panels import GROUP, PAIR, WIDTH, PairScratch
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -52,10 +53,10 @@ class CompiledGPT:
     """Reads up to ``max_rows`` tokens at a time from ``n_slots`` texts, with the weights of a ``gpt`` on the CPU.
 
     Everything between the matrix products is computed in float32, whatever the precision of the weights. So are the
-    products, except with int8 weights, and with ``in_pairs`` for weights stored as bfloat16: their inputs are then
-    rounded to bfloat16, as are keys, values and, where they multiply values, attention weights. The result for a text
-    is bit-identical for any batch and any number of threads. With ``share``, a large ``gpt`` computes with the packed
-    weights from then on (``pack.fill``). Only one thread at a time may call its methods.
+    products, with two exceptions: int8 weights and, with ``in_pairs``, weights stored as bfloat16. Their inputs are
+    rounded; with ``in_pairs``, so are keys, values and the attention weights that multiply values. The result for a
+    text is bit-identical for any batch and any number of threads. With ``share``, a large ``gpt`` computes with the
+    packed weights from then on (``pack.fill``). Only one thread at a time may call its methods.
     """
 
     def __init__(
@@ -69,51 +70,9 @@ class CompiledGPT:
         share: bool = False,
     ) -> None:
         config = self.config = gpt.config
-        L, H, D, T, C = config.n_layer, config.n_head, config.head_dim, config.context_length, config.n_embd
-        K, inner, wide = config.n_kv_head, config.inner_dim, config.inner_dim * (2 if config.gated_mlp else 1)
-        shape = Shape(
-            n_layer=L,
-            n_head=H,
-            n_kv_head=K,
-            head_dim=D,
-            n_embd=C,
-            inner_dim=inner,
-            vocab_size=config.vocab_size,
-            context_length=T,
-            n_slots=n_slots,
-            n_rotated=0 if config.rotary is None else config.rotary.n_dim,
-            activation=ACTIVATIONS[config.activation_function],
-            is_gated=config.gated_mlp,
-            is_parallel=config.parallel,
-            is_rms=config.norm == "RMSNorm",
-            has_qk_norm=config.qk_norm,
-        )
-        weights = self.weights = room_for_weights(gpt)
-        deepest = max(C, inner, H * D, -(-BLOCK_ROWS * padded(T) // max_rows))  # the last for attention weights
-        room = room_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
-        in_pairs_too = isinstance(room, Pairs) and D % PAIR == 0  # keys and values are multiplied like weights
-        group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs_too else (1, np.dtype(np.float32))
-        memory = Memory(
-            control=np.zeros(24, np.int64),
-            job=np.zeros(7, np.int64),
-            rows=np.zeros((max_rows, 5), np.int64),
-            mask=np.ones(L * max_rows * H, np.float32),
-            group=group,
-            keys=aligned(L * n_slots * K * padded(T) * D // group, stored, is_sparse=True),
-            values=aligned(L * n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
-            x=floats(max_rows * padded(C)),
-            qkv=floats(max_rows * padded(config.qkv_dim)),
-            contexts=floats(max_rows * H * D),
-            hidden=floats(max_rows * padded(wide)),
-            logits=floats(max_rows * padded(config.vocab_size)),
-            summary=np.zeros((max_rows, 3)),
-            normed=floats(max_threads * max_rows * C).reshape(max_threads, -1),
-            scores=floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
-            context=floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
-            key=floats(max_threads * padded(D)).reshape(max_threads, -1),
-            room=room,
-        )
-        self.memory = memory
+        shape, weights = shape_of(config, n_slots), allocate_weights(gpt)
+        self.weights = weights
+        memory = self.memory = memory_for(shape, weights, max_rows, max_threads, in_pairs=in_pairs)
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
         # Unnormalised probabilities, scratch memory for sampling.
@@ -134,7 +93,7 @@ class CompiledGPT:
     @property
     def products(self) -> str:
         """The precision to which the inputs of the matrix products are rounded; "float32" if they are not."""
-        if isinstance(self.memory.room, Pairs):
+        if isinstance(self.memory.scratch, PairScratch):
             return "bfloat16"
         return "int8" if self.weights.group == GROUP else "float32"
 
@@ -230,7 +189,57 @@ class CompiledGPT:
             follower.wake()
 
 
-def floats(count: int) -> NDArray[np.float32]:
+def shape_of(config: GPTConfig, n_slots: int) -> Shape:
+    return Shape(
+        n_layer=config.n_layer,
+        n_head=config.n_head,
+        n_kv_head=config.n_kv_head,
+        head_dim=config.head_dim,
+        n_embd=config.n_embd,
+        inner_dim=config.inner_dim,
+        vocab_size=config.vocab_size,
+        context_length=config.context_length,
+        n_slots=n_slots,
+        n_rotated=0 if config.rotary is None else config.rotary.n_dim,
+        activation=ACTIVATIONS[config.activation_function],
+        is_gated=config.gated_mlp,
+        is_parallel=config.parallel,
+        is_rms=config.norm == "RMSNorm",
+        has_qk_norm=config.qk_norm,
+    )
+
+
+def memory_for(shape: Shape, weights: Weights, max_rows: int, max_threads: int, *, in_pairs: bool) -> Memory:
+    """Memory for passes over at most ``max_rows`` tokens; see ``CompiledGPT``."""
+    L, H, K, D = shape.n_layer, shape.n_head, shape.n_kv_head, shape.head_dim
+    T, C, inner = shape.context_length, shape.n_embd, shape.inner_dim
+    deepest = max(C, inner, H * D, -(-BLOCK_ROWS * padded(T) // max_rows))  # the last for attention weights
+    scratch = scratch_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
+    in_pairs_too = isinstance(scratch, PairScratch) and D % PAIR == 0  # keys and values are multiplied like weights
+    group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs_too else (1, np.dtype(np.float32))
+    return Memory(
+        control=np.zeros(24, np.int64),
+        job=np.zeros(7, np.int64),
+        rows=np.zeros((max_rows, 5), np.int64),
+        mask=np.ones(L * max_rows * H, np.float32),
+        group=group,
+        keys=aligned(L * shape.n_slots * K * padded(T) * D // group, stored, is_sparse=True),
+        values=aligned(L * shape.n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
+        x=empty_floats(max_rows * padded(C)),
+        qkv=empty_floats(max_rows * padded((H + 2 * K) * D)),
+        contexts=empty_floats(max_rows * H * D),
+        hidden=empty_floats(max_rows * padded(inner * (2 if shape.is_gated else 1))),
+        logits=empty_floats(max_rows * padded(shape.vocab_size)),
+        summary=np.zeros((max_rows, 3)),
+        normed=empty_floats(max_threads * max_rows * C).reshape(max_threads, -1),
+        scores=empty_floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
+        context=empty_floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
+        key=empty_floats(max_threads * padded(D)).reshape(max_threads, -1),
+        scratch=scratch,
+    )
+
+
+def empty_floats(count: int) -> NDArray[np.float32]:
     """An uninitialised flat array; see ``aligned``."""
     return aligned(count, np.dtype(np.float32))
 

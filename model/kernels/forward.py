@@ -31,9 +31,9 @@ from .jit import EXACT, compiled
 from .panels import (
     PREFETCH_BYTES,
     WIDTH,
-    Integers,
+    IntegerScratch,
     Matrix,
-    Pairs,
+    PairScratch,
     Rows,
     inputs_for,
     multiply,
@@ -124,7 +124,7 @@ class Memory(NamedTuple):
     scores: Array
     context: Array
     key: Array
-    room: Integers | Pairs  # for the rounded inputs of a product
+    scratch: IntegerScratch | PairScratch  # for the rounded inputs of a product
 
 
 @compiled(EXACT)
@@ -188,13 +188,13 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 
 @compiled(EXACT)
-def project(weights, layer, index, x, n_rows, depth, width, out, add, room, thread, n_threads):
+def project(weights, layer, index, x, n_rows, depth, width, out, add, scratch, thread, n_threads):
     """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see ``linear``."""
     groups = in_groups(depth, weights.group)
     start, bias = weights.panels_at[layer, index], weights.biases_at[layer, index]
     scale, bias = weights.scales[bias:], weights.biases[bias:]
     matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias, PREFETCH_BYTES)
-    inputs = inputs_for(weights.panels, x, n_rows, depth, room, thread)
+    inputs = inputs_for(weights.panels, x, n_rows, depth, scratch, thread)
     linear(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
@@ -218,11 +218,11 @@ def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, s
     Meanwhile, the keys and values of ``next_head`` are prefetched.
     """
     D, T = shape.head_dim // memory.group, in_groups(shape.context_length, memory.group)
-    n_keys, room = position + n, memory.room
+    n_keys, scratch = position + n, memory.scratch
     size = padded(shape.context_length) * D
     ahead = (next_head - head) * size * memory.keys.itemsize
     keys = Matrix(memory.keys, head * size, WIDTH * D, D, n_keys, zeros, zeros, ahead)
-    inputs = inputs_for(memory.keys, queries, n, shape.head_dim, room, thread)
+    inputs = inputs_for(memory.keys, queries, n, shape.head_dim, scratch, thread)
     linear(keys, inputs, n, scores, SET, LEADER, ALONE)
     n_groups = in_groups(n_keys, memory.group)
     for i in range(n):
@@ -232,7 +232,7 @@ def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, s
     size = padded(shape.head_dim) * T
     ahead = (next_head - head) * size * memory.values.itemsize
     values = Matrix(memory.values, head * size, WIDTH * T, n_groups, shape.head_dim, zeros, zeros, ahead)
-    inputs = inputs_for(memory.values, scores, n, n_groups * memory.group, room, thread)
+    inputs = inputs_for(memory.values, scores, n, n_groups * memory.group, scratch, thread)
     linear(values, inputs, n, contexts, SET, LEADER, ALONE)
 
 
@@ -366,7 +366,7 @@ def forward(thread, shape, weights, memory):
     L, C, inner, V = shape.n_layer, shape.n_embd, shape.inner_dim, shape.vocab_size
     E, n_qkv = shape.n_head * shape.head_dim, (shape.n_head + 2 * shape.n_kv_head) * shape.head_dim
     wide = 2 * inner if shape.is_gated else inner
-    job, control, rows, room = memory.job, memory.control, memory.rows, memory.room
+    job, control, rows, scratch = memory.job, memory.control, memory.rows, memory.scratch
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
     own = memory.normed[thread]  # every thread normalises for itself, which is faster than waiting for another
     normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, E)
@@ -384,13 +384,13 @@ def forward(thread, shape, weights, memory):
     n_kept = n_rows  # rows that go on after attention: the keys and values of the others are all that is needed
     for layer in range(L):
         norm(shape, weights, memory, layer, BEFORE_ATTENTION, n_rows, False, own)
-        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, room, thread, n_threads)
+        project(weights, layer, QUERY_KEY_VALUE, normed, n_rows, C, n_qkv, qkv, SET, scratch, thread, n_threads)
         is_last = layer == L - 1
         if is_last:
             n_kept = job[N_WANTED]
         if shape.is_parallel:  # the MLP reads the same stream as attention
             norm(shape, weights, memory, layer, BEFORE_MLP, n_rows, is_last, own)
-            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, room, thread, n_threads)
+            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, scratch, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
         attention(shape, weights, memory, layer, thread, n_threads)
         if is_last and thread == LEADER:
@@ -398,21 +398,21 @@ def forward(thread, shape, weights, memory):
         if shape.is_parallel:
             activate(shape, memory, n_kept, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, ATTENTION_OUTPUT, contexts, n_kept, E, C, x, ADD, room, thread, n_threads)
+        project(weights, layer, ATTENTION_OUTPUT, contexts, n_kept, E, C, x, ADD, scratch, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
         if not shape.is_parallel:
             norm(shape, weights, memory, layer, BEFORE_MLP, n_kept, False, own)
-            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, room, thread, n_threads)
+            project(weights, layer, MLP_INPUT, normed, n_kept, C, wide, hidden, SET, scratch, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
             activate(shape, memory, n_kept, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, MLP_OUTPUT, hidden, n_kept, inner, C, x, ADD, room, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, hidden, n_kept, inner, C, x, ADD, scratch, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
     norm(shape, weights, memory, L, FINAL, n_kept, False, own)
     logits = Rows(memory.logits, 0, padded(V))
-    project(weights, L, OUTPUT_HEAD, normed, n_kept, C, V, logits, SET, room, thread, n_threads)
+    project(weights, L, OUTPUT_HEAD, normed, n_kept, C, V, logits, SET, scratch, thread, n_threads)
     arrived = barrier(control, n_threads, arrived)
     for row in range(thread, n_kept, n_threads):
         logits, summary = memory.logits[row * padded(V) :][:V], memory.summary[row]

@@ -39,15 +39,15 @@ def splat(builder: Any, number: Any) -> Any:
     return builder.shuffle_vector(first, undefined, ir.Constant(INTS, [0] * LANES))
 
 
-def load(builder: Any, place: Any, vector: Any) -> Any:
+def load(builder: Any, address: Any, vector: Any) -> Any:
     """Load a ``vector`` without assuming alignment."""
-    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
+    loaded = builder.load(builder.bitcast(address, vector.as_pointer()))
     loaded.align = 1
     return loaded
 
 
-def store(builder: Any, vector: Any, place: Any) -> None:
-    builder.store(vector, builder.bitcast(place, vector.type.as_pointer())).align = 1
+def store(builder: Any, vector: Any, address: Any) -> None:
+    builder.store(vector, builder.bitcast(address, vector.type.as_pointer())).align = 1
 
 
 def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -80,12 +80,12 @@ def widen_one(typing, array, index):
     """``array[index]`` as float32, from float32, float16 (as int16) or bfloat16 (as uint16)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place, kind = element(context, builder, signature, arguments), signature.args[0].dtype
+        address, kind = element(context, builder, signature, arguments), signature.args[0].dtype
         if kind == types.float32:
-            return builder.load(place)
+            return builder.load(address)
         if kind == types.int16:
-            return builder.fpext(builder.load(builder.bitcast(place, HALF.as_pointer())), FLOAT)
-        upper = builder.shl(builder.zext(builder.load(place), INT32), ir.Constant(INT32, 16))
+            return builder.fpext(builder.load(builder.bitcast(address, HALF.as_pointer())), FLOAT)
+        upper = builder.shl(builder.zext(builder.load(address), INT32), ir.Constant(INT32, 16))
         return builder.bitcast(upper, FLOAT)
 
     return types.float32(array, types.intp), generate

@@ -14,7 +14,7 @@ from ..gpt import GPT
 from ..modules.rotary import Rotary
 from .forward import ZEROS, Weights, in_groups, padded, project
 from .int8 import Int8Linear
-from .panels import GROUP, PAIR, UNSIGNED, WIDTH, Integers, Pairs, Rows
+from .panels import GROUP, PAIR, UNSIGNED, WIDTH, IntegerScratch, PairScratch, Rows
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 MIN_HUGE_BYTES = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
@@ -29,16 +29,16 @@ MIN_THREADED_ROWS = 16  # with fewer, a product on one thread takes no longer th
 
 
 def pack(gpt: GPT, *, share: bool = False) -> Weights:
-    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared; see ``room_for_weights``.
+    """Copy the weights of a ``gpt`` on the CPU, except for the embeddings, which are shared; see ``allocate_weights``.
 
     With ``share``, the layers of a large ``gpt`` compute with the copies and drop their own weights; see ``fill``.
     """
-    weights = room_for_weights(gpt)
+    weights = allocate_weights(gpt)
     fill(weights, gpt, share=share)
     return weights
 
 
-def room_for_weights(gpt: GPT) -> Weights:
+def allocate_weights(gpt: GPT) -> Weights:
     """The weights of a ``gpt`` without the numbers of the matrices, which ``fill`` copies.
 
     float32 is stored as float16 or bfloat16 where every weight allows it. In ``Weights``, ``panels`` holds for each
@@ -72,39 +72,38 @@ def room_for_weights(gpt: GPT) -> Weights:
 
     config = gpt.config
     norms = np.zeros((len(matrices), 4, config.n_embd), np.float32)
-    for layer, block in enumerate(blocks(gpt)):
+    for layer, block in enumerate(gpt.blocks):
         norms[layer] = [*gain_and_shift(block.ln_1), *gain_and_shift(block.ln_2)]
     norms[-1, :2] = gain_and_shift(gpt.ln_f)
     qk_gains = np.zeros((config.n_layer if config.qk_norm else 0, 2, config.head_dim), np.float32)
-    for layer in range(len(qk_gains)):
-        attn = blocks(gpt)[layer].attn
-        qk_gains[layer] = [floats(attn.q_norm.weight), floats(attn.k_norm.weight)]
-    cosines, sines = rotations(blocks(gpt)[0].attn.rotary)
+    for layer, gains in enumerate(qk_gains):
+        attn = gpt.blocks[layer].attn
+        gains[:] = [floats(norm.weight) for norm in (attn.q_norm, attn.k_norm) if norm]
+    cosines, sines = rotations(gpt.blocks[0].attn.rotary)
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
     tokens = flat(gpt.wte)
-    positions = tokens[:0] if gpt.wpe is None else flat(gpt.wpe)
     return Weights(
-        tokens,
-        positions,
-        panels,
-        group,
-        panels_at,
-        scales,
-        biases,
-        biases_at,
-        norms,
-        epsilon,
-        attention_scales,
-        qk_gains,
-        cosines,
-        sines,
+        tokens=tokens,
+        positions=tokens[:0] if gpt.wpe is None else flat(gpt.wpe),
+        panels=panels,
+        group=group,
+        panels_at=panels_at,
+        scales=scales,
+        biases=biases,
+        biases_at=biases_at,
+        norms=norms,
+        epsilon=epsilon,
+        attention_scales=attention_scales,
+        qk_gains=qk_gains,
+        cosines=cosines,
+        sines=sines,
     )
 
 
 def matrices_of(gpt: GPT) -> list[list[Linear]]:
     """The matrices of each layer, and then that of the output head."""
-    layers = [[getattr(getattr(block, part), name) for part, name in MATRICES] for block in blocks(gpt)]
+    layers = [[getattr(getattr(block, part), name) for part, name in MATRICES] for block in gpt.blocks]
     return [*layers, [gpt.lm_head]]
 
 
@@ -115,7 +114,7 @@ def fill(weights: Weights, gpt: GPT, *, share: bool = False) -> None:
     are in memory twice. A concurrent forward pass finishes with the layers that it started with.
     """
     share = share and weights.panels.nbytes >= MIN_PANEL_BYTES
-    for layer, block in enumerate(blocks(gpt)):
+    for layer, block in enumerate(gpt.blocks):
         for index, (part, name) in enumerate(MATRICES):
             owner = getattr(block, part)
             fill_matrix(weights, layer, index, getattr(owner, name))
@@ -142,11 +141,6 @@ def rotations(rotary: Rotary | None) -> tuple[Array, Array]:
         return np.zeros(0, np.float32), np.zeros(0, np.float32)
     cosines, sines = rotary.table(torch.device("cpu"))
     return cosines.numpy().reshape(-1), sines.numpy().reshape(-1)
-
-
-def blocks(gpt: GPT) -> list[Any]:
-    """The layers; torch's types do not state their class."""
-    return list(gpt.h)
 
 
 def storage(matrices: Sequence[Linear]) -> np.dtype[Any]:
@@ -187,16 +181,18 @@ def fill_panels(panels: Array, matrix: Array) -> None:
         shaped[whole, :, :rest] = matrix[whole * WIDTH :].T
 
 
-def room_for(weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False) -> Integers | Pairs:
+def scratch_for(
+    weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False
+) -> IntegerScratch | PairScratch:
     """Scratch memory for ``n_rows`` rounded inputs of at most ``depth`` numbers per thread; empty if it is not needed.
 
     Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too.
     """
     if in_pairs and weights.group == PAIR:
-        return Pairs(np.zeros((n_threads, n_rows * depth), np.uint16))
+        return PairScratch(np.zeros((n_threads, n_rows * depth), np.uint16))
     n_numbers = n_rows * in_groups(depth, GROUP) * GROUP if weights.group == GROUP else 0
     sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
-    return Integers(*(np.empty((n_threads, size), kind) for size, kind in sizes))
+    return IntegerScratch(*(np.empty((n_threads, size), kind) for size, kind in sizes))
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:
@@ -260,11 +256,11 @@ class PanelLinear(nn.Module):
         n_threads = torch.get_num_threads() if n >= MIN_THREADED_ROWS else 1
         out = np.empty((n, width), np.float32)
         inputs, outputs = Rows(rows.numpy().reshape(-1), 0, self.d_in), Rows(out.reshape(-1), 0, width)
-        room = room_for(self.weights, n, self.d_in, n_threads)
+        scratch = scratch_for(self.weights, n, self.d_in, n_threads)
 
         def compute(thread: int) -> None:
             shape = n, self.d_in, self.d_out
-            project(self.weights, *self.place, inputs, *shape, outputs, False, room, thread, n_threads)
+            project(self.weights, *self.place, inputs, *shape, outputs, False, scratch, thread, n_threads)
 
         others = [helpers().submit(compute, thread) for thread in range(1, n_threads)]
         compute(0)

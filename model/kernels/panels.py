@@ -109,13 +109,13 @@ class PairRows(NamedTuple):
     stride: int
 
 
-class Pairs(NamedTuple):
+class PairScratch(NamedTuple):
     """Scratch memory for rows rounded to bfloat16: ``numbers`` uint16 has a row for each thread."""
 
     numbers: NDArray[Any]
 
 
-class Integers(NamedTuple):
+class IntegerScratch(NamedTuple):
     """Scratch memory for quantized rows; each array has a row for each thread.
 
     ``numbers`` int8, ``scales`` ``(max_rows,)`` float32, ``offsets`` ``(max_rows,)`` int32.
@@ -148,10 +148,10 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         def pointer(argument: int, field: int, *offsets: Any) -> Any:
             """A pointer into the array that is a field of an argument."""
             array = builder.extract_value(arguments[argument], field)
-            place = context.make_array(signature.args[argument].types[field])(context, builder, array).data
+            address = context.make_array(signature.args[argument].types[field])(context, builder, array).data
             for offset in offsets:
-                place = builder.gep(place, [offset])
-            return place
+                address = builder.gep(address, [offset])
+            return address
 
         def times(number: Any, factor: int) -> Any:
             return builder.mul(number, ir.Constant(INT64, factor))
@@ -169,10 +169,10 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
         with cgutils.for_range(builder, depth) as loop:
             weights = []
             for start in panels:
-                place = builder.gep(start, [times(loop.index, WIDTH)])
-                prefetch(builder, builder.gep(builder.bitcast(place, BYTES), [ahead]), WIDTH * kind.bitwidth // 8)
+                address = builder.gep(start, [times(loop.index, WIDTH)])
+                prefetch(builder, builder.gep(builder.bitcast(address, BYTES), [ahead]), WIDTH * kind.bitwidth // 8)
                 for vector in range(VECTORS):
-                    at_vector = builder.gep(place, [ir.Constant(INT64, LANES * vector)])
+                    at_vector = builder.gep(address, [ir.Constant(INT64, LANES * vector)])
                     weights.append(sums.read_weights(builder, at_vector))
             for numbers, row_totals in zip(inputs, totals, strict=True):
                 read = sums.read_inputs(builder, builder.gep(numbers, [times(loop.index, sums.group)]))
@@ -186,12 +186,12 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
                 output = builder.add(times(panel, WIDTH), ir.Constant(INT64, LANES * vector))
                 result = builder.load(total)
                 if isinstance(sums, IntegerSums):
-                    places = pointer(2, 4, at_row), pointer(2, 3, at_row), pointer(0, 5, output)
-                    result = sums.in_floats(builder, result, *places)
+                    addresses = pointer(2, 4, at_row), pointer(2, 3, at_row), pointer(0, 5, output)
+                    result = sums.in_floats(builder, result, *addresses)
                 result = builder.fadd(result, load(builder, pointer(0, 6, output), FLOATS))
-                place = builder.gep(target, [output])
-                more = builder.fadd(load(builder, place, FLOATS), result)
-                store(builder, builder.select(add, more, result), place)
+                address = builder.gep(target, [output])
+                more = builder.fadd(load(builder, address, FLOATS), result)
+                store(builder, builder.select(add, more, result), address)
         return context.get_dummy_value()
 
     return signature, generate
@@ -206,23 +206,23 @@ class FloatSums:
         self.kind = kind
         self.group = PAIR if kind == types.uint32 else 1  # inputs per stored number
 
-    def read_weights(self, builder: Any, place: Any) -> list[Any]:
+    def read_weights(self, builder: Any, address: Any) -> list[Any]:
         """The weights in ``LANES`` stored numbers as float32: a vector for each input of the group."""
         if self.kind == types.float32:
-            return [load(builder, place, FLOATS)]
+            return [load(builder, address, FLOATS)]
         if self.kind == types.int16:
-            return [builder.fpext(load(builder, place, ir.VectorType(HALF, LANES)), FLOATS)]
+            return [builder.fpext(load(builder, address, ir.VectorType(HALF, LANES)), FLOATS)]
         if self.kind == types.uint32:  # a bfloat16 is the upper half of a float32
-            pairs = load(builder, place, INTS)
+            pairs = load(builder, address, INTS)
             first = builder.shl(pairs, ir.Constant(INTS, [16] * LANES))
             second = builder.and_(pairs, ir.Constant(INTS, [0xFFFF0000] * LANES))
             return [builder.bitcast(first, FLOATS), builder.bitcast(second, FLOATS)]
         raise TypeError(f"weights of type {self.kind}")
 
-    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
+    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
         """The inputs of a group, each in all lanes."""
-        places = [builder.gep(place, [ir.Constant(INT64, i)]) for i in range(self.group)]
-        return [splat(builder, builder.load(place)) for place in places]
+        addresses = [builder.gep(address, [ir.Constant(INT64, i)]) for i in range(self.group)]
+        return [splat(builder, builder.load(address)) for address in addresses]
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
         """``total + weight * number``, rounded once."""
@@ -236,11 +236,11 @@ class PairSums:
 
     group, zero = PAIR, ir.Constant(FLOATS, [0.0] * LANES)
 
-    def read_weights(self, builder: Any, place: Any) -> list[Any]:
-        return [load(builder, place, INTS)]
+    def read_weights(self, builder: Any, address: Any) -> list[Any]:
+        return [load(builder, address, INTS)]
 
-    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
-        return [splat(builder, builder.load(builder.bitcast(place, INT32.as_pointer())))]
+    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
+        return [splat(builder, builder.load(builder.bitcast(address, INT32.as_pointer())))]
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
         """``total`` plus, in each lane, the products of a pair of weights and a pair of inputs."""
@@ -254,11 +254,11 @@ class IntegerSums:
 
     group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
 
-    def read_weights(self, builder: Any, place: Any) -> list[Any]:
-        return [load(builder, place, SMALL)]
+    def read_weights(self, builder: Any, address: Any) -> list[Any]:
+        return [load(builder, address, SMALL)]
 
-    def read_inputs(self, builder: Any, place: Any) -> list[Any]:
-        group = builder.load(builder.bitcast(place, INT32.as_pointer()))
+    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
+        group = builder.load(builder.bitcast(address, INT32.as_pointer()))
         return [builder.bitcast(splat(builder, group), SMALL)]
 
     def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
@@ -298,17 +298,17 @@ def has_feature(name: str) -> bool:
     return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get(name))
 
 
-def prefetch(builder: Any, place: Any, n_bytes: int) -> None:
+def prefetch(builder: Any, address: Any, n_bytes: int) -> None:
     """Prefetch ``n_bytes`` of memory: on its own, a processor prefetches only within a page."""
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
-    for line in range(0, n_bytes, CACHE_LINE):
-        address = builder.gep(place, [ir.Constant(INT64, line)])
-        builder.call(call, [address, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # to read, into L2, data
+    for offset in range(0, n_bytes, CACHE_LINE):
+        cache_line = builder.gep(address, [ir.Constant(INT64, offset)])
+        builder.call(call, [cache_line, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # read into L2, data
 
 
 @compiled(EXACT)
-def quantize(x, out):
+def quantize_row(x, out):
     """Write ``x`` into ``out`` as integers from -127 to 127; return their scale and their sum.
 
     If any number is infinite or NaN, so is the scale.
@@ -344,32 +344,32 @@ def round_to_bfloat16(x, out):
         out[i] = bfloat16_bits(x[i])
 
 
-def inputs_for(panels, x, n_rows, depth, room, thread):
-    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``room``."""
+def inputs_for(panels, x, n_rows, depth, scratch, thread):
+    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``scratch``."""
 
 
 @overload(inputs_for)
-def choose_inputs(panels, x, n_rows, depth, room, thread):
+def choose_inputs(panels, x, n_rows, depth, scratch, thread):
     if panels.dtype == types.int32:
         return integer_inputs
-    in_pairs = panels.dtype == types.uint32 and room.instance_class is Pairs
-    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, room, thread: x
+    in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
+    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, scratch, thread: x
 
 
-def pair_inputs(panels, x, n_rows, depth, room, thread):
-    numbers = room.numbers[thread]
+def pair_inputs(panels, x, n_rows, depth, scratch, thread):
+    numbers = scratch.numbers[thread]
     for row in range(n_rows):
         round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], numbers[row * depth :])
     return PairRows(numbers, 0, depth)
 
 
-def integer_inputs(panels, x, n_rows, depth, room, thread):
-    numbers, scales, offsets = room.numbers[thread], room.scales[thread], room.offsets[thread]
+def integer_inputs(panels, x, n_rows, depth, scratch, thread):
+    numbers, scales, offsets = scratch.numbers[thread], scratch.scales[thread], scratch.offsets[thread]
     stride = (depth + GROUP - 1) // GROUP * GROUP
     for row in range(n_rows):
         out = numbers[row * stride :][:stride]
         out[depth:] = 0
-        scale, total = quantize(x.numbers[x.start + row * x.stride :][:depth], out)
+        scale, total = quantize_row(x.numbers[x.start + row * x.stride :][:depth], out)
         scales[row], offsets[row] = scale, np.int32(UNSIGNED) * total
     return IntegerRows(numbers, 0, stride, scales, offsets)
 

@@ -10,7 +10,17 @@ from llvmlite.binding import get_host_cpu_name
 
 from .forward import linear
 from .jit import EXACT, compiled
-from .panels import PAIR, PREFETCH_BYTES, WIDTH, Integers, Matrix, Pairs, Rows, has_pair_products, inputs_for
+from .panels import (
+    PAIR,
+    PREFETCH_BYTES,
+    WIDTH,
+    IntegerScratch,
+    Matrix,
+    PairScratch,
+    Rows,
+    has_pair_products,
+    inputs_for,
+)
 
 FILE = "products.json"  # in the cache: the name of the processor -> seconds of each kind
 N_ROWS, SIDE = 16, 512  # of the product that is timed
@@ -47,30 +57,30 @@ def write(cache: Path | None, known: dict[str, dict[str, float]]) -> None:
         pass  # timed again at the next start
 
 
-def unchanged() -> Integers:
-    return Integers(np.empty((1, 0), np.int8), np.empty((1, 0), np.float32), np.empty((1, 0), np.int32))
+def unchanged() -> IntegerScratch:
+    return IntegerScratch(np.empty((1, 0), np.int8), np.empty((1, 0), np.float32), np.empty((1, 0), np.int32))
 
 
-def rounded() -> Pairs:
-    return Pairs(np.empty((1, N_ROWS * SIDE), np.uint16))
+def rounded() -> PairScratch:
+    return PairScratch(np.empty((1, N_ROWS * SIDE), np.uint16))
 
 
 @compiled(EXACT)
-def multiply_once(weights, bias, x, out, room):
+def multiply_once(weights, bias, x, out, scratch):
     matrix = Matrix(weights, 0, SIDE // PAIR * WIDTH, SIDE // PAIR, SIDE, bias, bias, PREFETCH_BYTES)
-    inputs = inputs_for(weights, Rows(x, 0, SIDE), N_ROWS, SIDE, room, 0)
+    inputs = inputs_for(weights, Rows(x, 0, SIDE), N_ROWS, SIDE, scratch, 0)
     linear(matrix, inputs, N_ROWS, Rows(out, 0, SIDE), False, 0, 1)
 
 
-def seconds(room: Any) -> float:
+def seconds(scratch: Any) -> float:
     """Processor time of the fastest of a few products on one thread; other programs hardly affect it."""
     weights, bias = np.zeros(SIDE * SIDE // PAIR, np.uint32), np.zeros(SIDE, np.float32)
     x, out = np.ones(N_ROWS * SIDE, np.float32), np.empty(N_ROWS * SIDE, np.float32)
     best = float("inf")
-    multiply_once(weights, bias, x, out, room)  # compiles it
+    multiply_once(weights, bias, x, out, scratch)  # compiles it
     for _ in range(ROUNDS):
         started = time.thread_time()
         for _ in range(10):
-            multiply_once(weights, bias, x, out, room)
+            multiply_once(weights, bias, x, out, scratch)
         best = min(best, (time.thread_time() - started) / 10)
     return best

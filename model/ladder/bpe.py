@@ -37,7 +37,6 @@ def gpt2_byte_alphabet() -> dict[int, str]:
 
 
 BYTE_TO_CHARACTER = gpt2_byte_alphabet()
-CHARACTER_TO_BYTE = {character: byte for byte, character in BYTE_TO_CHARACTER.items()}
 
 
 def visible(token: bytes) -> str:
@@ -115,25 +114,6 @@ class BytePairEncoding:
     def learn(cls, text: str, n_merges: int) -> "BytePairEncoding":
         """A tokenizer with the first ``n_merges`` merges learned from ``text``."""
         return cls(merge.pair for merge in learn_merges(text, n_merges))
-
-    @classmethod
-    def from_gpt2(cls, vocab_bpe: str) -> "BytePairEncoding":
-        """Read the text of GPT-2's ``vocab.bpe``: one merge per line, written as two tokens in the printable alphabet.
-
-        Raises ``ValueError`` naming the first invalid line.
-        """
-        merges = []
-        for number, line in enumerate(vocab_bpe.splitlines(), 1):
-            if not line or line.startswith("#version"):
-                continue
-            halves = line.split(" ")
-            if len(halves) != 2 or not all(halves) or not CHARACTER_TO_BYTE.keys() >= set(halves[0] + halves[1]):
-                raise ValueError(
-                    f"a merge must be two tokens in GPT-2's printable alphabet, found {line!r} in line {number}"
-                )
-            left, right = (bytes(CHARACTER_TO_BYTE[character] for character in half) for half in halves)
-            merges.append((left, right))
-        return cls(merges)
 
     def steps(self, text: str) -> Iterator[MergeStep]:
         """Yield each merge that applies to ``text``, in order of rank, with the text after it."""

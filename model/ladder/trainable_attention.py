@@ -208,7 +208,7 @@ def merge_heads(context: Tensor) -> Tensor:
 
 
 def transfer_heads(source: StackedHeads, target: WeightSplits) -> None:
-    """Stack the matrices of the heads to form the wide ones of ``target``.
+    """Stack the heads' matrices into the wider matrices of ``target``.
 
     Its context vectors, before the output projection, are then those of ``source``. Raises ``ValueError`` if the two
     differ in their number of heads, and ``RuntimeError`` if they differ in their sizes or biases.

@@ -139,10 +139,10 @@ def attribution(
         block = text.block(layer)
         outputs, bias = attention_at(text, layer, position).outputs, block.attn.matrices().b_O
         attended = outputs.sum(0) + bias
-        _, mlp_output = block.sublayers(stream[layer], lambda *_, attended=attended: attended)
+        read_by_mlp = stream[layer] if block.parallel else stream[layer] + attended
         heads.append(outputs @ direction)
         biases += float(bias @ direction)
-        mlps.append(mlp_output @ direction)
+        mlps.append(block.mlp.output(block.neurons(read_by_mlp)) @ direction)
     logits = logits_at(text, position)
     return Attribution(
         position,

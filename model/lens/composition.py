@@ -1,7 +1,7 @@
 """Composition: how strongly a head reads the output of an earlier head, judged by their weights alone."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -67,7 +67,7 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
         message = "This model normalises each query and key, so no matrix of its weights gives their product."
         raise InputError("model", message)
     check_int("distance", distance, gpt.config.context_length - 1, least=0)
-    layers = [factors_of(cast(Block, block), centred, distance) for block in gpt.h]
+    layers = [factors_of(block, centred, distance) for block in gpt.blocks]
     scores: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
     deviations: dict[Way, list[Tensor]] = {way: [] for way in WAYS}
     n_head = gpt.config.n_head

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, TypedDict
 
 import torch
 from torch import Tensor
@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from ..config import GPTConfig
 from ..drawing.metrics import entropy_in_bits
-from ..drawing.read import take_weights
+from ..drawing.recorded_pass import take_weights
 from ..errors import InputError
-from ..gpt import GPT, Block
+from ..gpt import GPT
 from ..tokenizer import token_text
 from .answer import Answer, with_tensors_as
 from .progress import Progress, ignore
@@ -242,7 +242,7 @@ def role_scores(
     entropy = torch.zeros(n_layer, n_head)
     losses = torch.zeros(2 * length - 1)
     for i, text in enumerate(repeated_tokens(loaded, n_texts, length, seed)[:, None]):  # one at a time: less memory
-        forward = loaded.gpt(text.to(loaded.gpt.wte.weight.device), record=range(n_layer))
+        forward = loaded.gpt(text.to(loaded.gpt.device), record=range(n_layer))
         attention = take_weights(forward.attention, range(n_layer)).cpu()
         for role in LOOKS:
             scores[role][i] = attention[..., queries, keys[role]].mean(-1)
@@ -379,10 +379,10 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     n_layer, n_head, N = gpt.config.n_layer, gpt.config.n_head, len(ids)
     if N < 2:
         return torch.full((n_layer, n_head), CHANCE)
-    ids = ids.to(gpt.wte.weight.device)
+    ids = ids.to(gpt.device)
     reading = gpt.fold_norm(gpt.lm_head.weight[ids])  # the division in the final norm does not change the order
     scores = []
-    for block in (cast(Block, block) for block in gpt.h):
+    for block in gpt.blocks:
         matrices = block.attn.matrices()
         x = block.attention_input(tokens_alone(gpt, block.layer, ids))  # (N, C)
         # (n_head, N, N): from each attended token to each logit

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -101,7 +101,7 @@ def neuron(
     tokens, by_token = torch.tensor(ids), torch.empty(len(ids))
     for some in batches(windows(len(ids), gpt.config.context_length)):
         texts = torch.stack([tokens[window.start : window.stop] for window in some])
-        activations = neurons_of(gpt, layer, gpt.embed(texts.to(gpt.wte.weight.device)))[..., neuron].cpu()
+        activations = neurons_of(gpt, layer, gpt.embed(texts.to(gpt.device)))[..., neuron].cpu()
         for window, activation in zip(some, activations, strict=True):
             by_token[window.first : window.stop] = activation[window.first - window.start :]
         progress(some[-1].stop / len(ids))
@@ -131,9 +131,7 @@ def batches(windows: Iterable[Window]) -> Iterator[list[Window]]:
 
 def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:
     """The neurons ``(B, T, inner_dim)`` of a layer, from the stream before the first layer."""
-    for block in (cast(Block, block) for block in gpt.h[:layer]):
-        x = block(x, attend)
-    block = cast(Block, gpt.h[layer])
+    x, block = gpt.run_blocks(x, attend, stop=layer), gpt.blocks[layer]
     return block.neurons(x if block.parallel else x + attend(block, block.attention_input(x)))
 
 
@@ -162,7 +160,7 @@ def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:
 
     The direction is a row of the MLP's second matrix. Effects through later layers are not counted.
     """
-    block = cast(Block, gpt.h[layer])
+    block = gpt.blocks[layer]
     unit = gpt.wte.weight.new_zeros(2, gpt.config.inner_dim)
     unit[0, neuron] = 1
     one, none = block.mlp.output(unit)  # the bias cancels in the difference

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -244,7 +244,7 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
     kept = {measure: no_passages(n_layer, n_head) for measure in FIRING_MEASURES}
     everywhere = torch.zeros(n_layer, n_head, len(PATTERNS), dtype=torch.float64)
     metrics = torch.zeros(n_layer, n_head, len(METRICS), dtype=torch.float64)
-    squares = [output_squares(cast(Block, block)) for block in gpt.h]
+    squares = [output_squares(block) for block in gpt.blocks]
     n_measured = 0
     for window in windows(n_tokens, config.context_length):
         new = slice(window.first - window.start, None)
@@ -283,8 +283,8 @@ def read_window(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         outputs.append((weights[0], context[0].transpose(0, 1)))
         return block.attn.output(context)
 
-    x = gpt.embed(ids[None].to(gpt.wte.weight.device))
-    for block in gpt.h:
+    x = gpt.embed(ids[None].to(gpt.device))
+    for block in gpt.blocks:
         x = block(x, attend)
         yield outputs.pop()
 

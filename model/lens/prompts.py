@@ -58,7 +58,7 @@ def head_sums(answer: Mapping[str, Any]) -> Numbers:
     return {**answer["sums"], "without_head": answer["without_head"]["loss_change"]}
 
 
-def effects(answer: Mapping[str, Any]) -> Numbers:
+def patch_effects(answer: Mapping[str, Any]) -> Numbers:
     """The effects of patches, apart from those that were not requested."""
     names = {name: name for name in ("clean", "corrupted", "joint", "attribution")} | {"effects": "exact"}
     return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
@@ -79,8 +79,8 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
         only("logit", "probability", "heads", "mlps", "embedding", "biases"), {"answer": "token", "wrong": "against"}
     ),
     "head": Averaged(head_sums, {"answer": "token"}),
-    "patch": Averaged(effects, PAIR, ["corrupted"], {"grid": False}),
-    "patch_site": Averaged(effects, PAIR, ["corrupted"], {"each_position": False}),
+    "patch": Averaged(patch_effects, PAIR, ["corrupted"], {"grid": False}),
+    "patch_site": Averaged(patch_effects, PAIR, ["corrupted"], {"each_position": False}),
     "patch_paths": Averaged(path_effects, PAIR, ["corrupted"]),
     "text_roles": Averaged(lambda answer: dict(answer["scores"])),
     "difference": Averaged(only("heads"), {"corrupted": "other"}),

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Union
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, check_int
-from ..drawing.read import Token
 from ..drawing.trace import Trace
 from ..errors import InputError
 from ..gpt import GPT
 from ..head_tensors import Head
-from ..tokenizer import Tokenizer
+from ..tokenizer import Token, Tokenizer
 from . import neurons
 from .attribution import Attribution, Likeliest, attribution
 from .composition import Composition, Way, composition

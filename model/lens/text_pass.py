@@ -1,7 +1,7 @@
 """One forward pass over a text: its residual stream, and everything computed from it."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ class TokenizedModel(Protocol):
 Edit = Callable[[int, Tensor], Tensor]
 
 
-def heads_by_layer(config: GPTConfig, heads: Sequence[Head]) -> dict[int, list[int]]:
+def heads_by_layer(config: GPTConfig, heads: Iterable[Head]) -> dict[int, list[int]]:
     """Group ``heads`` by layer. Raises ``InputError`` for a head that does not exist."""
     found: dict[int, list[int]] = {}
     for layer, head in heads:
@@ -39,6 +39,23 @@ def heads_by_layer(config: GPTConfig, heads: Sequence[Head]) -> dict[int, list[i
             raise InvalidValue("heads", f"layer {layer}, head {head}", allowed)
         found.setdefault(layer, []).append(head)
     return found
+
+
+def replacing(config: GPTConfig, heads: Iterable[Head], instead: Callable[[int], Tensor]) -> Edit:
+    """An edit that gives ``heads`` the context vectors ``instead(layer)``, ``(1, T or 1, n_head, head_dim)``.
+
+    Raises ``InputError`` for a head that does not exist.
+    """
+    replaced = heads_by_layer(config, heads)
+
+    def replace(layer: int, context: Tensor) -> Tensor:
+        if layer not in replaced:
+            return context
+        changed, columns = context.clone(), replaced[layer]
+        changed[:, :, columns] = instead(layer)[:, :, columns]
+        return changed
+
+    return replace
 
 
 class TextPass:
@@ -61,7 +78,7 @@ class TextPass:
 
     @property
     def device(self) -> torch.device:
-        return self.gpt.wte.weight.device
+        return self.gpt.device
 
     @property
     def nbytes(self) -> int:
@@ -73,7 +90,7 @@ class TextPass:
         return max(1, TOKENS_AT_ONCE // len(self.ids))
 
     def block(self, layer: int) -> Block:
-        return cast(Block, self.gpt.h[layer])
+        return self.gpt.blocks[layer]
 
     @torch.inference_mode()
     def attention(
@@ -172,10 +189,17 @@ class TextPass:
 
         The attention of ``layer`` is not recomputed; ``edit`` applies to the layers after it.
         """
-        output = self.block(layer).attn.output(context)
+        return self.run_with_output(layer, self.block(layer).attn.output(context), edit)
+
+    @torch.inference_mode()
+    def run_with_output(self, layer: int, output: Tensor, edit: Edit | None = None, stop: int | None = None) -> Tensor:
+        """The residual stream ``(B, T, C)`` before layer ``stop``, by default the final one, if the attention of
+        ``layer`` had added ``output`` ``(B, T, C)``; ``edit`` applies to the layers after it.
+        """
         after = self.attend(edit)
 
         def attend(block: Block, x: Tensor) -> Tensor:
             return output if block.layer == layer else after(block, x)
 
-        return self.gpt.run_blocks(self.stream[layer].expand(len(context), -1, -1), attend, start=layer)
+        x = self.stream[layer].expand(len(output), -1, -1)
+        return self.gpt.run_blocks(x, attend, start=layer, stop=stop)

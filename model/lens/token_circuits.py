@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -151,7 +151,7 @@ def token_circuit(
     earlier head cannot be told apart then.
     """
     check_circuit(gpt.config, circuit, layer, head, earlier, side, distance)
-    block = cast(Block, gpt.h[layer])
+    block = gpt.blocks[layer]
     reading = block.attn.matrices(distance)
     read = partial(tokens_alone, gpt, layer)
 
@@ -172,7 +172,7 @@ def token_circuit(
     def through_earlier(W: Tensor) -> Factor:
         """From tokens to what the earlier head writes for them, read by ``W`` ``(C, head_dim)``."""
         assert earlier is not None
-        other = cast(Block, gpt.h[earlier[0]])
+        other = gpt.blocks[earlier[0]]
         written = other.attn.matrices()
         between = written.W_V[earlier[1]] @ (written.W_O[earlier[1]] @ block.fold_norm(W.mT).mT)
         return lambda ids: without_bias(other, tokens_alone(gpt, other.layer, ids)) @ between
@@ -240,7 +240,7 @@ def tokens_alone(gpt: GPT, layer: int, ids: Tensor) -> Tensor:
     et al. 2023.
     """
     embedding: Tensor = gpt.wte(ids)
-    return embedding if layer == 0 else cast(Block, gpt.h[0])(embedding, lambda _, x: torch.zeros_like(x))
+    return embedding if layer == 0 else gpt.blocks[0](embedding, lambda _, x: torch.zeros_like(x))
 
 
 def without_bias(block: Block, x: Tensor) -> Tensor:
@@ -252,7 +252,7 @@ def for_all_tokens(gpt: GPT, factor: Factor, progress: Progress) -> Tensor:
     """``factor`` of every token id, ``(vocab_size, head_dim)``, computed a few at a time."""
     n = gpt.config.vocab_size
     found = []
-    for ids in torch.arange(n, device=gpt.wte.weight.device).split(max(1, LOGITS_AT_ONCE // gpt.config.inner_dim)):
+    for ids in torch.arange(n, device=gpt.device).split(max(1, LOGITS_AT_ONCE // gpt.config.inner_dim)):
         found.append(factor(ids))
         progress(float(ids[-1] + 1) / n)
     return torch.cat(found)

@@ -21,7 +21,7 @@ def choose_reader(
     Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where that is
     faster, and in float32 without ``bfloat16_products``.
     """
-    device = gpt.wte.weight.device.type
+    device = gpt.device.type
     if device == "cuda":
         from .torch_reader import GraphReader
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row
 from ..sampling import SamplingSettings, raise_not_finite
-from .reader import Part, Reading
+from .reader import Part, Reading, head_masks
 
 
 class CompiledReading:
@@ -94,12 +94,10 @@ class CompiledReader:
 
     def mask(self, parts: Sequence[Part]) -> NDArray[np.float32] | None:
         """The head masks of all rows, ``(n_layer, rows, n_head)``; None if no text has one."""
-        if all(part.head_mask is None for part in parts):
+        masks = head_masks(parts, self.gpt.config, torch.device("cpu"))
+        if masks is None:
             return None
-        config = self.gpt.config
-        whole = torch.ones(config.n_layer, config.n_head)
-        masks = [whole if part.head_mask is None else part.head_mask for part in parts]
-        return torch.stack(masks, 1).repeat_interleave(torch.tensor([len(part.ids) for part in parts]), 1).numpy()
+        return masks.repeat_interleave(torch.tensor([len(part.ids) for part in parts]), 1).numpy()
 
     def copy(self, source: int, target: int, length: int) -> None:
         self.gpt.copy(source, target, length)

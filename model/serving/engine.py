@@ -152,7 +152,7 @@ class Engine:
         """The text that gives its slot to the next waiting one; None if that has to wait.
 
         It is the newest of a client with at least two texts more, or else, if the waiting one has nothing to read, the
-        one that is furthest ahead of its reader: far enough, unless the waiting one has not even begun.
+        one that is furthest ahead of whoever follows it: far enough, unless the waiting one has not even begun.
         """
         waiting = self.queue.next_item(counts)
         client, most = counts.most_common(1)[0]
@@ -297,5 +297,5 @@ class Engine:
 
 
 def can_wait(sequence: TextSequence) -> bool:
-    """Whether its reader still has something to read."""
+    """Whether whoever follows the text still has something to read."""
     return sequence.seconds_ahead > 0

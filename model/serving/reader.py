@@ -4,8 +4,10 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
+from ..config import GPTConfig
 from ..sampling import SamplingSettings
 
 
@@ -22,6 +24,14 @@ class Part(NamedTuple):
     wanted: list[bool]
     record: bool = False
     head_mask: Tensor | None = None
+
+
+def head_masks(parts: Sequence[Part], config: GPTConfig, device: torch.device) -> Tensor | None:
+    """The head masks of all parts, ``(n_layer, len(parts), n_head)``; None if no part has one."""
+    if all(part.head_mask is None for part in parts):
+        return None
+    whole = torch.ones(config.n_layer, config.n_head, device=device)
+    return torch.stack([whole if part.head_mask is None else part.head_mask for part in parts], 1)
 
 
 class Reading(Protocol):

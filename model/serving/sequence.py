@@ -140,7 +140,7 @@ class TextSequence(Continuation):
 
     @property
     def seconds_ahead(self) -> float:
-        """How long someone who reads along can go on reading; negative while there is nothing left to read."""
+        """How long whoever follows the text can go on reading; negative while there is nothing left to read."""
         return len(self.written) / READING_PACE - (time.monotonic() - self.began)
 
     @property

@@ -42,7 +42,7 @@ def choose_threads(gpt: GPT) -> int:
     before other threads use torch: a new count applies only to threads that have not used it yet.
     """
     most = min(torch.get_num_threads(), available_cores())
-    if gpt.wte.weight.device.type != "cpu" or most == 1:
+    if gpt.device.type != "cpu" or most == 1:
         return torch.get_num_threads()
     counts = sorted({2**i for i in range(most.bit_length())} | {most})
     best = dict.fromkeys(counts, float("inf"))

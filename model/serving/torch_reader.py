@@ -21,7 +21,7 @@ from torch import Tensor
 from ..cache import attention_dtype
 from ..gpt import GPT, Block
 from ..sampling import SamplingSettings, raise_not_finite
-from .reader import Part, Reading
+from .reader import Part, Reading, head_masks
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 FIRST_LENGTH = 256  # of a cache that grows
@@ -143,7 +143,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     Everything except attention is computed for all requests at once, so the model's weights are read from memory only
     once.
     """
-    device = gpt.wte.weight.device
+    device = gpt.device
     positions = [n + i for segment in segments for n in segment.lengths for i in range(segment.n_tokens)]
     x = gpt.embeddings(torch.tensor(ids, device=device), torch.tensor(positions, device=device))  # (N, C)
     sizes = [segment.n_rows for segment in segments]
@@ -173,7 +173,7 @@ def forward_batch(gpt: GPT, ids: Sequence[int], segments: Sequence[Segment], row
     return BatchForward(logits.float(), attention)
 
 
-def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
+def neighbours(texts: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
     """Group the texts ``(slot, length, record)``, sorted by slot, that can attend together: lists of indices.
 
     The slots of a group are adjacent, because their keys and values are read as one block. Their lengths are similar,
@@ -181,9 +181,9 @@ def neighbours(places: Sequence[tuple[int, int, bool]]) -> list[list[int]]:
     """
     groups: list[list[int]] = []
     shortest = longest = 0
-    for i, (slot, length, record) in enumerate(places):
+    for i, (slot, length, record) in enumerate(texts):
         if groups:
-            last_slot, _, last_record = places[i - 1]
+            last_slot, _, last_record = texts[i - 1]
             low, high = min(shortest, length), max(longest, length)
             if slot == last_slot + 1 and record == last_record and high <= max(2 * low, low + LENGTH_SLACK):
                 groups[-1].append(i)
@@ -253,12 +253,7 @@ class TorchReader:
         return [readings[i] for i in range(len(parts))]
 
     def segment(self, group: Sequence[Part]) -> Segment:
-        head_mask = None
-        if any(part.head_mask is not None for part in group):
-            config = self.gpt.config
-            whole = torch.ones(config.n_layer, config.n_head, device=self.cache.keys.device)
-            head_mask = torch.stack([whole if part.head_mask is None else part.head_mask for part in group], 1)
-        first = group[0]
+        first, head_mask = group[0], head_masks(group, self.gpt.config, self.cache.keys.device)
         lengths = [part.n_read for part in group]
         return Segment(self.cache, first.slot, lengths, len(first.ids), head_mask, first.record)
 
@@ -298,7 +293,7 @@ class GraphReader(TorchReader):
         The cache has the whole context from the start: a graph reads and writes it where it was when captured.
         """
         super().__init__(gpt, n_slots, gpt.config.context_length + 1)
-        device = gpt.wte.weight.device
+        device = gpt.device
         self.capture = capture
         self.nowhere = gpt.config.context_length  # a position of the cache that no text uses
         self.slots = torch.arange(n_slots, device=device)
@@ -363,15 +358,15 @@ class GraphReader(TorchReader):
         def attend(block: Block, x: Tensor) -> Tensor:
             attention = block.attn
             # One token of N texts: (N, n_head, 1, head_dim) and (N, n_kv_head, 1, head_dim)
-            query, key, value = attention.split(attention.c_attn(x)[:, None], places)
+            query, key, value = attention.split(attention.c_attn(x)[:, None], positions)
             keys, values = cache.keys[block.layer], cache.values[block.layer]
             keys[self.slots, :, self.positions] = key[:, :, 0]
             values[self.slots, :, self.positions] = value[:, :, 0]
             context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
             return attention.output(context[:, :, 0].to(x.dtype))
 
-        places = self.positions.clamp(max=self.nowhere - 1)
-        x = gpt.run_blocks(gpt.embeddings(self.tokens, places), attend)
+        positions = self.positions.clamp(max=self.nowhere - 1)
+        x = gpt.run_blocks(gpt.embeddings(self.tokens, positions), attend)
         self.logits.copy_(gpt.logits(x))
         most, best = self.logits.max(-1)
         self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))

@@ -49,29 +49,29 @@ class BatchWriter:
                 stop=stop,
                 seed=seed,
                 head_mask=head_mask,
-                choice=(place, 0),
+                choice=(index, 0),
             )
-            for place, prompt in enumerate(prompts)
+            for index, prompt in enumerate(prompts)
         ]
         texts = [""] * len(requests)
-        for place, text in self.stream(requests):
-            texts[place] += text
+        for index, text in self.stream(requests):
+            texts[index] += text
         return texts
 
     def stream(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, str]]:
         """Carry out all ``requests`` and yield ``(index of the request, new text)`` as text is written."""
         heard: list[tuple[int, Event]] = []
 
-        def hear(place: int, event: Event) -> None:
-            heard.append((place, event))
+        def hear(index: int, event: Event) -> None:
+            heard.append((index, event))
 
         engine = Engine(self.loaded, max_batch=self.n_streams, max_waiting=len(requests), reader=self.reader)
-        engine.submit(*(TextSequence(each, self.loaded, partial(hear, place)) for place, each in enumerate(requests)))
+        engine.submit(*(TextSequence(each, self.loaded, partial(hear, index)) for index, each in enumerate(requests)))
         while engine.queue or engine.at_work:
             engine.step()
-            for place, event in heard:
+            for index, event in heard:
                 if isinstance(event, Failure):
                     raise event.error
                 if isinstance(event, Step | Cut) and event.text:
-                    yield place, event.text
+                    yield index, event.text
             heard.clear()

@@ -5,7 +5,7 @@ downloads anything.
 """
 
 from ..errors import Mismatch
-from .base import END_OF_TEXT, Tokenizer, part_type, token_text
+from .base import END_OF_TEXT, Token, Tokenizer, part_type, token_text
 from .byte_pair import GPT2_PATTERN, BPETokenizer
 from .character import CharTokenizer, check_fused
 from .pipeline import PipelineTokenizer, is_plain
@@ -18,6 +18,7 @@ __all__ = [
     "CharTokenizer",
     "PipelineTokenizer",
     "TextStream",
+    "Token",
     "Tokenizer",
     "from_spec",
     "token_text",

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
@@ -64,6 +64,13 @@ class BPEVocabulary(Tokenizer):
 
     def token_bytes(self, token_id: int) -> bytes:
         return self.bytes_of.get(token_id, b"")
+
+
+class Token(NamedTuple):
+    """A token id and its display text, which shows a partial character as bytes: ``<0xE2>``."""
+
+    id: int
+    text: str
 
 
 def token_text(tokenizer: Tokenizer, token_id: int) -> str:

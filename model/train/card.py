@@ -17,7 +17,7 @@ from ..errors import counted
 from ..lens.head_roles import ROLES, Role
 from .chart import Curve, chart
 from .settings import TrainSettings, snapshots_log_from
-from .state import HeadScores, Losses
+from .state import Losses, SnapshotScores
 
 # Settings that only describe the model on its card.
 DESCRIPTIONS = {"title", "data_note", "recipe_note", "limits", "license", "language", "dataset"}
@@ -42,7 +42,7 @@ class Report(TypedDict):
     step: int
     seconds: float
     history: list[Losses]
-    heads: list[HeadScores]
+    heads: list[SnapshotScores]
     settings: dict[str, Any]
     samples: list[Sample]
     finished: bool

@@ -22,7 +22,7 @@ def loss_of(gpt: GPT, inputs: Tensor, targets: Tensor, reduction: str = "mean") 
 def validation_loss(gpt: GPT, ids: Tensor, context_length: int) -> float:
     """The loss on all of ``ids`` ``(n_tokens,)`` in nats per token: consecutive windows, every token counted once."""
     gpt.eval()
-    device = gpt.wte.weight.device
+    device = gpt.device
     batches = consecutive_batches(ids, 16, context_length)
     total = sum(loss_of(gpt, inputs.to(device), targets.to(device), "sum").item() for inputs, targets in batches)
     return total / (len(ids) - 1)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Muon, Optimizer
 
-from ..gpt import GPT, Block
+from ..gpt import GPT
 from .settings import TrainSettings
 
 
@@ -21,7 +21,7 @@ class BlockMuon(Muon):
     """
 
     def __init__(self, gpt: GPT, lr: float, weight_decay: float) -> None:
-        config, blocks = gpt.config, cast(Sequence[Block], gpt.h)
+        config, blocks = gpt.config, gpt.blocks
         fused: list[tuple[Tensor, Sequence[int]]] = [(block.attn.c_attn.weight, config.qkv_dims) for block in blocks]
         if config.gated_mlp:
             fused += [(block.mlp.c_fc.weight, (config.inner_dim, config.inner_dim)) for block in blocks]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -16,6 +16,7 @@ from ..checkpoint.files import locate, open_file
 from ..checkpoint.write import write_atomic
 from ..errors import CheckpointError
 from ..lens.head_roles import RoundedScores
+from .settings import TrainSettings
 
 STATE_FILE = "resume.safetensors"
 
@@ -28,13 +29,13 @@ class Losses(TypedDict):
     validation_loss: float
 
 
-class HeadScores(RoundedScores):
+class SnapshotScores(RoundedScores):
     """The role scores of every head at one snapshot."""
 
     step: int
 
 
-class Progress(TypedDict):
+class RunProgress(TypedDict):
     """The part of a run's state that is plain JSON."""
 
     step: int
@@ -42,11 +43,27 @@ class Progress(TypedDict):
     best: float | None  # the lowest validation loss
     best_step: int  # the step at which it was measured, whose weights are kept
     history: list[Losses]
-    heads: list[HeadScores]
+    heads: list[SnapshotScores]
     recent_loss: float  # summed since the last validation
     recent_steps: int
     settings: dict[str, Any]
     data: str  # SHA-256 of the text
+
+
+def new_progress(settings: TrainSettings, sha256: str) -> RunProgress:
+    """That of a run which has not begun; ``sha256`` is that of its text."""
+    return {
+        "step": 0,
+        "seconds": 0.0,
+        "best": None,
+        "best_step": 0,
+        "history": [],
+        "heads": [],
+        "recent_loss": 0.0,
+        "recent_steps": 0,
+        "settings": asdict(settings),
+        "data": sha256,
+    }
 
 
 @dataclass
@@ -56,7 +73,7 @@ class TrainingState:
     gpts: dict[str, nn.Module]  # the trained weights and, if there is one, their average
     optimizers: list[Optimizer]
     batches: torch.Generator  # draws the training windows
-    progress: Progress
+    progress: RunProgress
 
     def parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         """The parameters of all ``gpts`` with unique names; a model that appears twice is listed once."""
@@ -124,9 +141,9 @@ def is_finished(folder: Path) -> bool:
     return isinstance(report, dict) and report.get("finished") is True
 
 
-def saved_progress(folder: Path) -> Progress:
+def saved_progress(folder: Path) -> RunProgress:
     """The plain part of the state file in ``folder``. Raises ``CheckpointError`` if there is none."""
-    progress: Progress = json.loads(read_metadata(folder)["progress"])
+    progress: RunProgress = json.loads(read_metadata(folder)["progress"])
     return progress
 
 

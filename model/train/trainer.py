@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -23,8 +23,9 @@ from ..checkpoint.load import choose_device, has_bfloat16
 from ..checkpoint.vocabulary import read_tokenizer
 from ..checkpoint.weights import read_weights, weight_files
 from ..checkpoint.write import remove_leftovers, write_snapshot
+from ..config import GPTConfig
 from ..errors import counted
-from ..gpt import GPT, Block
+from ..gpt import GPT
 from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
 from ..loaded import LoadedModel
 from ..tokenizer import END_OF_TEXT
@@ -34,7 +35,7 @@ from .losses import bigram_loss, loss_of, validation_loss
 from .optimizers import make_optimizers
 from .schedule import ByClock, ByStep, Schedule
 from .settings import TrainSettings
-from .state import STATE_FILE, Losses, Progress, TrainingState, saved_progress
+from .state import STATE_FILE, Losses, RunProgress, TrainingState, new_progress, saved_progress
 
 Attention = Callable[..., Tensor]
 
@@ -44,13 +45,22 @@ SAMPLE_TEMPERATURE = 0.8
 SAMPLE_LENGTH = 200
 
 
+def make_gpt(config: GPTConfig, device: torch.device, *, use_bfloat16: bool) -> GPT:
+    """A model with random weights, to be trained in float32 or under autocast."""
+    gpt = GPT(config)
+    gpt.init_weights()
+    gpt = gpt.to(device)
+    if use_bfloat16 and device.type == "cpu":
+        keep_attention_in_float32(gpt)
+    return gpt
+
+
 def keep_attention_in_float32(gpt: GPT) -> None:
     """Let the fused attention of ``gpt`` compute in float32 under autocast.
 
     On a CPU, its backward pass in bfloat16 takes six times as long, which is half the time of a whole step.
     """
-    for block in gpt.h:
-        attention = cast(Block, block).attn
+    for attention in (block.attn for block in gpt.blocks):
         attention.fused = in_float32(attention.fused)  # type: ignore[method-assign]
 
 
@@ -88,33 +98,17 @@ class Trainer:
             self.tokenizer = train_tokenizer(settings.tokenizer, text, held_out, settings.vocab_size)
         self.config = settings.config(self.tokenizer.vocab_size)
         self.data = make_dataset(self.tokenizer, text, held_out, sha256, settings.context_length)
-        gpt = GPT(self.config)
-        gpt.init_weights()
-        self.gpt = gpt.to(self.device)
-        if self.use_bfloat16 and self.device.type == "cpu":
-            keep_attention_in_float32(self.gpt)
+        self.gpt = make_gpt(self.config, self.device, use_bfloat16=self.use_bfloat16)
         # The weights to validate, sample from and keep: a moving average, or the trained weights themselves.
         self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
         self.loaded = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
-        start = "\n" if "\n" in text else held_out[0]
-        self.prompt = self.loaded.read_prompt(
-            settings.prompt or (start if self.end_token is None else [self.end_token])
-        )
-        progress: Progress = {
-            "step": 0,
-            "seconds": 0.0,
-            "best": None,
-            "best_step": 0,
-            "history": [],
-            "heads": [],
-            "recent_loss": 0.0,
-            "recent_steps": 0,
-            "settings": asdict(settings),
-            "data": sha256,
-        }
-        batches = torch.Generator().manual_seed(settings.seed)
+        start = ("\n" if "\n" in text else held_out[0]) if self.end_token is None else [self.end_token]
+        self.prompt = self.loaded.read_prompt(settings.prompt or start)
         self.state = TrainingState(
-            {"gpt": self.gpt, "averaged": self.averaged}, make_optimizers(self.gpt, settings), batches, progress
+            {"gpt": self.gpt, "averaged": self.averaged},
+            make_optimizers(self.gpt, settings),
+            batches=torch.Generator().manual_seed(settings.seed),
+            progress=new_progress(settings, sha256),
         )
         if resume:
             self.state.restore(folder)
@@ -127,7 +121,7 @@ class Trainer:
         return self.tokenizer.special_tokens.get(END_OF_TEXT)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         return self.state.progress
 
     @property

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..drawing.drawing import Drawing, shortened
-from ..drawing.metrics import DISTANCES, METRICS
-from ..drawing.read import Token
+from ..drawing.metrics import FIRST_QUERIES, METRICS
+from ..tokenizer import Token
 
 MAX_ROUNDING = 1e-3  # above 1, from rounding in half precision
 
@@ -40,10 +40,8 @@ class AttentionView(Drawing):
             return metrics
         heads = self.attention[..., self.n_keys :, : self.n_keys]
         n_queries = heads.shape[2]
-        left_out = torch.tensor([1] * len(METRICS) + list(DISTANCES))
-        metrics = metrics * (
-            (len(self.tokens) - left_out).clamp_min(1) / n_queries
-        )  # since the rows of the keys are empty
+        # The rows of the keys are empty.
+        metrics = metrics * ((len(self.tokens) - FIRST_QUERIES).clamp_min(1) / n_queries)
         mean = heads.mean(1, keepdim=True)  # a rollout's rows are not weights over the keys: it gets the mean's number
         pictures = torch.cat([torch.cat([heads, mean, mean], 1).flatten(0, 1), mean.mean(0)])
         metrics[:, METRICS.index("uniform")] = (pictures - 1 / self.n_keys).abs().sum(-1).mean(-1) / 2
@@ -80,10 +78,10 @@ def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | Non
             raise ValueError(
                 f"the attention weights have {n_queries} queries and {n_keys} keys: cross-attention needs key_tokens"
             )
-        return AttentionView(named(tokens), weights)
+        return AttentionView(tokens_named(tokens), weights)
     check_tokens("key_tokens", key_tokens, n_keys, "keys")
     # The keys, then the queries, each of which sees all keys: a text like any other.
-    return AttentionView(named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
+    return AttentionView(tokens_named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
 
 
 def stacked(attentions: Any) -> Tensor:
@@ -151,7 +149,7 @@ def check_tokens(name: str, tokens: Sequence[str], n: int, axis: str) -> None:
         raise ValueError(f"the attention weights have {n} {axis}, found {len(tokens)} {name}")
 
 
-def named(texts: Sequence[str]) -> list[Token]:
+def tokens_named(texts: Sequence[str]) -> list[Token]:
     """Tokens with these texts; equal texts have equal ids."""
     ids = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return [Token(ids[text], text) for text in texts]

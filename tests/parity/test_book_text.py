@@ -21,6 +21,7 @@ from helpers.texts import (
     Texts,
 )
 from model import ladder
+from model.ladder.bpe import gpt2_byte_alphabet
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,14 @@ def shakespeare(texts: Texts) -> tuple[ladder.CharacterTokenizer, Tensor]:
 
 @pytest.fixture(scope="module")
 def gpt2(texts: Texts) -> ladder.BytePairEncoding:
-    return ladder.BytePairEncoding.from_gpt2(texts.merges.read_text(encoding="utf-8"))
+    byte_of = {character: byte for byte, character in gpt2_byte_alphabet().items()}
+    lines = texts.merges.read_text(encoding="utf-8").splitlines()
+    pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
+
+    def token(spelled: str) -> bytes:
+        return bytes(byte_of[character] for character in spelled)
+
+    return ladder.BytePairEncoding((token(left), token(right)) for left, right in pairs)
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ from .question import HEAD_MASK, MODEL, PROMPT, Field, ProbableToken, Question, 
 MAX_TOP = 20
 
 
-class Reading(ProbableToken):
-    kl: float = Described(description="KL(the model's prediction || this reading), in nats.")
-    answer: float = Described(description="The probability that this reading gives to the model's most probable token.")
+class LayerPrediction(ProbableToken):
+    kl: float = Described(description="KL(the model's prediction || this one), in nats.")
+    answer: float = Described(description="The probability that it gives to the model's most probable token.")
     top: list[ProbableToken]
 
 
 class LogitLensAnswer(TextAnswer):
-    layers: list[list[Reading]] = Described(
+    layers: list[list[LayerPrediction]] = Described(
         description="`[n_layer + 1][position]`: after the embeddings, then after each layer."
     )
     decided: list[int] = Described(

@@ -12,7 +12,7 @@ from model.lens.progress import Cancelled, Progress
 
 from ..process_memory import trim_heap
 from ..serving.snapshots import Snapshots
-from ..serving.step_scores import HeadScores
+from ..serving.step_scores import RoleGrids
 from .head_roles import VERSION, is_grid, while_idle
 from .inquiry import Ask
 from .turns import lower_priority
@@ -46,7 +46,7 @@ def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
         while True:
             name, step = snapshots.scores.next()
             wait(0)
-            row: HeadScores | None = None
+            row: RoleGrids | None = None
             # The error is reported when somebody opens the step.
             with suppress(model.CheckpointError, ValueError, ArithmeticError, RuntimeError, OSError, MemoryError):
                 with snapshots.served.files(name, step) as files, snapshots.loading:

@@ -187,7 +187,7 @@ export interface HeadBody {
   tokens?: number[] | null;
 }
 
-export interface Reading {
+export interface LayerPrediction {
   id: number;
   text: string;
   probability: number;
@@ -200,7 +200,7 @@ export interface LogitLensAnswer {
   model: string;
   precision: Precision;
   tokens: NamedToken[];
-  layers: Reading[][];
+  layers: LayerPrediction[][];
   decided: number[];
 }
 

@@ -1,7 +1,5 @@
 """The arithmetic behind one number of a served model."""
 
-from typing import cast
-
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -43,7 +41,7 @@ def one_cell(served: ServedModels, request: CellRequest) -> dict[str, object]:
     layer, head, at = head_and_query(tokenized, request)
     if request.key > at:
         raise InputError("query", f"There is no cell for query {at} and key {request.key}.")
-    block = cast(Block, tokenized.loaded.gpt.h[layer])
+    block = tokenized.loaded.gpt.blocks[layer]
     stages = block_by_ladder(block, tokenized.text_pass.stream[layer][0])
     query, key = (stage[head].float().cpu() for stage in (stages.query, stages.key))
     score = stages.scores[head, at, request.key].item()
@@ -72,7 +70,7 @@ def one_number(served: ServedModels, request: NumberRequest) -> dict[str, object
         layer, stage = layer - 1, "after"
     elif stage == "last_x":
         layer, stage = tokenized.loaded.config.n_layer - 1, "after"
-    block = cast(Block, tokenized.loaded.gpt.h[layer])
+    block = tokenized.loaded.gpt.blocks[layer]
     stages = block_by_ladder(block, tokenized.text_pass.stream[layer][0])
     return InLayer(tokenized.loaded, tokenized.ids, block, stages, head, at).explain(stage, request.index)
 

@@ -1,7 +1,5 @@
 """Two trained heads side by side, for rungs 6 and 8: those of a served model that differ most on the sentence."""
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
@@ -45,7 +43,7 @@ def two_heads(served: ServedModels, request: TwoHeadsRequest) -> dict[str, objec
         "n_tokens": len(tokenized.ids),
         "largest_error": 1e-4 if tokenized.loaded.dtype == torch.float32 else 0.1,
         "difference": distance(first, second).item(),
-        "heads": [one_head(cast(Block, tokenized.loaded.gpt.h[layer]), text_pass, layer, head) for layer, head in pair],
+        "heads": [one_head(tokenized.loaded.gpt.blocks[layer], text_pass, layer, head) for layer, head in pair],
     }
 
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -136,7 +136,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
     layer, head, query = head_and_query(tokenized, request)
     if request.layer is None or request.head is None:
         layer, head = overview["start"]
-    block = cast(Block, gpt.h[layer])
+    block = gpt.blocks[layer]
     stages = block_by_ladder(block, text_pass.stream[layer][0])
     past = torch.tril_indices(len(ids), len(ids))
     theirs = text_pass.attention(layer)[head]

@@ -21,7 +21,7 @@ from ..settings import MAX_RUN_ID
 from .pointer import pointer
 
 TEXT_SECONDS = 0.05  # between pieces of a text sent to the page; slower tokens are sent as they come
-MAX_TEXT_SECONDS = 0.25  # the same while many texts are written, for a reader who still has enough to read
+MAX_TEXT_SECONDS = 0.25  # the same while many texts are written, for someone who still has enough to read
 MANY_TEXTS = 8
 
 log = logging.getLogger(__name__)

@@ -2,19 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
-import orjson
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
-from fastapi.responses import JSONResponse
-from pydantic import BaseModel, FailFast, Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from model import InputError, LoadedModel
-from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
-from model.lens.difference import check_pieces, head_differences
 from model.lens.text_pass import TextPass
 
 from ..client import client_of
@@ -22,7 +18,6 @@ from ..serving.body_types import HeadMask, TokenIds, Unicode
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
-from ..settings import MAX_RUN_ID
 from .run import Run
 from .store import Runs
 
@@ -31,7 +26,6 @@ MAX_FILE_WEIGHTS = 40_000_000  # 160 MB as they are computed
 AGAIN = "again"  # replaces the run id: recompute the run from the text in the body
 Content = Callable[[Run], bytes]
 ParseContent = Callable[..., Awaitable[Content]]  # from parameters of the path and the query
-PieceFields = Annotated[tuple[int, int, int, int, bool], FailFast()]
 
 
 class LostRun(BaseModel):
@@ -49,40 +43,8 @@ class SavedRun(LostRun):
     settings: dict[str, JsonValue] = {}
 
 
-class Side(LostRun):
-    """One of two texts to compare, with the id of its run, which may still be kept."""
-
-    run: Unicode = Field("", max_length=MAX_RUN_ID)
-
-
-class Pair(BaseModel):
-    """Two texts to compare, and which of their tokens correspond (``model.lens.alignment.Piece``)."""
-
-    a: Side
-    b: Side
-    pieces: Annotated[list[PieceFields], FailFast()]
-    first: int = Field(0, ge=0)
-
-
-class AlignedText(LostRun):
-    """The first ``n_tokens`` of a text: those of the run ``run``, if it is still kept, or else of ``ids``."""
-
-    run: Unicode = Field("", max_length=MAX_RUN_ID)
-    ids: TokenIds = []
-    n_tokens: int = Field(ge=0)
-
-
-class TextsToAlign(BaseModel):
-    """``is_given``: one of them was not written by a model. ``is_growing``: more of one of them is to come."""
-
-    a: AlignedText
-    b: AlignedText
-    is_given: bool = False
-    is_growing: bool = False
-
-
 def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
-    """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are compared.
+    """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are posted.
 
     Whatever may read a whole text runs in ``workers``, so only a few run at a time, and clients take turns.
     """
@@ -152,19 +114,6 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
 
     # ---- Computed from texts -----------------------------------------------------------------------------------------
 
-    @router.post("/differences")
-    async def post_differences(request: Request, pair: Pair) -> JSONResponse:
-        """How differently each head attends in two texts, as ``[layer][head]``; see ``head_differences``."""
-        heads = await workers.run(client_of(request), differences, snapshots, runs, pair)
-        return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
-
-    @router.post("/alignment")
-    async def post_alignment(request: Request, texts: TextsToAlign) -> Response:
-        """Which tokens of two texts correspond; ``pieces`` are sent in the form that ``repeated`` returns."""
-        alignment = await workers.run(client_of(request), align_posted, snapshots, runs, texts)
-        content = orjson.dumps({"pieces": repeated(alignment.pieces), "divergence": alignment.divergence})
-        return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
-
     @router.post("/file")
     async def post_file(request: Request, text: SavedRun) -> Response:
         """The text as an HTML file (``model/drawing/html.py``), into which the page puts its view."""
@@ -205,38 +154,6 @@ def saved_file(snapshots: Snapshots, text: SavedRun) -> bytes:
     return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
 
-def differences(snapshots: Snapshots, runs: Runs, pair: Pair) -> list[list[float]]:
-    """``head_differences`` of two runs. Raises ``InputError`` if the pieces do not fit them."""
-    a, b = (runs.get(side.run) or recompute(snapshots, runs, side) for side in (pair.a, pair.b))
-    pieces = [Piece(*piece) for piece in pair.pieces]
-    check_pieces(pieces, len(a.readable_ids), len(b.readable_ids))
-    pass_a, pass_b = runs.exact.text_pass(a, pieces[-1].a_stop), runs.exact.text_pass(b, pieces[-1].b_stop)
-    heads: list[list[float]] = head_differences(pass_a, pass_b, pieces, pair.first).tolist()
-    return heads
-
-
-def align_posted(snapshots: Snapshots, runs: Runs, texts: TextsToAlign) -> Alignment:
-    """Which tokens of two texts correspond: equal ids, or equal characters if the models' tokenizers differ."""
-
-    def known_ids(side: AlignedText) -> list[int]:
-        run = runs.get(side.run)
-        if run is None and not side.ids:
-            raise HTTPException(404, "This run is no longer kept: send its token ids, too.")
-        return list((side.ids if run is None else run.ids)[: side.n_tokens])
-
-    sides = texts.a, texts.b
-    a, b = map(known_ids, sides)
-    if texts.a.sha256 != texts.b.sha256:
-        one, other = (model_with_hash(snapshots, side.sha256) for side in sides)
-        if one.tokenizer.spec != other.tokenizer.spec:
-            return align_texts([token.text for token in one.tokens(a)], [token.text for token in other.tokens(b)])
-    n_prompt = min(side.n_prompt for side in sides)
-    if texts.is_growing:
-        return align_growing(a, b, n_prompt=n_prompt)
-    is_given = texts.is_given or any(side.n_prompt >= side.n_tokens for side in sides)
-    return align(a, b, is_given=is_given, n_prompt=n_prompt)
-
-
 def scaled_logits(snapshots: Snapshots, text: LostRun, position: int) -> bytes:
     """The logits at one position, read with the text's head mask. Raises ``InputError`` if there is no such token."""
     loaded = model_with_hash(snapshots, text.sha256)
@@ -245,21 +162,6 @@ def scaled_logits(snapshots: Snapshots, text: LostRun, position: int) -> bytes:
     ids = loaded.read_prompt(text.ids[: position + 1])
     text_pass = TextPass(loaded.gpt, ids, loaded.read_head_mask(text.head_mask))
     return text_pass.logits(position, position + 1)[0].numpy().tobytes()
-
-
-def repeated(pieces: Sequence[Piece]) -> list[list[int]]:
-    """Consecutive pieces of one kind as one: ``[a_start, b_start, tokens in a, tokens in b, same, count]``."""
-    joined: list[list[int]] = []
-    end_a, end_b = -1, -1
-    for piece in pieces:
-        n_a, n_b = piece.a_stop - piece.a_start, piece.b_stop - piece.b_start
-        goes_on = joined and (piece.a_start, piece.b_start) == (end_a, end_b)
-        if goes_on and joined[-1][2:5] == [n_a, n_b, int(piece.same)]:
-            joined[-1][5] += 1
-        else:
-            joined.append([piece.a_start, piece.b_start, n_a, n_b, int(piece.same), 1])
-        end_a, end_b = piece.a_stop, piece.b_stop
-    return joined
 
 
 def octets(data: bytes) -> Response:

@@ -1,8 +1,6 @@
 """Activations of a text as a safetensors file, computed layer by layer and sent in pieces."""
 
 import json
-import math
-import struct
 from collections.abc import Callable, Iterator, Sequence
 
 from torch import Tensor
@@ -12,7 +10,7 @@ from model.gpt import GPT
 from model.lens.interventions.sites import Site, activations, of_one_text
 from model.lens.text_pass import TextPass
 
-from .attention_answer import HEAP_GROWTH, REQUEST_BYTES, TOKEN_BYTES, in_binary
+from .attention_answer import HEAP_GROWTH, REQUEST_BYTES, TOKEN_BYTES, in_binary, safetensors_header
 
 LAYER_COPIES = 3  # how many times the activations of a layer are held while it is computed
 
@@ -60,16 +58,8 @@ class ActivationsAnswer:
 
     def safetensors(self) -> Iterator[bytes]:
         """The header, then the tensors of one layer after the other."""
-        header: dict[str, object] = {"__metadata__": self.metadata()}
-        end = 0
-        for layer in self.layers:
-            for site in self.sites:
-                begin, shape = end, self.shape(site)
-                end += 4 * math.prod(shape)
-                header[f"blocks.{layer}.{site.hook}"] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
-        content = json.dumps(header, ensure_ascii=False).encode()
-        content += b" " * (-len(content) % 8)  # the format aligns the data
-        yield struct.pack("<Q", len(content)) + content
+        shapes = {f"blocks.{layer}.{site.hook}": self.shape(site) for layer in self.layers for site in self.sites}
+        yield safetensors_header(shapes, self.metadata())
         text = TextPass(self.gpt(), self.ids, self.head_mask)
         for layer in self.layers:
             by_site = activations(text, layer)

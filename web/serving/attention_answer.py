@@ -1,8 +1,9 @@
 """Attention weights of whole texts as the body of a response, computed layer by layer and sent in pieces."""
 
 import json
+import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import orjson
@@ -68,11 +69,7 @@ class AttentionAnswer:
         """A safetensors file: the tensor ``attention``, with the rest of the JSON answer as strings in the metadata."""
         n_layer, n_head, n_tokens = len(self.layers), len(self.heads), len(self.ids)
         metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self.header.items()}
-        size = 4 * n_layer * n_head * n_tokens**2
-        tensor = {"dtype": "F32", "shape": [n_layer, n_head, n_tokens, n_tokens], "data_offsets": [0, size]}
-        header = json.dumps({"__metadata__": metadata, "attention": tensor}, ensure_ascii=False).encode()
-        header += b" " * (-len(header) % 8)  # the format aligns the data
-        yield struct.pack("<Q", len(header)) + header
+        yield safetensors_header({"attention": [n_layer, n_head, n_tokens, n_tokens]}, metadata)
         for pieces in self.layers_in(in_binary):
             yield from pieces
 
@@ -88,6 +85,18 @@ def in_json(layer: NDArray[np.float32]) -> Iterator[bytes]:
             ends = row + n_rows >= n_tokens
             after = (b"]]" if head == n_heads - 1 else b"]") if ends else b""
             yield b"".join((before, text[1:-1], after))
+
+
+def safetensors_header(shapes: Mapping[str, Sequence[int]], metadata: Mapping[str, str]) -> bytes:
+    """What a safetensors file begins with; its tensors, float32 with these ``shapes``, follow in this order."""
+    header: dict[str, object] = {"__metadata__": metadata}
+    end = 0
+    for name, shape in shapes.items():
+        begin, end = end, end + 4 * math.prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    content = json.dumps(header, ensure_ascii=False).encode()
+    content += b" " * (-len(content) % 8)  # the format aligns the data
+    return struct.pack("<Q", len(content)) + content
 
 
 def in_binary(layer: NDArray[np.float32]) -> Iterator[bytes]:

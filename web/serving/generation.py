@@ -45,7 +45,7 @@ class Generation:
         ]
         self.outcome = "cancelled"  # until another outcome is known
         self.n_running = len(requests)  # texts whose last event has not arrived
-        self.n_undelivered = len(requests)  # texts whose last event has not been handed to the reader
+        self.n_undelivered = len(requests)  # texts whose last event has not been handed to the caller
         self.events: deque[tuple[int, Event]] = deque()
         self.taking: list[tuple[int, int]] = []  # index and recorded bytes of the events that were handed out last
         self.newest_at = 0.0  # when the newest token was written, in seconds since the epoch

@@ -37,7 +37,7 @@ def read_report(source: Path | str) -> dict[str, Any]:
     return report if isinstance(report, dict) else {}
 
 
-def split(name: object) -> NameAndStep | None:
+def split_name_and_step(name: object) -> NameAndStep | None:
     """The parts of NAME@STEP, or None if ``name`` is something else."""
     base, _, step = name.rpartition("@") if isinstance(name, str) else ("", "", "")
     return (base, int(step)) if base and STEP.fullmatch(step) else None
@@ -132,20 +132,20 @@ class Snapshots:
 
         The first model if no name is given. Raises ``InputError``.
         """
-        place = split(name)
-        if place and self.is_snapshot(name):
-            return self.get(*place)
+        name_and_step = split_name_and_step(name)
+        if name_and_step and self.is_snapshot(name):
+            return self.get(*name_and_step)
         return find_model(self.served, name)
 
     def is_snapshot(self, name: object) -> bool:
         """Whether ``name`` is NAME@STEP with the name of a served model, even if there is no snapshot of that step."""
-        place = split(name)
-        return place is not None and place[0] in self.served.models and name not in self.served.models
+        name_and_step = split_name_and_step(name)
+        return name_and_step is not None and name_and_step[0] in self.served.models and name not in self.served.models
 
     def with_hash(self, sha256: str) -> LoadedModel | None:
         """The snapshot whose weights have this hash, if it was ever loaded here and the current visitor may see it."""
-        place = self.by_hash.get(sha256)
-        return self.get(*place) if place and self.served.private.may_see(place[0]) else None
+        name_and_step = self.by_hash.get(sha256)
+        return self.get(*name_and_step) if name_and_step and self.served.private.may_see(name_and_step[0]) else None
 
     def forget(self, name: str) -> None:
         """Remove the snapshots of a model that is no longer served."""
@@ -160,7 +160,6 @@ class Snapshots:
 
     def find(self, name: str) -> LoadedModel | None:
         """The snapshot called NAME@STEP, or None if there is no such snapshot."""
-        place = split(name)
-        if place is None or place[0] not in self.served.sources or place[1] not in self.steps(place[0]):
-            return None
-        return self.get(*place)
+        model_name, step = split_name_and_step(name) or ("", -1)
+        known = model_name in self.served.sources and step in self.steps(model_name)
+        return self.get(model_name, step) if known else None

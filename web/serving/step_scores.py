@@ -4,14 +4,14 @@ import threading
 from typing import Any
 
 NameAndStep = tuple[str, int]  # of a served model, and a step of its training
-HeadScores = dict[str, list[list[float]]]  # [layer][head] by role
+RoleGrids = dict[str, list[list[float]]]  # [layer][head] by role
 
 
 class StepScores:
     """The scores known so far, and a queue of steps; ``web/ask/step_scores.py`` computes them. For any thread."""
 
     def __init__(self) -> None:
-        self.known: dict[str, dict[int, HeadScores]] = {}  # by model and step
+        self.known: dict[str, dict[int, RoleGrids]] = {}  # by model and step
         self.unscored: dict[NameAndStep, None] = {}  # the next one last
         self.changed = threading.Condition()  # guards both
 
@@ -35,7 +35,7 @@ class StepScores:
             self.changed.wait_for(lambda: self.unscored)
             return next(reversed(self.unscored))
 
-    def record(self, name: str, step: int, scores: HeadScores | None) -> None:
+    def record(self, name: str, step: int, scores: RoleGrids | None) -> None:
         """Record the scores of a step; None if they could not be computed."""
         with self.changed:
             self.unscored.pop((name, step), None)

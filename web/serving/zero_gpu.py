@@ -144,7 +144,7 @@ class ZeroGpuEngine(Engine):
             self.end(text, last)
 
     def take_events(self, text: GpuText, events: list[Event]) -> Event | None:
-        """Report events. Returns the one that ends the text, perhaps because the reader left or the time is up."""
+        """Report events. Returns the one that ends the text, perhaps because the client left or the time is up."""
         for event in events:
             if isinstance(event, Step):
                 text.written.append(event.token_id)

@@ -1,6 +1,7 @@
 """The heads of a model as a graph for pairs of prompts, in which heads are ablated and the edges between them cut."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -10,9 +11,9 @@ from ...errors import InputError
 from ...head_tensors import Head
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, parts
-from ..text_pass import Edit
+from ..text_pass import Edit, replacing
 from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects
-from .paths import attention_weights, parts_of
+from .paths import head_weights, parts_of
 from .sites import SITES
 
 CHOICES_AT_ONCE = 16  # of edges, each of which takes many partial passes, before progress is reported
@@ -46,6 +47,14 @@ def all_of(edges: Sequence[Edge], cut: Collection[Edge] = ()) -> Tensor:
     return torch.tensor([[edge not in cut for edge in edges]], dtype=torch.bool)
 
 
+class AblatedPass(NamedTuple):
+    """A pass with some heads ablated: of each layer, the context vectors and the stream before it."""
+
+    ablate: Edit
+    contexts: list[Tensor]
+    stream: list[Tensor]
+
+
 class Graph:
     """One pair of prompts in which heads are ablated and edges cut."""
 
@@ -70,14 +79,7 @@ class Graph:
 
     def ablating(self, removed: Collection[Head]) -> Edit:
         """An edit of context vectors that ablates these heads."""
-
-        def ablate(layer: int, context: Tensor) -> Tensor:
-            columns = [head for where, head in removed if where == layer]
-            changed = context.clone()
-            changed[:, :, columns] = self.corrupted[layer][:, :, columns]
-            return changed
-
-        return ablate
+        return replacing(self.run.into.config, removed, self.corrupted.__getitem__)
 
     def without_heads(self, removed: set[Head]) -> Tensor:
         """The logit difference ``(1,)`` of the clean prompt with these heads ablated."""
@@ -90,52 +92,66 @@ class Graph:
         The same as ``with_edges``, but faster: with every other edge in place, what follows the receiver is an ordinary
         pass with the other heads ablated.
         """
-        into, n_layer = self.run.into, self.run.into.config.n_layer
-        every = {(layer, head) for layer in range(n_layer) for head in range(into.config.n_head)}
-        ablate, contexts, stream = self.ablating(every - set(heads)), list[Tensor](), list[Tensor]()
-
-        def keep(layer: int, context: Tensor) -> Tensor:
-            contexts.append(ablate(layer, context))
-            return contexts[-1]
-
-        into.gpt.run_blocks(into.stream[0], into.attend(keep), stream)
+        into, plain = self.run.into, self.ablated_pass(heads)
         by_edge: dict[Edge, Tensor] = {}
         n_done, edges = 0, edges_between(heads)
         for start in range(0, len(heads), into.batch_size):
             senders = heads[start : start + into.batch_size]
             x = into.stream[0].expand(len(senders), -1, -1)  # with each sender ablated, and the other heads unchanged
-            for layer in range(n_layer):
+            for layer in range(into.config.n_layer):
                 rows = [row for row, sender in enumerate(senders) if sender[0] < layer]
-                for receiver in [head for head in heads if head[0] == layer and rows]:
-                    for way in WAYS:
-                        context = self.context_of(
-                            receiver, {each: x[rows] if each == way else stream[layer] for each in WAYS}
-                        )
-                        changed = contexts[layer].repeat(len(rows), 1, 1, 1)
-                        changed[:, :, receiver[1]] = context
-                        final = into.run_from(layer + 1, self.after_layer(layer, stream[layer], changed), ablate)
-                        differences = self.run.measure(final).cpu()
-                        by_edge |= {
-                            Edge(senders[row], receiver, way): each for row, each in zip(rows, differences, strict=True)
-                        }
-                        n_done += len(rows)
-                        progress(n_done / len(edges))
-                changed = contexts[layer].repeat(len(senders), 1, 1, 1)
-                for row, (where, head) in enumerate(senders):
-                    if where == layer:
-                        changed[row, :, head] = self.corrupted[layer][0, :, head]
-                x = self.after_layer(layer, x, changed)
+                receivers = [head for head in heads if head[0] == layer] if rows else []
+                for receiver, way in product(receivers, WAYS):
+                    differences = self.cut_into(receiver, way, x[rows], plain)
+                    by_edge |= {
+                        Edge(senders[row], receiver, way): each for row, each in zip(rows, differences, strict=True)
+                    }
+                    n_done += len(rows)
+                    progress(n_done / len(edges))
+                x = self.after_ablated(layer, x, senders, plain)
             by_edge |= {
                 Edge(sender, None, None): each for sender, each in zip(senders, self.run.measure(x).cpu(), strict=True)
             }
         progress(1)
         return torch.stack([by_edge[edge] for edge in edges]) if edges else torch.empty(0)
 
+    def ablated_pass(self, heads: Sequence[Head]) -> AblatedPass:
+        """A pass over the clean prompt with all heads but ``heads`` ablated."""
+        into, contexts, stream = self.run.into, list[Tensor](), list[Tensor]()
+        n_layer, n_head = into.config.n_layer, into.config.n_head
+        ablate = self.ablating({(layer, head) for layer in range(n_layer) for head in range(n_head)} - set(heads))
+
+        def keep(layer: int, context: Tensor) -> Tensor:
+            contexts.append(ablate(layer, context))
+            return contexts[-1]
+
+        into.gpt.run_blocks(into.stream[0], into.attend(keep), stream)
+        return AblatedPass(ablate, contexts, stream)
+
+    def cut_into(self, receiver: Head, way: Way, x: Tensor, plain: AblatedPass) -> Tensor:
+        """The logit differences ``(B,)`` if a receiver reads the streams ``x`` ``(B, T, C)`` in one way."""
+        layer, head = receiver
+        stream, changed = plain.stream[layer], plain.contexts[layer].repeat(len(x), 1, 1, 1)
+        changed[:, :, head] = self.context_of(receiver, {each: x if each == way else stream for each in WAYS})
+        final = self.run.into.run_from(layer + 1, self.after_layer(layer, stream, changed), plain.ablate)
+        return self.run.measure(final).cpu()
+
+    def after_ablated(self, layer: int, x: Tensor, senders: Sequence[Head], plain: AblatedPass) -> Tensor:
+        """The stream after a layer, given ``x`` ``(B, T, C)`` before it, with one of ``senders`` ablated in each row.
+
+        The context vectors of the other heads are unchanged.
+        """
+        changed = plain.contexts[layer].repeat(len(senders), 1, 1, 1)
+        for row, (where, head) in enumerate(senders):
+            if where == layer:
+                changed[row, :, head] = self.corrupted[layer][0, :, head]
+        return self.after_layer(layer, x, changed)
+
     def context_of(self, head: Head, streams: Mapping[Way, Tensor]) -> Tensor:
         """A head's context vectors ``(B, T, head_dim)`` with queries, keys and values from the streams before it."""
         into, (layer, index) = self.run.into, head
         query, key, value = (parts_of(into, layer, index, streams[way])[way] for way in WAYS)
-        context, mask = attention_weights(into, layer, query, key) @ value, into.mask_of(layer)
+        context, mask = head_weights(into, layer, query, key) @ value, into.mask_of(layer)
         return context if mask is None else context * mask[index]
 
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:

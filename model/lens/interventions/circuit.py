@@ -101,19 +101,19 @@ class FoundCircuit(Answer):
         }
 
     def __str__(self) -> str:
-        rows = [f"{named(each.edge.sender)} -> {receiver(each.edge)}: {each.lost:.3f}" for each in self.edges]
+        rows = [f"{head_name(each.edge.sender)} -> {receiver(each.edge)}: {each.lost:.3f}" for each in self.edges]
         return "\n".join([f"{self.kept:.3f} of the effect kept; lost without each edge:", *rows])
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<pre>{html.escape(str(self))}</pre>"
 
 
-def named(head: Head) -> str:
+def head_name(head: Head) -> str:
     return f"L{head[0]} H{head[1]}"
 
 
 def receiver(edge: Edge) -> str:
-    return "logits" if edge.receiver is None else f"{edge.way} of {named(edge.receiver)}"
+    return "logits" if edge.receiver is None else f"{edge.way} of {head_name(edge.receiver)}"
 
 
 @torch.inference_mode()

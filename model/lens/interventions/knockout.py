@@ -10,7 +10,7 @@ from ...errors import InvalidValue
 from ...head_tensors import Head
 from ..answer import Answer
 from ..progress import Progress, ignore
-from ..text_pass import TextPass, heads_by_layer
+from ..text_pass import TextPass, replacing
 from .reference import Method, check_method, replacement
 
 
@@ -55,17 +55,9 @@ def removal(
     is that of the unchanged text. Raises ``InputError`` as ``knockout`` does, and for a head that does not exist.
     """
     check(text, method, reference)
-    removed = heads_by_layer(text.config, heads)
-
-    def remove(layer: int, context: Tensor) -> Tensor:
-        if layer not in removed:
-            return context
-        changed, columns = context.clone(), removed[layer]
-        changed[:, :, columns] = replacement(text, layer, method, reference)[:, :, columns]
-        return changed
-
+    remove = replacing(text.config, heads, lambda layer: replacement(text, layer, method, reference))
     plain = text.losses(text.stream[-1])[0]
-    first = min(removed, default=text.config.n_layer)
+    first = min((layer for layer, _ in heads), default=text.config.n_layer)
     token_delta = text.losses(text.run_from(first, text.stream[first], remove))[0] - plain
     return Removal(float(plain.mean()), plain.cpu(), float(token_delta.mean()), token_delta.cpu())
 

@@ -13,7 +13,7 @@ from ...errors import InputError, InvalidValue
 from ...head_tensors import Head
 from ..answer import Answer
 from ..progress import Progress, ignore, part
-from ..text_pass import TextPass, heads_by_layer
+from ..text_pass import TextPass, replacing
 from .sites import SITES, Site, activations, find_site, gradients, n_components, run_patched
 
 MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
@@ -338,18 +338,9 @@ def attribution_patching(
 
 def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
-    into, source = run.into, run.source
-    chosen = heads_by_layer(into.config, together)
-
-    def patch(layer: int, context: Tensor) -> Tensor:
-        if layer not in chosen:
-            return context
-        changed = context.clone()
-        changed[:, :, chosen[layer]] = source.context(layer)[:, :, chosen[layer]]
-        return changed
-
-    first = min(chosen)
-    return float(run.measure(into.run_from(first, into.stream[first], patch)))
+    patch = replacing(run.into.config, together, run.source.context)
+    first, _ = min(together)
+    return float(run.measure(run.into.run_from(first, run.into.stream[first], patch)))
 
 
 def most_probable(text: TextPass, other_than: int | None = None) -> int:

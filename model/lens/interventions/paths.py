@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
-from ...gpt import Block
 from ..answer import Answer
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role
@@ -79,7 +78,7 @@ def cut_paths(
     text.check_head(layer, head)
     check_method(text, method, reference)
     plain = parts_of(text, layer, head, text.stream[layer])
-    weights = attention_weights(text, layer, plain["q"], plain["k"])
+    weights = head_weights(text, layer, plain["q"], plain["k"])
     W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
     output = weights @ plain["v"] @ W_O
     n_queries = max(len(text.ids) - 1, 1)
@@ -90,7 +89,7 @@ def cut_paths(
             cut = parts_of(text, layer, head, x)
             pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
             for way, (query, key) in pairs.items():
-                change = (attention_weights(text, layer, query, key) - weights).abs().sum((-1, -2))
+                change = (head_weights(text, layer, query, key) - weights).abs().sum((-1, -2))
                 moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
             change = (weights @ cut["v"] @ W_O - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
             moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
@@ -146,7 +145,7 @@ def patch_paths(
             patched = parts_of(into, layer, head, x)
             for way in WAYS:
                 vectors = own | {way: patched[way]}
-                found = attention_weights(into, layer, vectors["q"], vectors["k"]) @ vectors["v"]  # (B, T, head_dim)
+                found = head_weights(into, layer, vectors["q"], vectors["k"]) @ vectors["v"]  # (B, T, head_dim)
                 changed = context.repeat(len(heads), 1, 1, 1)
                 changed[:, :, head] = found if mask is None else found * mask[head]
                 effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
@@ -159,11 +158,11 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     """Score a head's roles while the path from each earlier head into its queries or keys (``way``, "q" or "k") is cut.
 
     ``texts`` have the same length and consist of random tokens, repeated once, as drawn by
-    ``head_roles.repeated_tokens``. This proves a composition: an induction head finds the token after an earlier
-    occurrence of its own because a previous-token head has written into that position which token came before it
-    (Elhage et al. 2021, Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in
-    ``cut_paths``, with the mean of each head over all of ``texts``. Raises ``InputError`` for another ``way`` or a head
-    that does not exist.
+    ``head_roles.repeated_tokens``. This demonstrates composition: an induction head finds the token after an earlier
+    occurrence of its own because a previous-token head has written there which token came before (Elhage et al. 2021,
+    Olsson et al. 2022). Without the output of that head, its score falls. The paths are cut as in ``cut_paths``, with
+    the mean of each head over all of ``texts``. Raises ``InputError`` for another ``way`` or a head that does not
+    exist.
     """
     if way not in ("q", "k"):
         raise InvalidValue("way", way, "'q' or 'k'")
@@ -171,7 +170,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     queries = torch.arange(length, 2 * length)
 
     def scores(text: TextPass, query: Tensor, key: Tensor) -> dict[Role, Tensor]:
-        attention = attention_weights(text, layer, query, key).cpu()
+        attention = head_weights(text, layer, query, key).cpu()
         return {role: attention[:, queries, queries - back(length)].mean(-1) for role, back in ROLES.items()}
 
     for text in texts:
@@ -207,21 +206,8 @@ def without_each(
         for heads in torch.arange(n_head).split(text.batch_size):
             x = text.stream[layer] - removed[heads]
             if route == "every":
-                x = rerun(text, earlier, layer, block.attn.output(context) - removed[heads])
+                x = text.run_with_output(earlier, block.attn.output(context) - removed[heads], stop=layer)
             yield earlier, heads, x
-
-
-def rerun(text: TextPass, earlier: int, layer: int, output: Tensor) -> Tensor:
-    """The stream before ``layer`` if the attention of ``earlier`` had added ``output`` ``(B, T, C)``."""
-    after = text.attend()
-
-    def attend(block: Block, x: Tensor) -> Tensor:
-        return output if block.layer == earlier else after(block, x)
-
-    x = text.stream[earlier].expand(len(output), -1, -1)
-    for between in range(earlier, layer):
-        x = text.block(between)(x, attend)
-    return x
 
 
 def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tensor]:
@@ -231,6 +217,6 @@ def parts_of(text: TextPass, layer: int, head: int, x: Tensor) -> dict[Way, Tens
     return {way: each[:, 0] for way, each in zip(WAYS, vectors, strict=True)}
 
 
-def attention_weights(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
+def head_weights(text: TextPass, layer: int, query: Tensor, key: Tensor) -> Tensor:
     """One head's attention weights ``(B, T, T)`` from its queries and keys, each ``(B or 1, T, head_dim)``."""
     return text.block(layer).attn.attention_weights(query[:, None], key[:, None])[:, 0]

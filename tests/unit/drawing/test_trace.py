@@ -8,7 +8,7 @@ import torch
 import model
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel, Token
-from model.drawing.read import take_weights
+from model.drawing.recorded_pass import take_weights
 from model.drawing.thumbnails import encode_weights, pool
 
 

@@ -18,13 +18,13 @@ from model.kernels.panels import (
     PREFETCH_BYTES,
     UNSIGNED,
     WIDTH,
-    Integers,
+    IntegerScratch,
     Matrix,
-    Pairs,
+    PairScratch,
     Rows,
     has_pair_products,
     inputs_for,
-    quantize,
+    quantize_row,
     round_to_bfloat16,
 )
 
@@ -32,11 +32,20 @@ D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one a
 
 
 def multiply(
-    weights: Any, depth: int, scale: Any, bias: Any, x: Any, room: Any, out: Any, add: bool, thread: int, n_threads: int
+    weights: Any,
+    depth: int,
+    scale: Any,
+    bias: Any,
+    x: Any,
+    scratch: Any,
+    out: Any,
+    add: bool,
+    thread: int,
+    n_threads: int,
 ) -> None:
     matrix = Matrix(weights, 0, depth * WIDTH, depth, D_OUT, scale, bias, PREFETCH_BYTES)
     n_rows = len(x) // D_IN
-    inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, room, thread)
+    inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, scratch, thread)
     linear(matrix, inputs, n_rows, Rows(out, 0, padded(D_OUT)), add, thread, n_threads)
 
 
@@ -77,21 +86,21 @@ class Case:
             read = torch.from_numpy(x).bfloat16().double().numpy()
         return read @ self.weights.T + self.bias[:D_OUT]
 
-    def room(self, n_threads: int, n_rows: int) -> Integers | Pairs:
+    def scratch(self, n_threads: int, n_rows: int) -> IntegerScratch | PairScratch:
         if self.kind == "bfloat16 products":
-            return Pairs(np.zeros((n_threads, n_rows * D_IN), np.uint16))
+            return PairScratch(np.zeros((n_threads, n_rows * D_IN), np.uint16))
         sizes = (n_rows * in_groups(D_IN, GROUP) * GROUP, "i1"), (n_rows, "f4"), (n_rows, "i4")
-        return Integers(*(np.zeros((n_threads, size), kind) for size, kind in sizes))
+        return IntegerScratch(*(np.zeros((n_threads, size), kind) for size, kind in sizes))
 
     def run(
         self, x: NDArray[np.float32], add: bool = False, n_threads: int = 1, product: Any = product
     ) -> NDArray[np.float32]:
         """``(n_rows, D_OUT)``; what is added to are ones."""
         out = np.ones((len(x), padded(D_OUT)), np.float32)
-        room = self.room(n_threads, len(x))
+        scratch = self.scratch(n_threads, len(x))
         matrix = self.panels, self.depth, self.scale, self.bias
         for thread in range(n_threads):
-            product(*matrix, x.reshape(-1), room, out.reshape(-1), add, thread, n_threads)
+            product(*matrix, x.reshape(-1), scratch, out.reshape(-1), add, thread, n_threads)
         return out[:, :D_OUT]
 
 
@@ -140,13 +149,13 @@ def test_the_largest_integers_do_not_overflow() -> None:
 def test_nan_and_infinity_propagate_through_integers(odd: float, is_found: Any) -> None:
     x, out = np.ones(9, np.float32), np.zeros(9, np.int8)
     x[4] = odd
-    scale, _ = quantize(x, out)
+    scale, _ = quantize_row(x, out)
     assert is_found(scale)
 
 
 def test_a_row_of_zeros_stays_zero_in_integers() -> None:
     out = np.ones(9, np.int8)
-    scale, total = quantize(np.zeros(9, np.float32), out)
+    scale, total = quantize_row(np.zeros(9, np.float32), out)
     assert scale > 0 and total == 0 and not out.any()
 
 

@@ -15,11 +15,11 @@ from model.serving.compiled_reader import CompiledReader
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """The pretended seconds of both kinds, with a count of the timings."""
-    found = {"Integers": 2.0, "Pairs": 1.0, "count": 0}
+    found = {"IntegerScratch": 2.0, "PairScratch": 1.0, "count": 0}
 
-    def seconds(room: object) -> float:
+    def seconds(scratch: object) -> float:
         found["count"] += 1
-        return found[type(room).__name__]
+        return found[type(scratch).__name__]
 
     monkeypatch.setattr(products, "seconds", seconds)
     monkeypatch.setattr(products, "has_pair_products", lambda: True)
@@ -30,7 +30,7 @@ def test_faster_products_are_chosen_once_per_processor(
     timed: dict[str, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert products.are_pairs_faster(tmp_path) and timed["count"] == 2
-    timed["Pairs"] = 3.0
+    timed["PairScratch"] = 3.0
     assert products.are_pairs_faster(tmp_path) and timed["count"] == 2
     monkeypatch.setattr(products, "get_host_cpu_name", lambda: "another")
     assert not products.are_pairs_faster(tmp_path) and timed["count"] == 4

@@ -84,14 +84,10 @@ def test_byte_pairs_agree_with_tiktoken(text: str) -> None:
 
 
 def test_byte_pairs_refuse_bad_input() -> None:
-    tokenizer = ladder.BytePairEncoding.from_gpt2("#version: 0.2\nĠ t\nĠt h\n")
-    assert tokenizer.merges == [(b" ", b"t"), (b" t", b"h")]
+    tokenizer = ladder.BytePairEncoding([(b" ", b"t"), (b" t", b"h")])
     assert tokenizer.decode(tokenizer.encode("é")[:1]) == "\N{REPLACEMENT CHARACTER}"
     with pytest.raises(ValueError, match="token ids must be from 0 to 258, found 259"):
         tokenizer.decode([259])
-    for line in ("a b c", "a ", "a 中"):
-        with pytest.raises(ValueError, match=f"printable alphabet, found '{line}' in line 2"):
-            ladder.BytePairEncoding.from_gpt2(f"Ġ t\n{line}")
 
 
 # ---- Rung 2 ----------------------------------------------------------------------------------------------------------

@@ -209,8 +209,8 @@ def test_top_logprobs_equal_the_models(tiny: LoadedModel, new_engine: MakeEngine
 
 def test_texts_of_similar_length_attend_together() -> None:
     """Side by side in the cache, recorded or not, and of lengths that are not far apart."""
-    places = [(0, 10, False), (1, 12, False), (3, 12, False), (4, 12, True), (5, 70, True), (6, 500, True)]
-    assert neighbours(places) == [[0, 1], [2], [3, 4], [5]]
+    texts = [(0, 10, False), (1, 12, False), (3, 12, False), (4, 12, True), (5, 70, True), (6, 500, True)]
+    assert neighbours(texts) == [[0, 1], [2], [3, 4], [5]]
     assert neighbours([]) == []
 
 

@@ -13,7 +13,7 @@ import { Alignment } from "./alignment.mjs";
 
 /** @typedef {{ pieces: number[][], divergence: number | null }} SentAlignment */
 
-/** An alignment in the server's words, see `repeated` in web/runs/routes.py. @param {SentAlignment} sent */
+/** An alignment in the server's words, see `repeated` in web/runs/compare_routes.py. @param {SentAlignment} sent */
 export function fromServer({ pieces, divergence }) {
   const all = pieces.flatMap(([a, b, inA, inB, same, count]) =>
     Array.from({ length: count }, (_, i) => ({

@@ -1,19 +1,11 @@
 """A forward pass that records the attention weights."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..gpt import GPT
-
-
-class Token(NamedTuple):
-    """A token id and its display text, which shows a partial character as bytes: ``<0xE2>``."""
-
-    id: int
-    text: str
 
 
 @torch.inference_mode()
@@ -31,16 +23,8 @@ def read(
     ``head_mask`` is ``(n_layer, n_head)``.
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
-    result = gpt(torch.tensor([ids], device=gpt.wte.weight.device), head_mask=head_mask, record=set(layers))
+    result = gpt(torch.tensor([ids], device=gpt.device), head_mask=head_mask, record=set(layers))
     return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
-
-
-@torch.inference_mode()
-def mean_hidden_state(gpt: GPT, ids: Sequence[int]) -> Tensor:
-    """The mean over ``ids`` of the normalised last hidden states, the output head's input: ``(n_embd,)`` float32."""
-    x = gpt.embed(torch.tensor([ids], device=gpt.wte.weight.device))
-    x = gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
-    return gpt.head_input(x)[0].float().mean(dim=0).cpu()
 
 
 def take_weights(attention: dict[int, Tensor], layers: Sequence[int], heads: Sequence[int] | None = None) -> Tensor:
