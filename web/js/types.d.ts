@@ -285,7 +285,7 @@ export interface Answered {
 }
 
 /** How a text is read again: by which model (or NAME@STEP), and with which heads scaled. */
-export interface Reading {
+export interface ReadAgain {
   model: string;
   head_mask: number[][] | null;
   /** Another text, all of it given; the current one if left out. */

@@ -7,7 +7,7 @@ import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 
-/** @import { Reading } from "../../types.js" */
+/** @import { ReadAgain } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Texts } from "./texts.mjs" */
 
@@ -17,8 +17,8 @@ export function compareMenu(store, texts) {
   const own = ownText(store, texts, () => opener()?.focus());
   /** @returns {HTMLButtonElement | null} */
   const opener = () => holder.querySelector("button[aria-haspopup]");
-  /** @param {Reading} reading */
-  const readAgain = (reading) => texts.readings.begin(reading);
+  /** @param {ReadAgain} reading */
+  const readAgain = (reading) => texts.rereads.begin(reading);
   let listed = "";
 
   const draw = () => {
@@ -119,7 +119,7 @@ function ownText(store, texts, closed) {
       return;
     }
     read.disabled = true;
-    const why = await texts.readings.readText(field.value);
+    const why = await texts.rereads.readText(field.value);
     read.disabled = false;
     if (run !== of || element.hidden) return;
     refuse(why);

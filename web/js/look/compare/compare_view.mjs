@@ -15,7 +15,7 @@ import { sideTitles } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { differencePanel, sideHead } from "./pair_head.mjs";
 import { PairHeads, Ranking } from "./pair_heads.mjs";
-import { badge, LETTERS, PairText, SecondReader, textsTable } from "./pair_text.mjs";
+import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.mjs";
 
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -29,7 +29,7 @@ export class CompareView {
     const { pair } = texts;
     this.pair = pair;
     this.ranking = new Ranking(pair);
-    this.reader = new SecondReader(texts);
+    this.reader = new SecondModel(texts);
     this.heads = new PairHeads(texts, this.ranking);
     this.texts = { a: new PairText(pair, "a"), b: new PairText(pair, "b", this.reader.element) };
     const table = textsTable(pair);

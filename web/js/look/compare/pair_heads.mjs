@@ -134,7 +134,7 @@ export class PairHeads {
     this.mute.addEventListener("click", () => this.startMuting(!this.#isMuting));
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
     this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
-    this.restore.addEventListener("click", () => this.texts.readings.scaleHeads(null));
+    this.restore.addEventListener("click", () => this.texts.rereads.scaleHeads(null));
     this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
     this.write.title = "From the prompt and with the same seed: A as before, B with these heads scaled";
     this.write.addEventListener("click", () => {
@@ -287,7 +287,7 @@ export class PairHeads {
   toggle(picture) {
     const { pointer } = this.pair.stores.b;
     const scale = scaleOf(pointer.head_mask, picture) === 1 ? Number(this.scale.value) : 1;
-    this.texts.readings.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
+    this.texts.rereads.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
   }
 
   /** @param {KeyboardEvent} event */

@@ -129,7 +129,7 @@ function progress({ state, settings }, length) {
     .join(" · ");
 }
 
-export class SecondReader {
+export class SecondModel {
   /** @param {Texts} texts */
   constructor(texts) {
     const { pair } = texts;
@@ -193,7 +193,7 @@ export class SecondReader {
   ask(model) {
     const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
     const isSame = baseName(model) === baseName(this.pair.stores.b.pointer.model) && n_layer && n_head;
-    void this.texts.readings.readAgain({ model, head_mask: isSame ? head_mask : null });
+    void this.texts.rereads.readAgain({ model, head_mask: isSame ? head_mask : null });
   }
 }
 

@@ -15,7 +15,7 @@ import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 
-/** @import { Control, LinkState, ModelInfo, PictureId, Reading, SentPointer, Writing } from "../../types.js" */
+/** @import { Control, LinkState, ModelInfo, PictureId, ReadAgain, SentPointer, Writing } from "../../types.js" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -46,7 +46,7 @@ export class Texts extends Emitter {
     this.#saved = new Store(view);
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, controls, () => this.linkState)]);
     this.address = new Address(this, controls);
-    this.readings = new Readings(this);
+    this.rereads = new RereadRequests(this);
     this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && this.#changed());
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
   }
@@ -226,7 +226,7 @@ export class Texts extends Emitter {
   }
 }
 
-class Readings {
+class RereadRequests {
   #request = new LatestRequest();
 
   /** @param {Texts} texts */
@@ -236,7 +236,7 @@ class Readings {
 
   /**
    * Begin a comparison of the text with another one, or with another reading of it.
-   * @param {Reading} reading
+   * @param {ReadAgain} reading
    * @param {string} [why] the answer of Ask that led to it
    */
   begin(reading, why = "") {
@@ -245,7 +245,7 @@ class Readings {
     void this.readAgain(reading);
   }
 
-  /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
+  /** Compare the text on the left with another one, or with another reading of it. @param {ReadAgain} reading */
   async readAgain(reading) {
     const { pointer, ids } = this.texts.first;
     const body = { sha256: pointer.sha256, n_prompt: pointer.n_prompt, ids, ...reading };

@@ -97,11 +97,12 @@ function build({ store, choices, choose, conclude, overlay }) {
       const { by: measure, way, route } = chosen();
       const open = store.open;
       const role = measure === "role" ? readRole(answer, route) : null;
-      const reading = role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way));
-      const { rows, title, short, long, ramp, ends } = reading;
-      sentence.textContent = reading.sentence;
-      conclude(reading.plain);
-      list.show(reading.column, rows);
+      const conclusion =
+        role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way));
+      const { rows, title, short, long, ramp, ends } = conclusion;
+      sentence.textContent = conclusion.sentence;
+      conclude(conclusion.plain);
+      list.show(conclusion.column, rows);
       void training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
       const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
       /** @type {(number | null)[][]} */
@@ -110,7 +111,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       );
       for (const { picture, value } of rows) values[picture[0]][picture[1]] = value;
       const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
-      const arcs = reading.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
+      const arcs = conclusion.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
       overlay({ title, values, most, ramp, short, long, ends, arcs });
     },
   };
@@ -119,7 +120,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 /** @typedef {"q" | "k" | "v"} Way */
 
 /**
- * @typedef {object} Reading
+ * @typedef {object} Conclusion
  * @property {HeadRow[]} rows the most important first
  * @property {PictureId[]} arcs heads to draw an arc from
  * @property {string} sentence
@@ -154,7 +155,7 @@ const arcsOf = (rows, counts) =>
  * @param {Pick<CompositionAnswer, "q" | "k" | "v" | "deviations" | "chance">} answer
  * @param {PictureId} open
  * @param {Way} way
- * @returns {Reading}
+ * @returns {Conclusion}
  */
 export function readComposition(answer, [layer, head], way) {
   const { chance, deviations } = answer;
@@ -200,7 +201,7 @@ export function readComposition(answer, [layer, head], way) {
  * @param {PathsAnswer} answer
  * @param {Way} way
  * @param {"direct" | "every"} route
- * @returns {Reading}
+ * @returns {Conclusion}
  */
 function readCuts(answer, way, route) {
   const moved = way === "v" ? "of its output" : "of its attention to other tokens";
@@ -230,7 +231,7 @@ function readCuts(answer, way, route) {
  * How much a head's score for its role falls when a path is cut.
  * @param {RolePathsAnswer} answer
  * @param {"direct" | "every"} route
- * @returns {Reading & { role: Role }}
+ * @returns {Conclusion & { role: Role }}
  */
 export function readRole(answer, route) {
   const role = bestRole(answer);
