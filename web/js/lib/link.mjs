@@ -181,14 +181,14 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
     });
   }
   read("open", (text) => {
-    const place = readPlace(text, { n_layer, n_head });
-    if (place) view.open = place;
-    return place;
+    const picture = readPicture(text, { n_layer, n_head });
+    if (picture) view.open = picture;
+    return picture;
   });
   read("b_open", (text) => {
-    const place = second ? readPlace(text, second) : text;
-    if (second && place) view.openSecond = /** @type {PictureId} */ (place);
-    return place;
+    const picture = second ? readPicture(text, second) : text;
+    if (second && picture) view.openSecond = /** @type {PictureId} */ (picture);
+    return picture;
   });
   read("locked", (text) => {
     const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
@@ -210,7 +210,7 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
  * @param {Pick<Pointer, "n_layer" | "n_head">} shape
  * @returns {PictureId | undefined}
  */
-function readPlace(text, { n_layer, n_head }) {
+function readPicture(text, { n_layer, n_head }) {
   const [layer, column] = wholeNumbers(text, 2) ?? [];
   const isMeanOfAll = layer === n_layer && column === n_head;
   return isMeanOfAll || (layer < n_layer && column < n_head + 2) ? [layer, column] : undefined;

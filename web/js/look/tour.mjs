@@ -358,7 +358,7 @@ export class Tour {
       if (!from?.width || !room || from.top < room.top - 1 || from.bottom > room.bottom + 1) continue;
       const cell = make("span", { class: "hs-tour-cell", "aria-hidden": "true" });
       cell.style.cssText = `left: ${from.left}px; top: ${from.top}px; width: ${from.width}px; height: ${from.height}px`;
-      cell.style.background = palette().looks.css[scale.step(row[key], key, largest)];
+      cell.style.background = palette().looks.css[scale.shade(row[key], key, largest)];
       const [x, y] = [to.left + key * width - from.left, to.top + query * height - from.top];
       const end = `translate(${x}px, ${y}px) scale(${width / from.width}, ${Math.max(height, 2) / from.height})`;
       const moves = { transform: ["none", end] };

@@ -46,12 +46,12 @@ export class Difference {
     /** B minus A as a lower triangle; NaN for a key that is not the same on both sides. */
     this.values = new HeadWeights();
     const values = new Float32Array(cells(rows));
-    let place = 0;
+    let index = 0;
     this.largest = 0; // of the differences, whatever their sign
     for (let row = 0; row < rows; row++) {
       for (let key = 0; key <= row; key++) {
         const { difference } = this.at(row, key);
-        values[place++] = difference;
+        values[index++] = difference;
         if (Math.abs(difference) > this.largest) this.largest = Math.abs(difference);
       }
     }

@@ -179,9 +179,7 @@ export class PairHeads {
       const label = `${name}, difference ${fixed(difference)}${state}`;
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
       tile.title = label;
-      const step = Math.round((255 * difference) / most);
-      tile.style.backgroundColor = surprise.css[step];
-      tile.style.color = surprise.ink[step];
+      surprise.paint(tile, Math.round((255 * difference) / most));
       tile.textContent = scale === 1 ? "" : scale === 0 ? "×" : String(scale);
       setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : isOpen);
       tile.classList.toggle("hs-opened", isOpen);

@@ -264,7 +264,7 @@ export function stepPicture(store, rows) {
         const row = rows.row(head);
         const largest = scale.largest(row, 0, n);
         const image = new ImageData(n, 1);
-        packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.step(weight, key, largest)]));
+        packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.shade(weight, key, largest)]));
         const strip = offscreenContext(n, 1);
         strip.putImageData(image, 0, 0);
         context.drawImage(strip.canvas, left + SIDE, up, n * cell, ROW - 2);

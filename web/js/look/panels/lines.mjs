@@ -14,7 +14,7 @@ import { moveByKey } from "../keyboard.mjs";
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const MIN_DRAWN_STEP = 6; // of the colour ramp: below it no line is drawn
+const MIN_DRAWN_SHADE = 6; // of the colour ramp: below it no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
 const NUMBERS = 32; // CSS pixels from the left to the end of the positions
 const ROOM = 132; // CSS pixels that a token and its number need
@@ -37,8 +37,8 @@ export function* linesOf(store) {
     const row = store.weights.row(query);
     const largest = scale.largest(row, 0, row.length);
     for (let key = 0; key < row.length; key++) {
-      const step = scale.step(row[key], key, largest);
-      if (step >= MIN_DRAWN_STEP) yield { query, key, strength: step / 255 };
+      const shade = scale.shade(row[key], key, largest);
+      if (shade >= MIN_DRAWN_SHADE) yield { query, key, strength: shade / 255 };
     }
   }
 }

@@ -37,8 +37,8 @@ import { OneStop } from "../keyboard.mjs";
 const MAX_TOKENS = 20; // tokens, plus the written one
 const MAX_PLAIN_TOKENS = 5; // without details
 const HOVER_DELAY = 100; // milliseconds that the pointer stays on a token before its logits are loaded
-const MAX_CACHED = 24; // places whose logits are cached
-const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
+const MAX_CACHED = 24; // positions whose logits are cached
+const MAX_NUMBERS = 1024; // loaded at a time when several positions are requested
 
 /**
  * @param {Store} store

@@ -29,8 +29,8 @@ function rampPosition(ramp, part) {
  */
 function overlayColours(overlay, value) {
   const ramp = palette()[overlay.ramp];
-  const step = Math.round(255 * rampPosition(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
-  return { colour: ramp.css[step], ink: ramp.ink[step] };
+  const shade = Math.round(255 * rampPosition(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
+  return { colour: ramp.css[shade], ink: ramp.ink[shade] };
 }
 
 /**

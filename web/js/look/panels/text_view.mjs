@@ -16,9 +16,9 @@ import { roleLabel, Turns } from "./turns.mjs";
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
+/** @typedef {(i: number) => [ramp: Ramp, shade: number]} Paint the colour of a token */
 
-const MAX_PLAIN_STEP = 12; // up to this step a token keeps the page’s own colours
+const MAX_PLAIN_SHADE = 12; // up to this shade a token keeps the page’s own colours
 const NEAR_END = 40; // CSS pixels from the end within which the text follows the writing
 const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
@@ -277,9 +277,9 @@ export class TextView {
     const paint = bySurprise ? this.paintBySurprise() : this.paintByAttention(queries);
     const end = store.step ?? Infinity;
     for (const [i, span] of this.#spans.entries()) {
-      const [ramp, step] = paint(i);
-      const isColoured = step > MAX_PLAIN_STEP;
-      const colour = isColoured ? ramp.css[step] : "";
+      const [ramp, shade] = paint(i);
+      const isColoured = shade > MAX_PLAIN_SHADE;
+      const colour = isColoured ? ramp.css[shade] : "";
       const marks =
         (locked.has(i) ? 1 : 0) |
         (focus?.key === i ? 2 : 0) |
@@ -292,7 +292,7 @@ export class TextView {
       MARKS.forEach((name, bit) => span.classList.toggle(name, ((marks >> bit) & 1) === 1));
       const word = this.#words[i];
       word.style.backgroundColor = colour;
-      word.style.color = isColoured ? ramp.ink[step] : "";
+      word.style.color = isColoured ? ramp.ink[shade] : "";
     }
     this.drawArcs();
   }
@@ -320,8 +320,8 @@ export class TextView {
         const weight = isKey ? weights.at(query, i) : weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.
         const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(weights.row(i), 0, i + 1) : 1;
-        const step = scale.step(weight, isKey ? i : query, most ?? 1);
-        if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
+        const shade = scale.shade(weight, isKey ? i : query, most ?? 1);
+        if (shade > strongest) [ramp, strongest] = [isKey ? looks : seen, shade];
       }
       return [ramp, strongest];
     };

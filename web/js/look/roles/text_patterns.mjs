@@ -101,15 +101,15 @@ export function clearestPattern(patterns) {
  * @returns {{ query: number, key: number } | null}
  */
 export function strongestCell(weights, pattern, first, end) {
-  let [place, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
+  let [strongest, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
   for (let query = Math.max(first, 1); query < end; query++) {
     const keys = pattern ? pattern.keys(query) : Array.from({ length: query }, (_, key) => key);
     for (const key of keys) {
       const weight = weights.at(query, key);
-      if (weight > most) [place, most] = [{ query, key }, weight];
+      if (weight > most) [strongest, most] = [{ query, key }, weight];
     }
   }
-  return place;
+  return strongest;
 }
 
 /** @type {[PatternName, number, number][]} name, how many tokens back, and index in a frame */
@@ -135,9 +135,9 @@ function evenBetween(first, end) {
  */
 export function measuredPatterns(store, head) {
   const { rows, data } = store;
-  return MEASURED.map(([name, back, place]) => {
+  return MEASURED.map(([name, back, index]) => {
     const first = Math.min(Math.max(back, 1), rows); // the first query that has this key
-    return { name, back, mean: data.metric(head, place), even: evenBetween(first, rows), queries: rows - first };
+    return { name, back, mean: data.metric(head, index), even: evenBetween(first, rows), queries: rows - first };
   });
 }
 

@@ -55,9 +55,7 @@ export function residualTable(store) {
       const name = layer === residual.length - 1 ? "at the end" : `before L${layer}`;
       const cells = positions.map((position) => {
         const cell = make("td", {}, percent(row[position]));
-        const step = Math.round(127.5 + 127.5 * clamp(row[position], -1, 1));
-        cell.style.background = ramp.css[step];
-        cell.style.color = ramp.ink[step];
+        ramp.paint(cell, Math.round(127.5 + 127.5 * clamp(row[position], -1, 1)));
         return cell;
       });
       return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
