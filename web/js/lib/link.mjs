@@ -2,7 +2,7 @@
 // reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
 
 import { SCALES } from "./drawing/scale.mjs";
-import { isSame } from "./heads.mjs";
+import { isSamePicture } from "./heads.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
 
@@ -112,7 +112,7 @@ function secondWords(first, second) {
   if (second.ids.join() !== first.ids.join()) words.b_ids = encodeIds(second.ids);
   if (second.n_prompt !== first.n_prompt) words.b_prompt = String(second.n_prompt);
   if (second.head_mask) words.b_mask = maskParameter(second.head_mask);
-  if (!isSame(second.open, first.open)) words.b_open = second.open.join(".");
+  if (!isSamePicture(second.open, first.open)) words.b_open = second.open.join(".");
   if (typeof second.settings.seed === "number") words.b_seed = String(second.settings.seed);
   return words;
 }

@@ -5,7 +5,7 @@
 import { hasModifier, isStill, make, PHONE, setFlag } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
-import { isHead, isSame } from "../lib/heads.mjs";
+import { isHead, isSamePicture } from "../lib/heads.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
@@ -213,7 +213,7 @@ export class Tour {
     if (this.#isSeeking) return;
     if (!looksBack(store)) {
       const head = headWithClearestPattern(store);
-      if (this.#run !== run && !isSame(head, store.open)) {
+      if (this.#run !== run && !isSamePicture(head, store.open)) {
         this.#run = run; // chosen once for this text
         store.view.choose(head);
         return;

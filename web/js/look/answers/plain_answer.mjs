@@ -4,7 +4,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { headEntries, isSame } from "../../lib/heads.mjs";
+import { headEntries, isSamePicture } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { counted, share } from "../../lib/numbers.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
@@ -105,7 +105,7 @@ export class PlainAnswer extends Emitter {
     panel.style.minHeight = "";
     this.two.end();
     this.store.selectedHeads.point([]);
-    if (this.#opened && isSame(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
+    if (this.#opened && isSamePicture(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
     this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // by then, all panels know a new text
     this.emit("asked");

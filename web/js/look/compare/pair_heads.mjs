@@ -5,7 +5,7 @@ import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { allHeads, headEntries, isSame } from "../../lib/heads.mjs";
+import { allHeads, headEntries, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
@@ -173,7 +173,7 @@ export class PairHeads {
       const tile = this.#tiles[this.indexOf(picture)];
       if (!tile) continue;
       const name = pictureName(picture, a.pointer);
-      const isOpen = isSame(picture, a.open);
+      const isOpen = isSamePicture(picture, a.open);
       const scale = scaleOf(mask, picture);
       const state = scale === 1 ? "" : scale === 0 ? ", removed in B" : `, × ${scale} in B`;
       const label = `${name}, difference ${fixed(difference)}${state}`;
@@ -220,7 +220,7 @@ export class PairHeads {
       const choose = () => pair.heads.choose(picture);
       const text = `${pictureName(picture, pointer)} ${difference.toFixed(3)}`;
       const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
-      if (isSame(picture, open)) chip.setAttribute("aria-current", "true");
+      if (isSamePicture(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
     const isAlike = ranking.heads && !first.length;

@@ -3,7 +3,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { Address } from "../address.mjs";
@@ -206,7 +206,7 @@ export class Texts extends Emitter {
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");
-    if (!isSame(open, view.open)) view.choose(open);
+    if (!isSamePicture(open, view.open)) view.choose(open);
     const { store } = this.workspace;
     store.adopt(remaining);
     this.pair.clear();

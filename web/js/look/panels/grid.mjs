@@ -6,7 +6,7 @@ import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
-import { allPictures, groupOf, groupSentence, isHead, isSame } from "../../lib/heads.mjs";
+import { allPictures, groupOf, groupSentence, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
@@ -348,7 +348,7 @@ export class Grid {
   mark() {
     const selected = new Set(this.store.selectedHeads.heads.map(String));
     for (const { picture, button } of this.shown) {
-      const isOpen = isSame(picture, this.store.open);
+      const isOpen = isSamePicture(picture, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
       button.classList.toggle("hs-with", !isOpen && selected.has(String(picture)));
       button.tabIndex = isOpen ? 0 : -1;
@@ -433,7 +433,7 @@ export function gridTable(store, grid) {
     );
     const rows = grid.shown.map((card) => {
       const open = make("button", { type: "button", class: "hs-small" }, card.name);
-      setFlag(open, "aria-pressed", isSame(card.picture, store.open));
+      setFlag(open, "aria-pressed", isSamePicture(card.picture, store.open));
       open.addEventListener("click", () => store.view.choose(card.picture));
       const values = Object.values(METRICS).map((kind) =>
         make("td", {}, measured(store.data.metric(card.picture, kind.index), kind)),

@@ -1,7 +1,7 @@
 // All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
 
 import { make, tabs } from "../../lib/dom.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
 import { Grid, gridTable } from "./grid.mjs";
@@ -101,7 +101,7 @@ function headPreview(store, grid) {
 
   const draw = () => {
     const picture = hovered; // the open head is shown larger anyway
-    element.hidden = !picture || isSame(picture, store.open);
+    element.hidden = !picture || isSamePicture(picture, store.open);
     if (!picture || element.hidden) return;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,

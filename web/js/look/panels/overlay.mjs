@@ -3,7 +3,7 @@
 
 import { make, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { ruler } from "./legend.mjs";
 
@@ -105,7 +105,8 @@ export function paintArcs(grid, cards, arcs) {
   grid.querySelector(".hs-arcs")?.remove();
   if (!arcs.length) return;
   const drawing = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
-  const buttonOf = (/** @type {PictureId} */ picture) => cards.find((card) => isSame(card.picture, picture))?.button;
+  const buttonOf = (/** @type {PictureId} */ picture) =>
+    cards.find((card) => isSamePicture(card.picture, picture))?.button;
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;

@@ -1,7 +1,7 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
 import { Emitter } from "../../lib/emitter.mjs";
-import { headAt, isHead, isSame } from "../../lib/heads.mjs";
+import { headAt, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
@@ -147,7 +147,7 @@ export class StepRows extends Emitter {
     context.textBaseline = "middle";
     context.imageSmoothingEnabled = false;
     for (let head = 0; head < n_heads; head++) {
-      const isOpen = isSame(this.picture(head), store.open);
+      const isOpen = isSamePicture(this.picture(head), store.open);
       context.fillStyle = isOpen ? colours.getPropertyValue("--hs-mark") : colours.color;
       context.textAlign = "left";
       context.fillText(this.name(head), 2, this.top(head) + ROW / 2);

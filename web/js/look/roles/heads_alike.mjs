@@ -1,6 +1,6 @@
 // Which heads do the same at a token, and where in a text heads look back most clearly.
 
-import { isHead, isSame } from "../../lib/heads.mjs";
+import { isHead, isSamePicture } from "../../lib/heads.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { plainly } from "../../lib/words.mjs";
@@ -123,5 +123,5 @@ export function headsAlike(store, weights, { query, key }, like = store.open) {
     const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
     return isCopying ? weight >= MIN_COPIED && copies(roleOf(store, head)) : weight >= MIN_LOOK;
   };
-  return data.heads.filter((head) => isSame(head, like) || isAlike(head));
+  return data.heads.filter((head) => isSamePicture(head, like) || isAlike(head));
 }

@@ -1,6 +1,6 @@
 // Where heads look in the current text: the open head by its exact weights, all others by their metrics.
 
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { DISTANCES, METRICS, indexOfDistance } from "../../lib/metrics.mjs";
 import { CLEAR, ROLES } from "./head_roles.mjs";
 
@@ -173,7 +173,7 @@ const openPattern = (store) => clearestPattern(openPatterns(store));
  * @param {RoleName} role
  */
 export function shareInText(store, head, role) {
-  const isOpen = isSame(head, store.open) && isComplete(store);
+  const isOpen = isSamePicture(head, store.open) && isComplete(store);
   const patterns = isOpen ? openPatterns(store) : measuredPatterns(store, head);
   const pattern = patterns.find(({ name }) => name === role);
   return pattern?.queries ? pattern.mean : null;
@@ -186,7 +186,7 @@ export function shareInText(store, head, role) {
  * @returns {Pattern | null}
  */
 export function patternOf(store, head) {
-  const isOpen = isSame(head, store.open);
+  const isOpen = isSamePicture(head, store.open);
   return isOpen && isComplete(store) ? openPattern(store) : clearestPattern(measuredPatterns(store, head));
 }
 

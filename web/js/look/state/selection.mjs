@@ -3,7 +3,7 @@
 /** @import { Cell, Focus } from "../../types.js" */
 
 /** @param {Cell | null} one @param {Cell | null} other */
-const isSame = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
+const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
 
 export class Selection {
   /** @type {Cell | null} under the pointer */
@@ -39,7 +39,7 @@ export class Selection {
 
   /** Move the pointer. Return whether the cell changed. @param {Cell | null} cell */
   point(cell) {
-    const changed = !isSame(this.hover, cell);
+    const changed = !isSameCell(this.hover, cell);
     this.hover = cell;
     return changed;
   }
@@ -50,7 +50,7 @@ export class Selection {
    * @param {boolean} more whether to keep those locked before
    */
   lock(cell, more) {
-    const others = this.locked.filter((other) => !isSame(other, cell));
+    const others = this.locked.filter((other) => !isSameCell(other, cell));
     const wasLocked = others.length < this.locked.length;
     if (!cell) this.locked = [];
     else if (more) this.locked = wasLocked ? others : [...others, cell];

@@ -1,7 +1,7 @@
 // One text on the screen: its progress, how much of it is shown, and what is selected in it. Panels listen to it, so
 // that a choice in one panel updates all of them.
 
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { linkedChat } from "../../lib/link.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
@@ -212,7 +212,7 @@ export class Store extends Emitter {
     this.#abandonedRuns.delete(other.pointer.run);
     this.#pointer = other.#pointer;
     this.#reset(other.data);
-    if (!isSame(this.open, other.open)) this.data.forgetWeights();
+    if (!isSamePicture(this.open, other.open)) this.data.forgetWeights();
     this.#playback.reset(other.length);
     if (other.#playback.hasHalted) this.#playback.halt();
     else this.#playback.extend(this.data.tokens.length, true);
