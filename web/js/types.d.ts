@@ -335,12 +335,16 @@ export interface ScrubSource {
   >;
   readonly isGrowing: boolean;
   readonly length: number;
-  readonly step: number | null;
   readonly firstReplayed: number;
+  on(topics: string, callback: (topics: string[]) => void): void;
+}
+
+/** The part of a selection that a scrubber uses. */
+export interface Clock {
+  readonly step: number | null;
   readonly chosen: number | null;
   readonly leading: Cell | null;
   goto(step: number | null): void;
-  on(topics: string, callback: (topics: string[]) => void): void;
 }
 
 /** The part of a store that a matrix uses. */
@@ -350,11 +354,15 @@ export interface MatrixSource {
   readonly weights: import("./lib/triangle.mjs").HeadWeights;
   readonly count: number;
   readonly openName: string;
+  on(topics: string, callback: (topics: string[]) => void): void;
+}
+
+/** The part of a selection that a matrix uses. */
+export interface MatrixSelection {
   readonly step: number | null;
   readonly focus: Focus | null;
   readonly queries: number[];
   readonly locked?: Cell[]; // their numbers are written in full
   point(cell: Cell | null): void;
   lock(cell: Cell | null, more?: boolean): void;
-  on(topics: string, callback: (topics: string[]) => void): void;
 }

@@ -103,7 +103,7 @@ export class Tour {
     this.texts.close();
     this.texts.workspace.answer.close();
     this.store.view.set({ ask: "", askWith: "", heads: "whole" });
-    this.store.point(null);
+    this.store.selection.point(null);
     this.#at = -1;
     this.#removal = null;
     this.element.hidden = this.veil.hidden = false;
@@ -204,7 +204,7 @@ export class Tour {
       return;
     }
     const { run, state } = store.pointer;
-    const isUnchosen = store.isAutomatic || (store.step === null && !store.locked.length);
+    const isUnchosen = store.selection.isAutomatic || store.selection.isEmpty;
     if (state === "opening" && !isUnchosen) showOpening(store);
     if (this.#sought !== run && state !== "opening" && (isUnchosen || state !== "linked")) {
       this.#sought = run;
@@ -219,7 +219,7 @@ export class Tour {
         return;
       }
       const place = strongestCell(store.weights, null, store.firstStep - 1, store.count);
-      if (place) store.select(Math.min(place.query + 1, store.length - 1));
+      if (place) store.selection.select(Math.min(place.query + 1, store.length - 1));
     }
     this.#run = run;
     this.button.disabled = this.watch.disabled = false;
@@ -238,7 +238,7 @@ export class Tour {
     if (!this.isOpen || this.#at >= 0) return;
     if (place && run === store.pointer.run) {
       store.view.choose(place.head);
-      store.select(place.step);
+      store.selection.select(place.step);
     }
     this.#prepare();
   }
@@ -256,7 +256,7 @@ export class Tour {
     this.back.disabled = at === 0;
     this.button.textContent = at === DIVERGE ? "Done" : "Next";
     const { store } = this;
-    const { query = 0, key = null } = store.focus ?? {};
+    const { query = 0, key = null } = store.selection.focus ?? {};
     if (at < ARC) {
       const from = make("b", {}, plainly(store.tokens[query].text));
       this.#say(`To choose the next ${unitOf(store)}, the model looks back from `, from, ".");
@@ -293,7 +293,7 @@ export class Tour {
   /** @param {number} turn */
   async #switchOff(turn) {
     const { store, texts } = this;
-    const query = store.focus?.query ?? 0;
+    const query = store.selection.focus?.query ?? 0;
     this.#say("What if these heads were switched off?");
     const removal = await (this.#removal ??= withoutAlike(store));
     if (turn !== this.#turn || !removal) return;
@@ -339,7 +339,7 @@ export class Tour {
     const canvas = tile?.querySelector("canvas");
     if (!tile || !canvas) return;
     const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = canvas;
-    const rows = store.view.options.details ? store.readable : (store.step ?? store.readable);
+    const rows = store.view.options.details ? store.readable : (store.selection.step ?? store.readable);
     const [width, height] = [offsetWidth / rows, offsetHeight / rows];
     const mark = make("span", { class: "hs-tour-row", "aria-hidden": "true" });
     const [left, top] = [offsetLeft, offsetTop + query * height];
@@ -418,7 +418,7 @@ function missingIn(store) {
 }
 
 /** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */
-function looksBack({ open, pointer, focus, weights }) {
+function looksBack({ open, pointer, selection: { focus }, weights }) {
   if (!isHead(open, pointer) || !focus || focus.key === null || focus.key === focus.query) return false;
   return weights.at(focus.query, focus.key) >= MIN_LOOK;
 }

@@ -123,8 +123,8 @@ export class PlainAnswer extends Emitter {
 
   /** It does not include the run's name, which a prepared opening gets only from the server. */
   get #place() {
-    const { ids, isGrowing, pointer, currentRow } = this.store;
-    return [pointer.sha256, ids, isGrowing, currentRow].join();
+    const { ids, isGrowing, pointer, selection } = this.store;
+    return [pointer.sha256, ids, isGrowing, selection.currentRow].join();
   }
 
   /** @param {Question} asked @param {HTMLElement} body @returns {number} the turn */

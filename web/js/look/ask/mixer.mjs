@@ -155,7 +155,8 @@ export class Mixer extends Emitter {
   #want() {
     const { store } = this;
     const isIdle = !isBusy(store.pointer.state) && !store.playback.isBehind;
-    const position = this.isChanged && isIdle && store.predictor >= 0 ? store.predictor : null;
+    const { predictor } = store.selection;
+    const position = this.isChanged && isIdle && predictor >= 0 ? predictor : null;
     const encoded = encodeMask(this.mask);
     if (this.#source?.fetcher !== store.fetcher || this.#source.encoded !== encoded) {
       this.#source = { fetcher: store.fetcher, mask: this.mask, encoded };

@@ -99,7 +99,7 @@ export class CompareView {
 
 /** @param {Pair} pair */
 function pairScrubber(pair) {
-  const scrubber = new Scrubber(pair, (step) => {
+  const scrubber = new Scrubber(pair, pair, (step) => {
     const words = SIDES.map((side) => `${LETTERS[side]} ${describe(pair, side, step)}`);
     return { text: `Token ${pair.tokenAt("a", step)}`, numbers: words.join(", ") };
   });

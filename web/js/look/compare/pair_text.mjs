@@ -206,7 +206,7 @@ export function rowTable(pair) {
 
   function draw() {
     const { a } = pair.stores;
-    const { focus } = a;
+    const { focus } = a.selection;
     const row = focus && pair.alignment.pieceOf("a", focus.query);
     table.replaceChildren();
     if (row === null || row >= pair.difference.rows) return;

@@ -19,7 +19,7 @@ import { Pair, SIDES } from "./pair.mjs";
 /** @import { Settings } from "../settings.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
-/** @import { Selected } from "../state/store.mjs" */
+/** @import { Selected } from "../state/selection.mjs" */
 
 /** Topics: changed (a comparison has begun or ended, or is complete). */
 export class Texts extends Emitter {
@@ -110,7 +110,7 @@ export class Texts extends Emitter {
    */
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
-    const { step, locked } = this.first;
+    const { step, locked } = this.first.selection;
     if (!this.#isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -148,7 +148,7 @@ export class Texts extends Emitter {
   leave() {
     if (this.#isComparing) return () => {};
     const { store } = this.workspace;
-    const left = { address: this.address.shown, selected: store.selected };
+    const left = { address: this.address.shown, selected: store.selection.selected };
     this.#saved.adopt(store);
     return (run) => (this.#left = { ...left, run });
   }
@@ -191,7 +191,7 @@ export class Texts extends Emitter {
     this.#saved.begin();
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
-    store.restore(left.selected.locked, left.selected.step);
+    store.selection.restore(left.selected.locked, left.selected.step);
     this.#changed(left.address);
   }
 
@@ -201,7 +201,7 @@ export class Texts extends Emitter {
     const { stores, view, heads } = this.pair;
     const remaining = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
-    const { locked, step } = remaining;
+    const { locked, step } = remaining.selection;
     this.#left = null;
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
@@ -211,7 +211,7 @@ export class Texts extends Emitter {
     store.adopt(remaining);
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
-    store.restore(locked, step === null || step >= store.length - 1 ? null : step);
+    store.selection.restore(locked, step === null || step >= store.length - 1 ? null : step);
     this.#changed();
   }
 

@@ -188,7 +188,8 @@ const TITLES = 30;
 
 /** @param {Store} store */
 export function linesPicture(store) {
-  const { tokens, count: n, pointer, openName, queries } = store;
+  const { tokens, count: n, pointer, openName } = store;
+  const { queries } = store.selection;
   return frame({
     title: `${pointer.model} · ${openName}`,
     options: store.view.options,
@@ -315,7 +316,7 @@ export function gridPicture(store, grid) {
     new Scale(store.view.options),
     colours,
     Infinity,
-    store.step ?? Infinity,
+    store.selection.step ?? Infinity,
   );
   const target = Math.min(MAX_TILE, Math.floor(MAX_GRID / columns) - TILE_GAP);
   const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));

@@ -148,7 +148,7 @@ export class Arcs {
   /** The arcs of all tokens whose attention is shown, the faintest first. @returns {Arc[]} */
   get arcs() {
     const { store } = this;
-    return store.queries.flatMap((query) => {
+    return store.selection.queries.flatMap((query) => {
       const row = store.selectedHeads.meanRow(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
       const arcs = [];
@@ -195,7 +195,7 @@ export class Arcs {
       path.style.opacity = (0.22 + 0.73 * arc.weight).toFixed(2);
     });
     const selection = `${store.pointer.run} ${store.open} ${arcs.map(({ query }) => query).at(-1)}`;
-    const isChosen = selection !== this.#last && !store.hover && !store.isGrowing;
+    const isChosen = selection !== this.#last && !store.selection.hover && !store.isGrowing;
     this.#last = selection;
     if (isChosen && arcs.length) this.trace();
   }

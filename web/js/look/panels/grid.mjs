@@ -292,7 +292,8 @@ export class Grid {
 
   /** How many tokens the tiles show: in full colour, and with the faded ones after them, which are details. */
   get rows() {
-    const { readable, step, view } = this.store;
+    const { readable, view } = this.store;
+    const { step } = this.store.selection;
     const rows = step ?? readable;
     return [rows, view.options.details ? readable : rows];
   }

@@ -32,7 +32,7 @@ export function headPanel(store, actions) {
   const table = headTable(store);
   /** @type {Record<ModeName, HTMLElement>} */
   const parts = {
-    matrix: make("div", {}, new Matrix(store).element),
+    matrix: make("div", {}, new Matrix(store, store.selection).element),
     text: textPart(store),
     lines: new Lines(store).element,
   };
@@ -157,7 +157,7 @@ class SheetText {
 
   /** Scroll the selected token to the middle; a token under the pointer is already in view. */
   follow() {
-    const { focus, hover } = this.store;
+    const { focus, hover } = this.store.selection;
     if (this.element.hidden || !this.#view || !focus || hover) return;
     const { element } = this.#view;
     const span = this.#view.span(focus.query);

@@ -108,7 +108,7 @@ function headPreview(store, grid) {
       new Scale(store.view.options),
       palette().looks.pixels,
       Infinity,
-      store.step ?? store.readable,
+      store.selection.step ?? store.readable,
     );
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;

@@ -153,8 +153,8 @@ export class NextToken {
     const { store } = this;
     const { run, state } = store.pointer;
     // Without details, that is the token under the pointer, from which the arcs are drawn.
-    const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
-    const position = pointed?.query ?? store.predictor;
+    const pointed = store.view.options.details || store.isGrowing ? null : store.selection.hover;
+    const position = pointed?.query ?? store.selection.predictor;
     const isShown = run !== "" && position >= 0;
     // Until another text begins, the bars of the previous one keep their space.
     setHidden(this.element, !isShown && !(this.#found && isBusy(state)));

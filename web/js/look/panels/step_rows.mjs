@@ -73,7 +73,8 @@ export class StepRows extends Emitter {
     const { store } = this;
     if (!this.isShown) return;
     const { run, state } = store.pointer;
-    const query = store.leading || store.chosen !== null ? store.currentRow : store.rows - 1;
+    const { leading, chosen, currentRow } = store.selection;
+    const query = leading || chosen !== null ? currentRow : store.rows - 1;
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pauseFor(state === "writing");
     this.loader.want(store.fetcher, run && query >= 0 ? query : null, pause, isBehind ? store.soonRow : query);

@@ -53,11 +53,11 @@ export function textPanel(store, next, texts, answer) {
   another.title = "Write a second text from the same prompt and compare the two";
   const pin = make("button", { type: "button", class: "hs-small hs-detail", "aria-label": "Pin" }, icon("pin"));
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
-  pin.addEventListener("click", () => store.pinSelected());
+  pin.addEventListener("click", () => store.selection.pinSelected());
   store.on("state focus step", () => {
     another.disabled = !store.pointer.settings.prompt;
     pin.disabled = !store.count;
-    setFlag(pin, "aria-pressed", store.locked.length > 0);
+    setFlag(pin, "aria-pressed", store.selection.locked.length > 0);
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
@@ -65,7 +65,7 @@ export function textPanel(store, next, texts, answer) {
   if (texts) controls.append(another, compareMenu(store, texts));
   const table = textTable(store);
   const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
-  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
+  const scrubber = new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
@@ -124,7 +124,7 @@ function alternatives(store, next) {
   let shown = ""; // the drawn state; an unchanged one is not redrawn, so that a button keeps the focus
 
   const draw = () => {
-    const at = store.chosen;
+    const at = store.selection.chosen;
     const found = next.alternatives(MAX_ALTERNATIVES);
     const tokens = found && found.at === at && !store.isGrowing ? found.tokens : [];
     const drawn = tokens.length ? `${store.pointer.run} ${at} ${tokens.map(({ id }) => id).join(" ")}` : "";

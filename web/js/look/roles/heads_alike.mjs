@@ -70,7 +70,7 @@ export const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(poin
  * @param {number} [least] of its attention
  */
 export function looksElsewhere(store, least = MIN_FOCUSED) {
-  const { query, key } = store.focus ?? {};
+  const { query, key } = store.selection.focus ?? {};
   const isElsewhere = query !== undefined && key != null && key !== query;
   return isElsewhere && isOn(store) && store.weights.at(query, key) >= least;
 }
@@ -81,7 +81,8 @@ export function looksElsewhere(store, least = MIN_FOCUSED) {
  * @param {Store} store
  */
 export async function withoutAlike(store) {
-  const { focus, fetcher, pointer } = store;
+  const { fetcher, pointer } = store;
+  const { focus } = store.selection;
   if (!focus || focus.key === null) return null;
   const { query } = focus;
   const without = (/** @type {PictureId[]} */ heads) => ({

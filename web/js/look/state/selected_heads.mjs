@@ -81,8 +81,8 @@ export class SelectedHeads {
   }
 
   #fetch() {
-    const { fetcher, focus, isGrowing } = this.store;
-    const query = this.heads.length > 1 && !isGrowing ? focus?.query : undefined;
+    const { fetcher, selection, isGrowing } = this.store;
+    const query = this.heads.length > 1 && !isGrowing ? selection.focus?.query : undefined;
     this.#loader.want(fetcher, query ?? null, 0);
   }
 

@@ -49,7 +49,7 @@ function build({ store, conclude }) {
       const asked = headAndPrediction(store);
       if (typeof asked === "string") return asked;
       const { position: query, ...body } = asked;
-      return { route: "ledger", body: { ...body, query, key: store.leading?.key ?? null } };
+      return { route: "ledger", body: { ...body, query, key: store.selection.leading?.key ?? null } };
     },
     /** @param {LedgerAnswer} answer */
     draw(answer) {

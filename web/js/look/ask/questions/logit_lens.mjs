@@ -231,8 +231,7 @@ class ReadingsTable {
     this.#cell = [position, reading];
     this.mark();
     this.explain();
-    if (position + 1 < store.tokens.length) store.explain(position + 1);
-    else if (store.leading?.query !== position) store.lock({ query: position });
+    store.selection.look(position);
   }
 
   /** @param {KeyboardEvent} event */

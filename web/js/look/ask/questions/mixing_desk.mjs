@@ -127,7 +127,7 @@ function build({ store, mixer, choices, choose, conclude }) {
 
   /** The next token before and after, in a sentence. */
   async function showPrediction() {
-    const position = store.predictor;
+    const position = store.selection.predictor;
     const changed = position < 0 ? null : mixer.logitsAt(position);
     if (!changed) {
       prediction = null;
@@ -142,7 +142,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     }
     const { fetcher } = store;
     const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(store.pointer.sha256)]);
-    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.predictor)) return;
+    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.selection.predictor)) return;
     texts = names;
     const [before, after] = [logSoftmax(logits), logSoftmax(changed)];
     const [plainBest] = mostProbable(logits, 1);
@@ -181,7 +181,7 @@ function build({ store, mixer, choices, choose, conclude }) {
       const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
       return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
     });
-    const caption = `What may follow ${tokenName(store, store.predictor)}: the model’s own probabilities`;
+    const caption = `What may follow ${tokenName(store, store.selection.predictor)}: the model’s own probabilities`;
     const head = tableHead("token", "before", "with the change", "Δ nats");
     table.replaceChildren(make("caption", {}, caption), head, make("tbody", {}, ...rows));
   }

@@ -68,10 +68,11 @@ function build({ store, conclude }) {
         const length = `The vector that the whole head adds here has length ${fixed(answer.sums.norm, 3)}.`;
         whole.textContent = `${length} Removing the head everywhere changes the loss of this token by ${change}.`;
       }
-      const pinned = store.leading?.key ?? null;
+      const { leading, focus } = store.selection;
+      const pinned = leading?.key ?? null;
       const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
       next.textContent = `Show the arithmetic behind ${key}`;
-      keys.mark(store.focus?.query === answer.position ? store.focus.key : null);
+      keys.mark(focus?.query === answer.position ? focus.key : null);
     },
   };
 }
@@ -211,7 +212,7 @@ class KeysTable {
     const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.element = make("div", { class: "hs-answer-part" }, scroll, this.buttons);
     this.table.addEventListener("pointerover", (event) => this.point(event.target));
-    this.table.addEventListener("pointerleave", () => store.point(null));
+    this.table.addEventListener("pointerleave", () => store.selection.point(null));
   }
 
   /** @param {HeadAnswer} answer */
@@ -270,7 +271,7 @@ class KeysTable {
   title({ position, text }) {
     const { store } = this;
     const query = this.#answer?.position ?? 0;
-    const onclick = () => store.lock({ query, key: position });
+    const onclick = () => store.selection.lock({ query, key: position });
     const button = make("button", { type: "button", class: "hs-alternative", onclick }, visible(text));
     button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
     return make("th", { scope: "row" }, button, make("small", {}, String(position)));
@@ -280,7 +281,7 @@ class KeysTable {
   point(target) {
     const row = target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest("[data-key]")) : null;
     const query = this.#answer?.position;
-    if (query !== undefined) this.store.point(row ? { query, key: Number(row.dataset.key) } : null);
+    if (query !== undefined) this.store.selection.point(row ? { query, key: Number(row.dataset.key) } : null);
   }
 
   /** Mark the key that the other panels describe. @param {number | null} key */

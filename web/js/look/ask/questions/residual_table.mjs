@@ -68,7 +68,7 @@ export function residualTable(store) {
       const label = one === other ? one : `${one} / ${other}`;
       const button = make("button", { type: "button", class: "hs-small" }, label);
       button.title = `Token ${position}: select it`;
-      button.addEventListener("click", () => store.lock({ query: position }));
+      button.addEventListener("click", () => store.selection.lock({ query: position }));
       return make("th", { scope: "col" }, button);
     }
   };
