@@ -197,36 +197,6 @@ export class SecondModel {
   }
 }
 
-/** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
-export function rowTable(pair) {
-  const table = make("table");
-  const view = new TableView("Show this row as a table", draw, make("div", {}, table));
-  pair.on("weights focus step", () => view.refresh());
-  return view;
-
-  function draw() {
-    const { a } = pair.stores;
-    const { focus } = a.selection;
-    const row = focus && pair.alignment.pieceOf("a", focus.query);
-    table.replaceChildren();
-    if (row === null || row >= pair.difference.rows) return;
-    const rows = [];
-    for (let key = 0; key <= row; key++) {
-      const { a: left, b: right, difference } = pair.difference.at(row, key);
-      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
-      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
-      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
-    }
-    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
-    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
-    table.replaceChildren(
-      make("caption", {}, caption),
-      tableHead("key", "A", "B", "B − A"),
-      make("tbody", {}, ...rows),
-    );
-  }
-}
-
 /** The tokens of both texts, step by step. @param {Pair} pair */
 export function textsTable(pair) {
   const table = make("table");
@@ -249,11 +219,4 @@ export function textsTable(pair) {
     const titles = tableHead("step", "A", "probability", "B", "probability", "log-probability, B − A");
     table.replaceChildren(make("caption", {}, "Tokens of both texts"), titles, make("tbody", {}, ...rows));
   }
-}
-
-/** @param {Pair} pair @param {number} piece */
-function pieceText(pair, piece) {
-  const { a0, a1 } = pair.alignment.pieces[piece];
-  const tokens = pair.stores.a.tokens.slice(a0, a1);
-  return visible(tokens.map(({ text }) => text).join(""));
 }

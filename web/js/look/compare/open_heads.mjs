@@ -10,10 +10,11 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { baseName, pictureName, visible } from "../../lib/words.mjs";
+import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
-import { badge, LETTERS, rowTable } from "./pair_text.mjs";
+import { badge, LETTERS } from "./pair_text.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
 /** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
@@ -341,3 +342,40 @@ class DifferenceMatrix extends PairMatrix {
 
 /** @param {string} hex @returns {number[]} */
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 16));
+
+/** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
+function rowTable(pair) {
+  const table = make("table");
+  const view = new TableView("Show this row as a table", draw, make("div", {}, table));
+  pair.on("weights focus step", () => view.refresh());
+  return view;
+
+  function draw() {
+    const { a } = pair.stores;
+    const { focus } = a.selection;
+    const row = focus && pair.alignment.pieceOf("a", focus.query);
+    table.replaceChildren();
+    if (row === null || row >= pair.difference.rows) return;
+    const rows = [];
+    for (let key = 0; key <= row; key++) {
+      const { a: left, b: right, difference } = pair.difference.at(row, key);
+      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
+      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
+      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
+    }
+    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
+    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
+    table.replaceChildren(
+      make("caption", {}, caption),
+      tableHead("key", "A", "B", "B − A"),
+      make("tbody", {}, ...rows),
+    );
+  }
+}
+
+/** @param {Pair} pair @param {number} piece */
+function pieceText(pair, piece) {
+  const { a0, a1 } = pair.alignment.pieces[piece];
+  const tokens = pair.stores.a.tokens.slice(a0, a1);
+  return visible(tokens.map(({ text }) => text).join(""));
+}
