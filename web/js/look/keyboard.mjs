@@ -1,6 +1,6 @@
 // Keyboard navigation: over tokens, through the steps of a text, along a column of buttons, past the bar.
 
-import { hasModifier, make } from "../lib/dom.mjs";
+import { hasModifier, make, smallButton } from "../lib/dom.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { sentence } from "../lib/words.mjs";
 
@@ -111,7 +111,7 @@ export function skipLinks() {
       const target = [...document.querySelectorAll(selector)].find(isShown);
       if (target instanceof HTMLElement) target.focus();
     };
-    return make("button", { type: "button", class: "hs-small", onclick: skip }, `Skip to ${name}`);
+    return smallButton(`Skip to ${name}`, skip);
   });
   return make("nav", { class: "hs-skip", "aria-label": "Skip" }, ...links);
 }

@@ -2,7 +2,7 @@
 // the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
 // diverge. Afterwards everything is as it was.
 
-import { hasModifier, isStill, make, PHONE, setFlag } from "../lib/dom.mjs";
+import { hasModifier, isStill, make, PHONE, setFlag, smallButton } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { isHead, isSamePicture } from "../lib/heads.mjs";
@@ -60,13 +60,12 @@ export class Tour {
     this.texts = texts;
     this.words = make("p", { role: "status" });
     this.count = make("small", {});
-    this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
-    this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Play");
+    this.back = smallButton("Back", () => this.previous());
+    this.watch = smallButton("Play", () => this.toggleWatch());
     this.watch.title = "Plays the steps one after the other";
-    this.button = make("button", { type: "button", class: "hs-small hs-primary", onclick: () => this.next() });
-    const close = make("button", { type: "button", class: "hs-small hs-close", onclick: () => this.end() });
-    close.setAttribute("aria-label", "End the introduction");
-    close.append(icon("close"));
+    this.button = smallButton("", () => this.next(), { class: "hs-primary" });
+    const name = "End the introduction";
+    const close = smallButton(icon("close"), () => this.end(), { class: "hs-close", "aria-label": name });
     const controls = make("div", { class: "hs-tour-controls" }, this.count, this.back, this.watch, this.button, close);
     this.element = make(
       "aside",
@@ -76,7 +75,7 @@ export class Tour {
     );
     this.veil = make("div", { class: "hs-tour-veil", hidden: true, onclick: () => this.tap() });
     this.veil.addEventListener("mousedown", (event) => event.preventDefault()); // keep the focus where it is
-    this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
+    this.invitation = smallButton("", () => this.open(), { class: "hs-show-me" });
     this.invitation.append("Show me");
     this.invitation.title = "What a head does, in five steps";
     this.invitation.classList.toggle("hs-primary", readStored(STORED) !== "seen");

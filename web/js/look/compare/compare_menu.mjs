@@ -1,6 +1,6 @@
 // "Compare": the menu of texts and readings to compare the current text with, and the form for a second text.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { baseName } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
@@ -79,7 +79,7 @@ function ownText(store, texts, closed) {
   const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
   const problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
   const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
-  const cancel = make("button", { type: "button", class: "hs-small" }, "Cancel");
+  const cancel = smallButton("Cancel");
   const hint = make(
     "p",
     { class: "hs-hint" },

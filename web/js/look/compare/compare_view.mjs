@@ -1,6 +1,6 @@
 // Two texts on one screen: both texts, one scrubber, one head on each side with their difference, and the next token.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { exact } from "../../lib/numbers.mjs";
@@ -32,20 +32,18 @@ export class CompareView {
     const clock = pairScrubber(pair);
     clock.append(table.element);
     const bar = make("div", { class: "hs-compare-bar" });
-    const end = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
-      make("button", { type: "button", class: "hs-small", onclick }, words);
-    const close = end("Close compare", () => texts.close());
+    const close = smallButton("Close compare", () => texts.close());
     close.prepend(icon("close"), " ");
     close.title = "Back to the text as it was before";
     this.finding = make("span", {});
-    const back = end("Back to the answer", () => texts.close());
+    const back = smallButton("Back to the answer", () => texts.close());
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
     const settings = make("div", { class: "hs-controls hs-detail" }, ...colourControls(pair.view));
     const [keepLeft, keepRight] = [
-      end("Keep left", () => texts.showAlone("a")),
-      end("Keep right", () => texts.showAlone("b")),
+      smallButton("Keep left", () => texts.showAlone("a")),
+      smallButton("Keep right", () => texts.showAlone("b")),
     ];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
     for (const part of [table.toggle, keepLeft, keepRight]) part.classList.add("hs-detail");

@@ -1,7 +1,7 @@
 // The ranked heads of both sides: the first few in a row, all of them as small tiles, and the controls that mute heads
 // on side B.
 
-import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
+import { ARROWS, dropdown, make, setFlag, smallButton, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { allHeads, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
@@ -39,13 +39,11 @@ export class RankedHeads {
     this.tiles = make("div", { class: "hs-tiles", role: "group" });
     this.tiles.addEventListener("click", (event) => this.click(event.target));
     this.tiles.addEventListener("keydown", (event) => this.move(event));
-    this.mute = make("button", { type: "button", class: "hs-small" }, "Mute heads in B");
+    this.mute = smallButton("Mute heads in B", () => this.startMuting(!this.#isMuting));
     this.mute.title = "Click tiles to read text B without these heads";
-    this.mute.addEventListener("click", () => this.startMuting(!this.#isMuting));
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
-    this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
-    this.restore.addEventListener("click", () => this.texts.rereads.scaleHeads(null));
-    this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
+    this.restore = smallButton("Restore all", () => this.texts.rereads.scaleHeads(null));
+    this.write = smallButton("Write both");
     this.write.title = "From the prompt and with the same seed: A as before, B with these heads scaled";
     this.write.addEventListener("click", () => {
       this.startMuting(false);

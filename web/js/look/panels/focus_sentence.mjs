@@ -2,7 +2,7 @@
 
 import { isHead } from "../../lib/heads.mjs";
 import { areSquares } from "../../lib/triangle.mjs";
-import { make, setText } from "../../lib/dom.mjs";
+import { make, setText, smallButton } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
@@ -34,11 +34,11 @@ export class FocusSentence {
     this.store = store;
     this.answer = answer;
     this.words = make("p", { role: "status" });
-    this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
+    this.off = smallButton("", () => void answer.open("without"));
     this.off.title = WITHOUT_TITLE;
     for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());
     for (const event of ["pointerleave", "blur", "click"]) this.off.addEventListener(event, () => this.#hideAlike());
-    this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
+    this.why = smallButton("", () => void answer.open("why"));
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open heads", () => this.draw());

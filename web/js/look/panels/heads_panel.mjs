@@ -1,6 +1,6 @@
 // All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
 
-import { make, tabs } from "../../lib/dom.mjs";
+import { make, smallButton, tabs } from "../../lib/dom.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
@@ -25,7 +25,7 @@ import { pictureName } from "../../lib/words.mjs";
  */
 function overlayNote(store, usual) {
   const title = make("span", {});
-  const back = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
+  const back = smallButton("", () => store.answer.toggleOverlay());
   back.textContent = "Back to attention";
   const note = make("p", { class: "hs-hint hs-overlay-note" }, title, " ", back);
   const show = () => {

@@ -2,7 +2,7 @@
 // larger weights. If no token is selected and there is a threshold, all tokens have lines. If the selected token or the
 // key it looks at most is out of view, a mark at the edge points to it.
 
-import { mouseOrTouch, make } from "../../lib/dom.mjs";
+import { make, mouseOrTouch, smallButton } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -282,8 +282,7 @@ class EdgeMark {
    */
   constructor(name, goTo) {
     this.token = -1;
-    this.element = make("button", { type: "button", class: `hs-small hs-edge ${name}`, hidden: true });
-    this.element.addEventListener("click", () => goTo(this.token));
+    this.element = smallButton("", () => goTo(this.token), { class: `hs-edge ${name}`, hidden: true });
   }
 
   get isShown() {

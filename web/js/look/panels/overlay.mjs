@@ -1,7 +1,7 @@
 // Numbers in the grid instead of the attention: a colour and a number on every head's tile, a legend, and arcs between
 // heads.
 
-import { make, svg } from "../../lib/dom.mjs";
+import { make, smallButton, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
@@ -57,7 +57,7 @@ export function paintOverlay(grid, cards, overlay) {
 
 /** The legend of the overlay, with a button that switches back to the attention. @param {Store} store */
 export function overlayLegend(store) {
-  const button = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
+  const button = smallButton("", () => store.answer.toggleOverlay());
   const title = make("span", {});
   const [left, right] = [make("span", {}), make("span", {})];
   const ends = make("div", { class: "hs-overlay-ends" }, left, right);

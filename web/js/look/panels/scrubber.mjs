@@ -1,6 +1,6 @@
 // Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make } from "../../lib/dom.mjs";
+import { dropdown, make, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { clamp, exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -30,10 +30,9 @@ export class Scrubber {
       this.pause();
       this.goto(Number(this.range.value));
     });
-    this.button = make("button", { type: "button", class: "hs-small hs-play" });
-    this.button.addEventListener("click", () => this.#press());
+    this.button = smallButton("", () => this.#press(), { class: "hs-play" });
     const skip = () => store.playback.skip();
-    this.skip = make("button", { type: "button", class: "hs-small hs-play", onclick: skip, hidden: true });
+    this.skip = smallButton("", skip, { class: "hs-play", hidden: true });
     this.skip.setAttribute("aria-label", "Skip to the end");
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));

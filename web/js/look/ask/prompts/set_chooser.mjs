@@ -1,6 +1,6 @@
 // Which set of prompts a question is about: one that comes with the page, or the visitor's own.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { readStored, writeStored } from "../../state/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
 
@@ -38,14 +38,12 @@ export function setChooser({ store, choices, choose }, others = {}) {
   });
   const file = make("input", { type: "file", class: "hs-hidden", accept: ".csv,.json,.jsonl,.txt", tabindex: -1 });
   file.setAttribute("aria-label", "File of prompts");
-  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
-    make("button", { type: "button", class: "hs-small", onclick }, label);
   const own = make(
     "div",
     {},
     area,
-    button("Use these", () => useOwn(area.value)),
-    button("Open a file", () => file.click()),
+    smallButton("Use these", () => useOwn(area.value)),
+    smallButton("Open a file", () => file.click()),
   );
   const about = make("p", { class: "hs-hint" });
   let shownSets = "";

@@ -1,6 +1,6 @@
 // "What would each layer have predicted?": the logit lens.
 
-import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
+import { ARROWS, make, setFlag, smallButton } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -102,8 +102,8 @@ class ReadingsTable {
     );
     for (const element of [this.table, this.scroll]) observer.observe(element);
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
-    this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-MAX_ROWS) }, "Earlier tokens");
-    this.later = make("button", { type: "button", class: "hs-small", onclick: turn(MAX_ROWS) }, "Later tokens");
+    this.earlier = smallButton("Earlier tokens", turn(-MAX_ROWS));
+    this.later = smallButton("Later tokens", turn(MAX_ROWS));
     this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
     this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
     this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);

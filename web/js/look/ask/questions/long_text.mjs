@@ -1,6 +1,6 @@
 // The text in which passages are searched for: the one on the page, a pasted one, a file, or one that the model writes.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
 
@@ -25,12 +25,10 @@ export function textChoice(store, changed) {
   });
   file.setAttribute("aria-label", "Text file");
   const status = make("p", { class: "hs-hint", role: "status" });
-  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
-    make("button", { type: "button", class: "hs-small", onclick }, label);
-  const read = button("Read this", () => use(area.value, "the pasted text"));
-  const pick = button("Open a file", () => file.click());
-  const write = button("Let the model write", () => void writeFirst());
-  const here = button("The text on the page", () => usePage());
+  const read = smallButton("Read this", () => use(area.value, "the pasted text"));
+  const pick = smallButton("Open a file", () => file.click());
+  const write = smallButton("Let the model write", () => void writeFirst());
+  const here = smallButton("The text on the page", () => usePage());
   file.addEventListener("change", async () => {
     const [chosen] = file.files ?? [];
     file.value = "";

@@ -1,7 +1,7 @@
 // What if heads were switched off? Mute, solo or scale them: the predicted next token changes at once, and both texts
 // can be written side by side.
 
-import { make, setFlag, tabs } from "../../../lib/dom.mjs";
+import { make, setFlag, smallButton, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
@@ -46,10 +46,8 @@ function build({ store, mixer, choices, choose, conclude }) {
   const reasons = make("p", { class: "hs-hint" });
   const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
   const sentence = make("p", { class: "hs-answer", role: "status" });
-  const write = make("button", { type: "button", class: "hs-small hs-strong" }, "Write both, side by side");
-  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
-  write.addEventListener("click", () => mixer.writeBoth(mixer.mask));
-  compare.addEventListener("click", () => mixer.compare(mixer.mask));
+  const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-strong" });
+  const compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
   const table = make("table");
   const view = new TableView("Show next tokens as a table", () => drawTable(), make("div", {}, table));

@@ -1,6 +1,6 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
-import { make, setFlag } from "../../../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -37,7 +37,7 @@ function build({ store, conclude }) {
   const whole = make("p", { class: "hs-hint" });
   const keys = new KeysTable(store);
   const onclick = () => store.view.set({ ask: "ledger", askWith: "" });
-  const next = make("button", { type: "button", class: "hs-small", onclick });
+  const next = smallButton("", onclick);
   keys.buttons.append(next);
   const correlations = make("div", { class: "hs-answer-scroll" });
   const rule = "Weights and norms have no sign, so they are compared with the magnitudes of the other two.";
@@ -207,7 +207,7 @@ class KeysTable {
   constructor(store) {
     this.store = store;
     this.table = make("table", { class: "hs-answer-table hs-keys", "data-table": "keys" });
-    this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
+    this.more = smallButton("", () => this.toggle());
     this.buttons = make("p", { class: "hs-controls" }, this.more);
     const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.element = make("div", { class: "hs-answer-part" }, scroll, this.buttons);

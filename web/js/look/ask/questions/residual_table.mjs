@@ -1,6 +1,6 @@
 // How much each position of the residual stream restores or takes away, by layer. Positions with no effect are omitted.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { clamp } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -66,9 +66,8 @@ export function residualTable(store) {
     function column(position) {
       const [one, other] = [tokens[position].text, corrupted_tokens[position].text].map(visible);
       const label = one === other ? one : `${one} / ${other}`;
-      const button = make("button", { type: "button", class: "hs-small" }, label);
+      const button = smallButton(label, () => store.selection.lock({ query: position }));
       button.title = `Token ${position}: select it`;
-      button.addEventListener("click", () => store.selection.lock({ query: position }));
       return make("th", { scope: "col" }, button);
     }
   };
