@@ -274,21 +274,6 @@ export function stepPicture(store, rows) {
   });
 }
 
-/**
- * The same numbers, exact: `attention[head]` holds the weights of all keys, heads counted through all layers.
- * @param {Store} store
- * @param {StepRows} rows
- */
-export function stepJson(store, rows) {
-  const query = rows.query ?? 0;
-  const { model, sha256, n_layer, n_head } = store.pointer;
-  const tokens = store.tokens.slice(0, keysOf(query)).map(({ id, text }) => ({ id, text }));
-  const heads = Array.from({ length: n_layer * n_head }, (_, head) => head);
-  const attention = heads.map((head) => Array.from(rows.row(head), (weight) => Number(weight.toPrecision(9))));
-  const content = { model, sha256, n_layer, n_head, query, tokens, attention };
-  return new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
-}
-
 const MAX_GRID = 4000; // pixels across
 const MAX_TILE = 240; // pixels across of one thumbnail
 const TILE_GAP = 12; // pixels between them
