@@ -48,6 +48,22 @@ export const smallButton = (words, onclick = null, { class: more, ...attributes 
   make("button", { type: "button", class: more ? `hs-small ${more}` : "hs-small", onclick, ...attributes }, words);
 
 /**
+ * A button that opens a file, and the hidden field behind it.
+ * @param {string} label of the field
+ * @param {string} accept
+ * @param {(file: File) => unknown} use
+ */
+export function fileButton(label, accept, use) {
+  const field = make("input", { type: "file", class: "hs-hidden", accept, tabindex: -1, "aria-label": label });
+  field.addEventListener("change", () => {
+    const [file] = field.files ?? [];
+    field.value = ""; // the same file can be opened again
+    if (file) use(file);
+  });
+  return { button: smallButton("Open a file", () => field.click()), field };
+}
+
+/**
  * How to do something: with a mouse, or by touch on devices that cannot hover.
  * @param {string} mouse
  * @param {string} touch
