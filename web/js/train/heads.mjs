@@ -1,7 +1,7 @@
 // All heads on one fixed sentence at each snapshot, and one of them enlarged.
 
 import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
-import { context2d } from "../lib/drawing/canvas.mjs";
+import { canvasOf, context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter, weightOf } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
@@ -101,13 +101,7 @@ export class HeadsPanel {
     this.large.width = this.large.height = side * CELL;
     const context = context2d(this.large);
     context.imageSmoothingEnabled = false;
-    const small = new OffscreenCanvas(side, side);
-    /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(
-      painter.paint(this.#open),
-      0,
-      0,
-    );
-    context.drawImage(small, 0, 0, side * CELL, side * CELL);
+    context.drawImage(canvasOf(painter.paint(this.#open)), 0, 0, side * CELL, side * CELL);
     const name = this.#tiles[this.#open].button.title;
     this.name.textContent = name + this.#role();
     this.large.setAttribute("aria-label", `Attention weights of ${name}: rows are queries, columns keys`);

@@ -2,7 +2,7 @@
 
 import { tile } from "../thumbnails.mjs";
 import { areSquares, cells, keysOf } from "../triangle.mjs";
-import { offscreenContext, packedPixels } from "./canvas.mjs";
+import { canvasOf, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
 import { position } from "./scale.mjs";
 
@@ -36,9 +36,7 @@ export class TrianglePainter {
       const [from, end] = [cells(row), keysOf(row, side)];
       for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[this.#shades[from + key]];
     }
-    const context = offscreenContext(side, side);
-    context.putImageData(image, 0, 0);
-    return context.canvas;
+    return canvasOf(image);
   }
 
   /** @param {HeadWeights} weights @param {number} n @param {Scale} scale @param {number} factor */
@@ -105,9 +103,7 @@ export function paintDifference(values, n, { ramp, limit, options, unknown, fact
       target[pixel] = Number.isNaN(value) ? unknown : ramp.pixels[differenceShade(value, limit, options)];
     }
   }
-  const context = offscreenContext(side, side);
-  context.putImageData(image, 0, 0);
-  return context.canvas;
+  return canvasOf(image);
 }
 
 /** The weight that a byte of a thumbnail encodes. @param {number} byte */

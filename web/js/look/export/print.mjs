@@ -2,7 +2,7 @@
 // The same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
 
 import { keysOf } from "../../lib/triangle.mjs";
-import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
+import { canvasOf, monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
 import { MAX_CELLS, SvgContext } from "./svg_context.mjs";
@@ -100,9 +100,7 @@ function legend(context, { scale }, floor, left, top) {
   const [start, width] = [left + Math.ceil(context.measureText(title).width) + 20, 256];
   const image = new ImageData(256, 1);
   packedPixels(image).set(ramp().pixels);
-  const strip = offscreenContext(256, 1);
-  strip.putImageData(image, 0, 0);
-  context.drawImage(strip.canvas, start, top, width, 14);
+  context.drawImage(canvasOf(image), start, top, width, 14);
   context.textAlign = "center";
   context.font = sansSerif(12);
   for (const [place, text] of ticksOf(scale, floor)) {
@@ -266,9 +264,7 @@ export function stepPicture(store, rows) {
         const largest = scale.largest(row, 0, n);
         const image = new ImageData(n, 1);
         packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.shade(weight, key, largest)]));
-        const strip = offscreenContext(n, 1);
-        strip.putImageData(image, 0, 0);
-        context.drawImage(strip.canvas, left + SIDE, up, n * cell, ROW - 2);
+        context.drawImage(canvasOf(image), left + SIDE, up, n * cell, ROW - 2);
       }
     },
   });
