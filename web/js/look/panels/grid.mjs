@@ -1,7 +1,7 @@
 // All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
-import { ARROWS, make, NextFrame, setFlag, setText } from "../../lib/dom.mjs";
+import { ARROWS, make, NextFrame, setFlag, setText, smallButton } from "../../lib/dom.mjs";
 import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
@@ -433,9 +433,8 @@ export function gridTable(store, grid) {
       make("th", { scope: "col", "aria-sort": key === metric && directions[sorted] }, name),
     );
     const rows = grid.shown.map((card) => {
-      const open = make("button", { type: "button", class: "hs-small" }, card.name);
+      const open = smallButton(card.name, () => store.view.choose(card.picture));
       setFlag(open, "aria-pressed", isSamePicture(card.picture, store.open));
-      open.addEventListener("click", () => store.view.choose(card.picture));
       const values = Object.values(METRICS).map((kind) =>
         make("td", {}, measured(store.data.metric(card.picture, kind.index), kind)),
       );

@@ -1,6 +1,6 @@
 // The text with its scrubber: what colours its tokens, alternatives to branch from, and a table of probabilities.
 
-import { checkbox, make, setFlag } from "../../lib/dom.mjs";
+import { checkbox, make, setFlag, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
@@ -45,15 +45,11 @@ export function textPanel(store, next, texts, answer) {
   };
   view.on(show);
   show();
-  const another = make(
-    "button",
-    { type: "button", class: "hs-small", onclick: () => texts?.writing.writeAnother() },
-    "Write another",
-  );
+  const another = smallButton("Write another", () => texts?.writing.writeAnother());
   another.title = "Write a second text from the same prompt and compare the two";
-  const pin = make("button", { type: "button", class: "hs-small hs-detail", "aria-label": "Pin" }, icon("pin"));
+  const pinSelected = () => store.selection.pinSelected();
+  const pin = smallButton(icon("pin"), pinSelected, { class: "hs-detail", "aria-label": "Pin" });
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
-  pin.addEventListener("click", () => store.selection.pinSelected());
   store.on("state focus step", () => {
     another.disabled = !store.pointer.settings.prompt;
     pin.disabled = !store.count;
@@ -137,9 +133,8 @@ function alternatives(store, next) {
     element.setAttribute("aria-label", `Alternatives to “${visible(store.tokens[at].text)}”`);
     const buttons = tokens.map(({ id, text, probability }) => {
       const label = `Branch here with “${text}”, probability ${brief(probability)}`;
-      const parts = [make("span", {}, text), make("small", {}, brief(probability))];
-      const button = make("button", { type: "button", class: "hs-small", "aria-label": label, title: label }, ...parts);
-      button.addEventListener("click", () => next.branch(id, at));
+      const button = smallButton("", () => next.branch(id, at), { "aria-label": label, title: label });
+      button.append(make("span", {}, text), make("small", {}, brief(probability)));
       return button;
     });
     element.replaceChildren(make("span", {}, "instead"), ...buttons);
