@@ -27,9 +27,7 @@ from .pointer import opening_pointer, pointer
 TEXT = ("sha256", "ids", "prompt")  # an address that has none of these leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
 HASH = re.compile(r"[0-9a-f]{16}")
-MASKED = re.compile(
-    r"(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?", re.ASCII
-)  # layer, head if not all, percent if not 0
+MASKED = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?", re.ASCII)  # layer, head if not all, percent if not 0
 FORMERLY_MASKED = re.compile(r"(\d{1,3})\.(\d{1,3})(?:x(\d(?:\.\d{1,2})?))?", re.ASCII)  # in earlier links
 MAX_ID_BITS = 35
 SECOND = ("model", "sha256", "ids", "prompt", "mask")  # words that are given for a second text with the prefix "b_"
