@@ -163,16 +163,20 @@ def test_link_to_two_texts_restores_both(server: Server) -> None:
         return httpx.get(f"{server.url}/look/landing", params=query | words).json()
 
     assert second()["second"] is None
-    muted = second(b_mask="0.1_1.2x0.5")
+    muted = second(b_mask="0-1_1-2x50")
     assert muted["pointer"]["head_mask"] is None and muted["second"]["head_mask"] == MASK
     assert muted["second"]["tokens"] == len(ids) and muted["second"]["model"] == "tiny"
     elsewhere = second(b_model="other", b_sha256=other.sha256[:16], b_ids=encode_ids(ids[:7]), b_seed="9")["second"]
     assert (elsewhere["model"], elsewhere["tokens"], elsewhere["settings"]) == ("other", 7, {"seed": 9})
-    for broken in ({"b_mask": "9.0"}, {"b_mask": "0.1_"}, {"b_mask": "0.1x7e9"}, {"b_sha256": "0" * 16}, {"b_ids": ""}):
+    bad_masks = ("9-0", "0-9", "9", "0-1_", "0-1x7e9", "0-1x0.5", "9.0", "0.1_", "0.1x7e9")
+    for broken in (*({"b_mask": mask} for mask in bad_masks), {"b_sha256": "0" * 16}, {"b_ids": ""}):
         found = second(**broken)
         assert found["second"] is None and "second text of this link" in found["pointer"]["notices"][0], broken
         assert found["pointer"]["state"] == "linked"
-    assert second(mask="0.1_1.2x0.5")["pointer"]["head_mask"] == MASK
+    masks = {"0-1_1-2x50": MASK, "2_0-1x150": [[1, 1.5, 1, 1], [1] * 4, [0] * 4], "all": None}
+    masks["0.1_1.2x0.5"] = MASK  # in earlier links
+    for mask, expected in masks.items():
+        assert second(mask=mask)["pointer"]["head_mask"] == expected
 
 
 def test_text_is_written_with_scaled_heads(server: Server) -> None:

@@ -193,8 +193,9 @@ test("a second text is described by its differences from the first", () => {
       [1, 1, 0.5, 1],
     ],
   };
-  assert.equal(added(masked).b_mask, "0.1_1.2x0.5");
-  assert.equal(words({ ...STATE, ...masked }).mask, "0.1_1.2x0.5");
+  assert.equal(added(masked).b_mask, "0-1_1-2x50");
+  assert.equal(words({ ...STATE, ...masked }).mask, "0-1_1-2x50");
+  assert.equal(words({ ...STATE, head_mask: [[1, Math.fround(0.35)]] }).mask, "0-1x35"); // the server sends float32
   const shape = { n_layer: 1, n_head: 2 };
   assert.deepEqual(readLink("?b_open=0.3", SHAPE, shape).openSecond, [0, 3]);
   assert.deepEqual(readLink("?b_open=1.3", SHAPE, shape).unreadable, ["b_open"]);

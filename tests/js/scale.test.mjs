@@ -6,36 +6,36 @@ const scale = (name, changes = {}) => new Scale({ scale: name, threshold: 0, hid
 
 test("every scale rises from no colour to full colour, and never falls", () => {
   for (const name of Object.keys(SCALES)) {
-    const steps = Array.from({ length: 101 }, (_, i) => scale(name).step(i / 100, 0, 1));
-    assert.equal(steps[0], 0);
-    assert.equal(steps[100], 255);
+    const shades = Array.from({ length: 101 }, (_, i) => scale(name).shade(i / 100, 0, 1));
+    assert.equal(shades[0], 0);
+    assert.equal(shades[100], 255);
     assert.deepEqual(
-      steps,
-      steps.toSorted((a, b) => a - b),
+      shades,
+      shades.toSorted((a, b) => a - b),
     );
   }
 });
 
 test("the curves are what their names say", () => {
-  assert.equal(scale("linear").step(0.5, 0, 1), 128);
-  assert.equal(scale("sqrt").step(0.25, 0, 1), 128);
-  assert.equal(scale("log").step(0.01, 0, 1), 128); // halfway through four decades
-  assert.equal(scale("log").step(0.00001, 0, 1), 0);
+  assert.equal(scale("linear").shade(0.5, 0, 1), 128);
+  assert.equal(scale("sqrt").shade(0.25, 0, 1), 128);
+  assert.equal(scale("log").shade(0.01, 0, 1), 128); // halfway through four decades
+  assert.equal(scale("log").shade(0.00001, 0, 1), 0);
 });
 
 test("the row maximum relates a weight to the largest shown one of its row", () => {
   const row = Float32Array.from([0.5, 0.25, 0.125]);
   assert.equal(scale("row").largest(row, 0, 3), 0.5);
   assert.equal(scale("row", { hideFirst: true }).largest(row, 0, 3), 0.25);
-  assert.equal(scale("row").step(0.25, 1, 0.5), 128);
-  assert.equal(scale("row").step(0, 1, 0), 0);
+  assert.equal(scale("row").shade(0.25, 1, 0.5), 128);
+  assert.equal(scale("row").shade(0, 1, 0), 0);
   assert.equal(scale("sqrt").largest(row, 0, 3), 1);
 });
 
 test("what is below the threshold or the hidden first token has no colour", () => {
-  assert.equal(scale("linear", { threshold: 0.3 }).step(0.29, 1, 1), 0);
-  assert.equal(scale("linear", { threshold: 0.3 }).step(0.3, 1, 1), 77);
-  assert.equal(scale("linear", { hideFirst: true }).step(1, 0, 1), 0);
+  assert.equal(scale("linear", { threshold: 0.3 }).shade(0.29, 1, 1), 0);
+  assert.equal(scale("linear", { threshold: 0.3 }).shade(0.3, 1, 1), 77);
+  assert.equal(scale("linear", { hideFirst: true }).shade(1, 0, 1), 0);
 });
 
 test("ticks lie on their scale in order", () => {

@@ -70,7 +70,7 @@ test("a run is fetched, and the row that led to its newest token is in focus", a
   const store = await follow(pointer("first", "done", 6));
   assert.equal(store.count, 6);
   assert.equal(store.tokens[5].text, "t5");
-  assert.deepEqual(store.focus, { query: 4, key: 0 });
+  assert.deepEqual(store.selection.focus, { query: 4, key: 0 });
   assert.equal(store.problem, "");
 });
 
@@ -104,10 +104,11 @@ test("rows arrive while the open head's weights take long", async () => {
 
 test("another run replaces everything, and an abandoned one does not come back", async () => {
   const store = await follow(pointer("first", "done", 6));
-  store.lock({ query: 3 });
-  store.goto(4);
+  const { selection } = store;
+  selection.lock({ query: 3 });
+  selection.goto(4);
   store.follow(pointer("second", "done", 9));
-  assert.deepEqual([store.locked, store.step, store.tokens], [[], null, []]);
+  assert.deepEqual([selection.locked, selection.step, store.tokens], [[], null, []]);
   store.follow(pointer("first", "stopped", 6));
   assert.equal(store.pointer.run, "second");
 });
@@ -134,72 +135,77 @@ test("notices of the page itself join those of the server", async () => {
 });
 
 test("a hovered cell takes precedence over a locked one, and a locked one over the step", async () => {
-  const store = await follow(pointer("first", "done", 6));
-  store.goto(3);
-  assert.equal(store.focus.query, 2); // the row that token 3 was drawn from
-  store.lock({ query: 4, key: 1 });
-  assert.deepEqual(store.focus, { query: 4, key: 1 });
-  store.point({ query: 5, key: 5 });
-  assert.deepEqual(store.focus, { query: 5, key: 5 });
-  assert.deepEqual(store.queries, [5, 4]);
-  store.point(null);
-  store.lock(null);
-  assert.equal(store.focus.query, 2);
+  const { selection } = await follow(pointer("first", "done", 6));
+  selection.goto(3);
+  assert.equal(selection.focus.query, 2); // the row that token 3 was drawn from
+  selection.lock({ query: 4, key: 1 });
+  assert.deepEqual(selection.focus, { query: 4, key: 1 });
+  selection.point({ query: 5, key: 5 });
+  assert.deepEqual(selection.focus, { query: 5, key: 5 });
+  assert.deepEqual(selection.queries, [5, 4]);
+  selection.point(null);
+  selection.lock(null);
+  assert.equal(selection.focus.query, 2);
 });
 
 test("all panels show a locked row until another step is chosen", async () => {
-  const store = await follow(pointer("first", "done", 6));
-  const cursor = () => [store.chosen, store.currentRow, store.predictor, store.focus.query, store.step];
-  store.goto(3);
-  store.lock({ query: 4, key: 1 });
+  const { selection } = await follow(pointer("first", "done", 6));
+  const cursor = () => {
+    const { chosen, currentRow, predictor, focus, step } = selection;
+    return [chosen, currentRow, predictor, focus.query, step];
+  };
+  selection.goto(3);
+  selection.lock({ query: 4, key: 1 });
   assert.deepEqual(cursor(), [5, 4, 4, 4, null]); // only the locked row counts, not the step
-  store.goto(3);
+  selection.goto(3);
   assert.deepEqual(cursor(), [3, 2, 2, 2, 3]);
-  assert.deepEqual([store.locked, store.queries], [[{ query: 4, key: 1 }], [2, 4]]); // it is still marked
-  store.lock({ query: 0 });
+  assert.deepEqual([selection.locked, selection.queries], [[{ query: 4, key: 1 }], [2, 4]]); // it is still marked
+  selection.lock({ query: 0 });
   assert.deepEqual(cursor(), [1, 0, 0, 0, null]); // a token of the prompt is predicted too
-  store.lock({ query: 5 });
+  selection.lock({ query: 5 });
   assert.deepEqual(cursor(), [null, 5, 5, 5, null]); // nothing was written after the last
-  store.lock(null);
+  selection.lock(null);
   assert.deepEqual(cursor(), [3, 2, 2, 2, 3]);
 });
 
 test("the prediction of any token can be shown, and a link returns to it", async () => {
   const store = await follow(pointer("first", "done", 6));
+  const { selection } = store;
   for (const token of [1, 4, 1, 3]) {
-    store.explain(token);
-    assert.deepEqual([store.chosen, store.predictor], [token, token - 1]);
+    selection.look(token - 1);
+    assert.deepEqual([selection.chosen, selection.predictor], [token, token - 1]);
     const { locked, step } = store.linkState;
-    store.restore(locked, step);
-    assert.deepEqual([store.chosen, store.predictor], [token, token - 1]);
+    selection.restore(locked, step);
+    assert.deepEqual([selection.chosen, selection.predictor], [token, token - 1]);
   }
 });
 
 test("locking a cell again unlocks it, and shift locks several", async () => {
-  const store = await follow(pointer("first", "done", 6));
-  store.lock({ query: 2 });
-  store.lock({ query: 2 });
-  assert.deepEqual(store.locked, []);
-  store.lock({ query: 2 });
-  store.lock({ query: 3, key: 1 }, true);
-  store.lock({ query: 2 }, true);
-  assert.deepEqual(store.locked, [{ query: 3, key: 1 }]);
+  const { selection } = await follow(pointer("first", "done", 6));
+  selection.lock({ query: 2 });
+  selection.lock({ query: 2 });
+  assert.deepEqual(selection.locked, []);
+  selection.lock({ query: 2 });
+  selection.lock({ query: 3, key: 1 }, true);
+  selection.lock({ query: 2 }, true);
+  assert.deepEqual(selection.locked, [{ query: 3, key: 1 }]);
 });
 
 test("a step stays between the second token and the newest", async () => {
   const store = await follow(pointer("first", "done", 6));
+  const { selection } = store;
   assert.equal(store.firstReplayed, 1); // only few were written
-  store.goto(0);
-  assert.equal(store.step, 1);
-  store.goto(99);
-  assert.equal(store.step, null);
+  selection.goto(0);
+  assert.equal(selection.step, 1);
+  selection.goto(99);
+  assert.equal(selection.step, null);
 });
 
 test("every listener is called once, however many of its topics change", async () => {
   const store = await follow(pointer("first", "done", 6));
   let calls = 0;
   store.on("step focus thumbnails", () => (calls += 1));
-  store.goto(3);
+  store.selection.goto(3);
   assert.equal(calls, 1);
 });
 

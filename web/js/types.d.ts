@@ -287,7 +287,7 @@ export interface Answered {
 }
 
 /** How a text is read again: by which model (or NAME@STEP), and with which heads scaled. */
-export interface Reading {
+export interface ReadAgain {
   model: string;
   head_mask: number[][] | null;
   /** Another text, all of it given; the current one if left out. */
@@ -337,12 +337,16 @@ export interface ScrubSource {
   >;
   readonly isGrowing: boolean;
   readonly length: number;
-  readonly step: number | null;
   readonly firstReplayed: number;
+  on(topics: string, callback: (topics: string[]) => void): void;
+}
+
+/** The part of a selection that a scrubber uses. */
+export interface Clock {
+  readonly step: number | null;
   readonly chosen: number | null;
   readonly leading: Cell | null;
   goto(step: number | null): void;
-  on(topics: string, callback: (topics: string[]) => void): void;
 }
 
 /** The part of a store that a matrix uses. */
@@ -352,11 +356,15 @@ export interface MatrixSource {
   readonly weights: import("./lib/triangle.mjs").HeadWeights;
   readonly count: number;
   readonly openName: string;
+  on(topics: string, callback: (topics: string[]) => void): void;
+}
+
+/** The part of a selection that a matrix uses. */
+export interface MatrixSelection {
   readonly step: number | null;
   readonly focus: Focus | null;
   readonly queries: number[];
   readonly locked?: Cell[]; // their numbers are written in full
   point(cell: Cell | null): void;
   lock(cell: Cell | null, more?: boolean): void;
-  on(topics: string, callback: (topics: string[]) => void): void;
 }

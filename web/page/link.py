@@ -27,7 +27,8 @@ from .pointer import opening_pointer, pointer
 TEXT = ("sha256", "ids", "prompt")  # an address that has none of these leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")
 HASH = re.compile(r"[0-9a-f]{16}")
-MASK = re.compile(r"\d{1,3}\.\d{1,3}(x\d(\.\d{1,2})?)?(_|$)", re.ASCII)  # layer, head, and its scale unless it is 0
+MASKED = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?(?:x(\d{1,3}))?", re.ASCII)  # layer, head if not all, percent if not 0
+FORMERLY_MASKED = re.compile(r"(\d{1,3})\.(\d{1,3})(?:x(\d(?:\.\d{1,2})?))?", re.ASCII)  # in earlier links
 MAX_ID_BITS = 35
 SECOND = ("model", "sha256", "ids", "prompt", "mask")  # words that are given for a second text with the prefix "b_"
 
@@ -149,21 +150,30 @@ def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapsh
 
 
 def parse_mask(loaded: LoadedModel, text: str) -> Tensor | None:
-    """The head mask of a link: LAYER.HEAD for each removed head, LAYER.HEADxSCALE for each scaled one."""
-    if not text:
+    """The head mask of a link, as ``web/js/lib/head_masks.mjs`` encodes it."""
+    if text in ("", "all"):
         return None
     config = loaded.config
     mask = [[1.0] * config.n_head for _ in range(config.n_layer)]
     try:
-        if "".join(match[0] for match in MASK.finditer(text)) != text:
-            raise ValueError
-        for entry in text.split("_"):
-            place, _, scale = entry.partition("x")
-            layer, head = map(int, place.split("."))
-            mask[layer][head] = float(scale or 0)
+        for part in text.split("_"):
+            layer, head, scale = parse_masked(part)
+            for each in range(config.n_head) if head is None else [head]:
+                mask[layer][each] = scale
         return loaded.read_head_mask(mask)
     except (ValueError, IndexError):
         raise BadLink("This link is broken: the heads that it mutes cannot be read.") from None
+
+
+def parse_masked(text: str) -> tuple[int, int | None, float]:
+    """A layer, one of its heads or None for all of them, and their scale. Raises ``ValueError``."""
+    if match := MASKED.fullmatch(text):
+        layer, head, percent = match.groups()
+        return int(layer), None if head is None else int(head), int(percent or 0) / 100
+    if match := FORMERLY_MASKED.fullmatch(text):
+        layer, head, scale = match.groups()
+        return int(layer), int(head), float(scale or 0)
+    raise ValueError(text)
 
 
 def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:

@@ -161,8 +161,8 @@ def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) 
     assert min(page.evaluate(CONTRAST, ".hs-own-text :is(p, button, textarea)")) >= 4.5
     page.get_by_role("button", name="Cancel").click()
     compare(page, "with heads muted")
-    expect(page.locator(".hs-pair-heads [aria-pressed='true']").filter(has_text="Mute heads in B")).to_be_visible()
-    assert min(page.evaluate(CONTRAST, ".hs-pair-heads .hs-controls [aria-pressed='true']")) >= 4.5
+    expect(page.locator(".hs-ranked-heads [aria-pressed='true']").filter(has_text="Mute heads in B")).to_be_visible()
+    assert min(page.evaluate(CONTRAST, ".hs-ranked-heads .hs-controls [aria-pressed='true']")) >= 4.5
 
 
 @pytest.mark.slow

@@ -39,6 +39,31 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
+ * A small button.
+ * @param {string | Node} words
+ * @param {((event: any) => unknown) | null} [onclick]
+ * @param {Parameters<typeof make>[1]} [attributes] a class is added to that of all small buttons
+ */
+export const smallButton = (words, onclick = null, { class: more, ...attributes } = {}) =>
+  make("button", { type: "button", class: more ? `hs-small ${more}` : "hs-small", onclick, ...attributes }, words);
+
+/**
+ * A button that opens a file, and the hidden field behind it.
+ * @param {string} label of the field
+ * @param {string} accept
+ * @param {(file: File) => unknown} use
+ */
+export function fileButton(label, accept, use) {
+  const field = make("input", { type: "file", class: "hs-hidden", accept, tabindex: -1, "aria-label": label });
+  field.addEventListener("change", () => {
+    const [file] = field.files ?? [];
+    field.value = ""; // the same file can be opened again
+    if (file) use(file);
+  });
+  return { button: smallButton("Open a file", () => field.click()), field };
+}
+
+/**
  * How to do something: with a mouse, or by touch on devices that cannot hover.
  * @param {string} mouse
  * @param {string} touch
@@ -99,9 +124,7 @@ export class NextFrame {
  */
 export function tabs(label, names, choose) {
   const entries = /** @type {[Key, string][]} */ (Object.entries(names));
-  const buttons = entries.map(([key, name]) =>
-    make("button", { type: "button", class: "hs-small", onclick: () => choose(key) }, name),
-  );
+  const buttons = entries.map(([key, name]) => smallButton(name, () => choose(key)));
   /** @param {string} chosen */
   const show = (chosen) => entries.forEach(([key], i) => setFlag(buttons[i], "aria-pressed", key === chosen));
   return { element: make("div", { class: "hs-tabs", role: "group", "aria-label": label }, ...buttons), show };

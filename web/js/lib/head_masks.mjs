@@ -53,8 +53,8 @@ export function changedHeads(mask) {
 export const isSameMask = (one, other) => encodeMask(one) === encodeMask(other);
 
 /**
- * Encode a mask for a link with letters, digits, - and _ only: "2-5" is L2 H5 removed, "2-5x150" scaled to 150%,
- * "3" all of layer 3.
+ * Encode a mask for a link (which web/page/link.py reads, too) with letters, digits, - and _ only: "2-5" is L2 H5
+ * removed, "2-5x150" scaled to 150%, "3" all of layer 3.
  * @param {Mask} mask
  */
 export function encodeMask(mask) {

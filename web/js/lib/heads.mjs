@@ -52,7 +52,7 @@ export function groupSentence(picture, shape) {
 }
 
 /** Whether two pictures are the same one. @param {PictureId} one @param {PictureId} other */
-export const isSame = (one, other) => one[0] === other[0] && one[1] === other[1];
+export const isSamePicture = (one, other) => one[0] === other[0] && one[1] === other[1];
 
 /**
  * The heads of a table in the order of the model, each with its value.

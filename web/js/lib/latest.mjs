@@ -19,7 +19,7 @@ export class LatestLoader {
   /** @type {Source | undefined} */
   #source;
   /** @type {number | null} */
-  #place = null;
+  #position = null;
   #last = 0;
   #pause = 0;
   #busy = false;
@@ -27,9 +27,9 @@ export class LatestLoader {
 
   /**
    * @param {object} options
-   * @param {(source: Source, place: number, last: number) => Promise<Value[]>} options.load asks the server for the
-   *   values from one place to `last`; it may return fewer, but at least one
-   * @param {(value: Value, place: number) => void} options.show called with the value that is wanted
+   * @param {(source: Source, position: number, last: number) => Promise<Value[]>} options.load asks the server for the
+   *   values from one position to `last`; it may return fewer, but at least one
+   * @param {(value: Value, position: number) => void} options.show called with the value that is wanted
    * @param {(error: Error) => void} options.report called with errors
    * @param {number} [options.size] how many values are cached
    */
@@ -41,47 +41,48 @@ export class LatestLoader {
   }
 
   /**
-   * Show the value of a place, at once if it is cached; null for nothing.
+   * Show the value of a position in the text, at once if it is cached; null for nothing.
    * @param {Source} source
-   * @param {number | null} place
+   * @param {number | null} position
    * @param {number} pause milliseconds to wait before asking the server; 0 also ends a pause in progress
-   * @param {number} [last] the last place that will be wanted soon, up to which values are loaded ahead
+   * @param {number} [last] the last position that will be wanted soon, up to which values are loaded ahead
    */
-  want(source, place, pause, last = place ?? 0) {
+  want(source, position, pause, last = position ?? 0) {
     if (source !== this.#source) this.#cached.clear();
     this.#source = source;
-    this.#place = place;
-    this.#last = Math.min(last, (place ?? 0) + this.size / 2);
+    this.#position = position;
+    this.#last = Math.min(last, (position ?? 0) + this.size / 2);
     this.#pause = pause;
-    if (place === null) return;
-    const value = this.#cached.get(place);
+    if (position === null) return;
+    const value = this.#cached.get(position);
     if (value) {
-      this.#cache(place, value);
-      this.show(value, place);
+      this.#cache(position, value);
+      this.show(value, position);
     }
     if (!pause) this.#endPause();
     if (!this.#busy) this.#fetch();
   }
 
-  /** @param {Source} source @param {number} place */
-  has(source, place) {
-    return source === this.#source && this.#cached.has(place);
+  /** @param {Source} source @param {number} position */
+  has(source, position) {
+    return source === this.#source && this.#cached.has(position);
   }
 
-  /** The first place that is wanted, now or soon, and not cached; null if there is none. */
+  /** The first position that is wanted, now or soon, and not cached; null if there is none. */
   get #missing() {
-    if (this.#place === null) return null;
-    for (let place = this.#place; place <= this.#last; place++) if (!this.#cached.has(place)) return place;
+    if (this.#position === null) return null;
+    for (let position = this.#position; position <= this.#last; position++)
+      if (!this.#cached.has(position)) return position;
     return null;
   }
 
   /**
-   * @param {number} place
+   * @param {number} position
    * @param {Value} value
    */
-  #cache(place, value) {
-    this.#cached.delete(place);
-    this.#cached.set(place, value);
+  #cache(position, value) {
+    this.#cached.delete(position);
+    this.#cached.set(position, value);
     const [oldest] = this.#cached.keys();
     if (this.#cached.size > this.size) this.#cached.delete(oldest);
   }
@@ -93,19 +94,19 @@ export class LatestLoader {
         wait(this.#pause),
         new Promise((/** @type {(value: void) => void} */ resolve) => (this.#endPause = resolve)),
       ]);
-      const [source, place] = [/** @type {Source} */ (this.#source), this.#missing];
-      if (place === null) break;
+      const [source, position] = [/** @type {Source} */ (this.#source), this.#missing];
+      if (position === null) break;
       try {
-        const values = await this.load(source, place, Math.max(place, this.#last));
+        const values = await this.load(source, position, Math.max(position, this.#last));
         if (source !== this.#source) continue;
-        values.forEach((value, i) => this.#cache(place + i, value));
-        const wanted = this.#place ?? -1;
-        if (wanted >= place && wanted < place + values.length) this.show(values[wanted - place], wanted);
+        values.forEach((value, i) => this.#cache(position + i, value));
+        const wanted = this.#position ?? -1;
+        if (wanted >= position && wanted < position + values.length) this.show(values[wanted - position], wanted);
       } catch (error) {
         if (source !== this.#source) continue;
-        if (place > (this.#place ?? -1))
-          this.#last = place - 1; // not urgent: it is requested again when it is needed
-        else if (place === this.#place) {
+        if (position > (this.#position ?? -1))
+          this.#last = position - 1; // not urgent: it is requested again when it is needed
+        else if (position === this.#position) {
           this.report(/** @type {Error} */ (error));
           break;
         }

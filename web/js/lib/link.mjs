@@ -2,7 +2,8 @@
 // reads the text and its settings (web/page/link.py) and recomputes the run; the browser reads the rest.
 
 import { SCALES } from "./drawing/scale.mjs";
-import { isSame } from "./heads.mjs";
+import { encodeMask } from "./head_masks.mjs";
+import { isSamePicture } from "./heads.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
 
@@ -76,19 +77,6 @@ export function encodeIds(ids) {
 }
 
 /**
- * A head mask as web/page/link.py reads it: LAYER.HEAD for each head that is removed, LAYER.HEADxSCALE for one that is
- * scaled.
- * @param {number[][]} mask
- */
-function maskParameter(mask) {
-  const changed = mask.flatMap((row, layer) => row.map((scale, head) => ({ layer, head, scale })));
-  return changed
-    .filter(({ scale }) => scale !== 1)
-    .map(({ layer, head, scale }) => `${layer}.${head}${scale ? `x${scale}` : ""}`)
-    .join("_");
-}
-
-/**
  * The messages of a conversation, as web/page/chat.py reads them.
  * @param {readonly ChatMessage[]} chat
  * @param {readonly Token[]} tokens
@@ -111,8 +99,8 @@ function secondWords(first, second) {
   if (second.model !== first.model) words.b_model = second.model;
   if (second.ids.join() !== first.ids.join()) words.b_ids = encodeIds(second.ids);
   if (second.n_prompt !== first.n_prompt) words.b_prompt = String(second.n_prompt);
-  if (second.head_mask) words.b_mask = maskParameter(second.head_mask);
-  if (!isSame(second.open, first.open)) words.b_open = second.open.join(".");
+  if (second.head_mask) words.b_mask = encodeMask(second.head_mask);
+  if (!isSamePicture(second.open, first.open)) words.b_open = second.open.join(".");
   if (typeof second.settings.seed === "number") words.b_seed = String(second.settings.seed);
   return words;
 }
@@ -135,7 +123,7 @@ export function makeLink(state, controls, page) {
     if (value !== undefined && value !== null) query.set(word, String(value));
   }
   if (state.chat) query.set("chat", JSON.stringify(state.chat));
-  if (state.head_mask) query.set("mask", maskParameter(state.head_mask));
+  if (state.head_mask) query.set("mask", encodeMask(state.head_mask));
   if (state.second) for (const [word, text] of Object.entries(secondWords(state, state.second))) query.set(word, text);
   query.set("open", state.open.join("."));
   if (state.locked.length) {
@@ -181,14 +169,14 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
     });
   }
   read("open", (text) => {
-    const place = readPlace(text, { n_layer, n_head });
-    if (place) view.open = place;
-    return place;
+    const picture = readPicture(text, { n_layer, n_head });
+    if (picture) view.open = picture;
+    return picture;
   });
   read("b_open", (text) => {
-    const place = second ? readPlace(text, second) : text;
-    if (second && place) view.openSecond = /** @type {PictureId} */ (place);
-    return place;
+    const picture = second ? readPicture(text, second) : text;
+    if (second && picture) view.openSecond = /** @type {PictureId} */ (picture);
+    return picture;
   });
   read("locked", (text) => {
     const cells = text.split("_", MAX_LOCKED + 1).map((cell) => wholeNumbers(cell, 1) ?? wholeNumbers(cell, 2));
@@ -210,7 +198,7 @@ export function readLink(search, { n_layer, n_head, tokens }, second = null) {
  * @param {Pick<Pointer, "n_layer" | "n_head">} shape
  * @returns {PictureId | undefined}
  */
-function readPlace(text, { n_layer, n_head }) {
+function readPicture(text, { n_layer, n_head }) {
   const [layer, column] = wholeNumbers(text, 2) ?? [];
   const isMeanOfAll = layer === n_layer && column === n_head;
   return isMeanOfAll || (layer < n_layer && column < n_head + 2) ? [layer, column] : undefined;

@@ -53,8 +53,8 @@ export class Thumbnails {
       const from = (picture * SIDE + row) * SIDE;
       const columns = keysOf(row, this.side);
       for (let key = 0; key < columns; key++) {
-        const place = to + tile(key, factor);
-        if (this.bytes[from + key] > pooled[place]) pooled[place] = this.bytes[from + key];
+        const cell = to + tile(key, factor);
+        if (this.bytes[from + key] > pooled[cell]) pooled[cell] = this.bytes[from + key];
       }
     }
     return pooled;

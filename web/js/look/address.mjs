@@ -97,13 +97,13 @@ export function restoreLinkedView(store, search, pair = null) {
   store.view.set({ ...DEFAULTS, details: store.view.options.details, ...options });
   if (open) store.view.choose(open);
   pair?.heads.chooseB(openSecond);
-  store.restore(locked, step);
+  store.selection.restore(locked, step);
 }
 
 /** Show an opening at its intended head and step. @param {Store} store */
 export function showOpening(store) {
   if (store.pointer.head) store.view.choose(store.pointer.head);
-  store.restore([], null);
+  store.selection.restore([], null);
 }
 
 /**

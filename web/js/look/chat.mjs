@@ -1,7 +1,7 @@
 // Conversations with a model that has a chat template: what is typed is the user's message, and the model writes the
 // answer. The text that is shown is the conversation: its pointer holds the messages that it was made from.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../lib/dom.mjs";
 
 /** @import { ChatMessage, Pointer, SentMessage } from "../types.js" */
 /** @import { Store } from "./state/store.mjs" */
@@ -29,12 +29,12 @@ export class Chat {
     });
     this.system = make("textarea", { rows: 2, "aria-label": "System message", spellcheck: "false" });
     this.more = make("details", {}, make("summary", {}, "System message"), this.system);
-    this.another = make("button", { type: "button", class: "hs-small", hidden: true }, "New conversation");
-    this.another.addEventListener("click", () => {
+    const another = () => {
       this.#left = this.#run;
       this.another.hidden = true;
       begin();
-    });
+    };
+    this.another = smallButton("New conversation", another, { hidden: true });
     this.element = make("div", { class: "hs-chat", hidden: true }, this.more, this.another);
     this.#show();
   }

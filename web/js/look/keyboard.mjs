@@ -1,6 +1,6 @@
 // Keyboard navigation: over tokens, through the steps of a text, along a column of buttons, past the bar.
 
-import { hasModifier, make } from "../lib/dom.mjs";
+import { hasModifier, make, smallButton } from "../lib/dom.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { sentence } from "../lib/words.mjs";
 
@@ -17,15 +17,15 @@ import { sentence } from "../lib/words.mjs";
  */
 export function moveByKey(store, event, { back, forward }, announcement) {
   if (hasModifier(event)) return null;
-  const { focus } = store;
+  const { focus } = store.selection;
   const by = event.key === back ? -1 : event.key === forward ? 1 : 0;
   let query = null;
-  if (event.key === "Escape") store.lock(null);
-  else if (event.key === "Enter" && focus) store.lock({ query: focus.query }, event.shiftKey);
+  if (event.key === "Escape") store.selection.lock(null);
+  else if (event.key === "Enter" && focus) store.selection.lock({ query: focus.query }, event.shiftKey);
   else if (by && focus) {
     query = clamp(focus.query + by, 0, store.count - 1);
-    store.point({ query });
-    const key = store.focus?.key ?? 0;
+    store.selection.point({ query });
+    const key = store.selection.focus?.key ?? 0;
     announcement.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));
   } else return null;
   event.preventDefault();
@@ -111,7 +111,7 @@ export function skipLinks() {
       const target = [...document.querySelectorAll(selector)].find(isShown);
       if (target instanceof HTMLElement) target.focus();
     };
-    return make("button", { type: "button", class: "hs-small", onclick: skip }, `Skip to ${name}`);
+    return smallButton(`Skip to ${name}`, skip);
   });
   return make("nav", { class: "hs-skip", "aria-label": "Skip" }, ...links);
 }

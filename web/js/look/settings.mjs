@@ -1,6 +1,6 @@
 // The settings behind the bar's button: how a text is written, and its seed.
 
-import { make } from "../lib/dom.mjs";
+import { make, smallButton } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
 
 /** @import { Control } from "../types.js" */
@@ -62,7 +62,7 @@ export class Settings {
       this.toggle(false);
       this.button.focus();
     };
-    const done = make("button", { type: "button", class: "hs-small", onclick: close }, "Done");
+    const done = smallButton("Done", close);
     this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow, done);
     this.button = make("button", {
       type: "button",

@@ -2,10 +2,10 @@
 // the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
 // diverge. Afterwards everything is as it was.
 
-import { hasModifier, isStill, make, PHONE, setFlag } from "../lib/dom.mjs";
+import { hasModifier, isStill, make, PHONE, setFlag, smallButton } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
-import { isHead, isSame } from "../lib/heads.mjs";
+import { isHead, isSamePicture } from "../lib/heads.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
@@ -60,13 +60,12 @@ export class Tour {
     this.texts = texts;
     this.words = make("p", { role: "status" });
     this.count = make("small", {});
-    this.back = make("button", { type: "button", class: "hs-small", onclick: () => this.previous() }, "Back");
-    this.watch = make("button", { type: "button", class: "hs-small", onclick: () => this.toggleWatch() }, "Play");
+    this.back = smallButton("Back", () => this.previous());
+    this.watch = smallButton("Play", () => this.toggleWatch());
     this.watch.title = "Plays the steps one after the other";
-    this.button = make("button", { type: "button", class: "hs-small hs-primary", onclick: () => this.next() });
-    const close = make("button", { type: "button", class: "hs-small hs-close", onclick: () => this.end() });
-    close.setAttribute("aria-label", "End the introduction");
-    close.append(icon("close"));
+    this.button = smallButton("", () => this.next(), { class: "hs-primary" });
+    const name = "End the introduction";
+    const close = smallButton(icon("close"), () => this.end(), { class: "hs-close", "aria-label": name });
     const controls = make("div", { class: "hs-tour-controls" }, this.count, this.back, this.watch, this.button, close);
     this.element = make(
       "aside",
@@ -76,7 +75,7 @@ export class Tour {
     );
     this.veil = make("div", { class: "hs-tour-veil", hidden: true, onclick: () => this.tap() });
     this.veil.addEventListener("mousedown", (event) => event.preventDefault()); // keep the focus where it is
-    this.invitation = make("button", { type: "button", class: "hs-small hs-show-me", onclick: () => this.open() });
+    this.invitation = smallButton("", () => this.open(), { class: "hs-show-me" });
     this.invitation.append("Show me");
     this.invitation.title = "What a head does, in five steps";
     this.invitation.classList.toggle("hs-primary", readStored(STORED) !== "seen");
@@ -103,7 +102,7 @@ export class Tour {
     this.texts.close();
     this.texts.workspace.answer.close();
     this.store.view.set({ ask: "", askWith: "", heads: "whole" });
-    this.store.point(null);
+    this.store.selection.point(null);
     this.#at = -1;
     this.#removal = null;
     this.element.hidden = this.veil.hidden = false;
@@ -204,7 +203,7 @@ export class Tour {
       return;
     }
     const { run, state } = store.pointer;
-    const isUnchosen = store.isAutomatic || (store.step === null && !store.locked.length);
+    const isUnchosen = store.selection.isAutomatic || store.selection.isEmpty;
     if (state === "opening" && !isUnchosen) showOpening(store);
     if (this.#sought !== run && state !== "opening" && (isUnchosen || state !== "linked")) {
       this.#sought = run;
@@ -213,13 +212,13 @@ export class Tour {
     if (this.#isSeeking) return;
     if (!looksBack(store)) {
       const head = headWithClearestPattern(store);
-      if (this.#run !== run && !isSame(head, store.open)) {
+      if (this.#run !== run && !isSamePicture(head, store.open)) {
         this.#run = run; // chosen once for this text
         store.view.choose(head);
         return;
       }
       const place = strongestCell(store.weights, null, store.firstStep - 1, store.count);
-      if (place) store.select(Math.min(place.query + 1, store.length - 1));
+      if (place) store.selection.select(Math.min(place.query + 1, store.length - 1));
     }
     this.#run = run;
     this.button.disabled = this.watch.disabled = false;
@@ -238,7 +237,7 @@ export class Tour {
     if (!this.isOpen || this.#at >= 0) return;
     if (place && run === store.pointer.run) {
       store.view.choose(place.head);
-      store.select(place.step);
+      store.selection.select(place.step);
     }
     this.#prepare();
   }
@@ -256,7 +255,7 @@ export class Tour {
     this.back.disabled = at === 0;
     this.button.textContent = at === DIVERGE ? "Done" : "Next";
     const { store } = this;
-    const { query = 0, key = null } = store.focus ?? {};
+    const { query = 0, key = null } = store.selection.focus ?? {};
     if (at < ARC) {
       const from = make("b", {}, plainly(store.tokens[query].text));
       this.#say(`To choose the next ${unitOf(store)}, the model looks back from `, from, ".");
@@ -293,7 +292,7 @@ export class Tour {
   /** @param {number} turn */
   async #switchOff(turn) {
     const { store, texts } = this;
-    const query = store.focus?.query ?? 0;
+    const query = store.selection.focus?.query ?? 0;
     this.#say("What if these heads were switched off?");
     const removal = await (this.#removal ??= withoutAlike(store));
     if (turn !== this.#turn || !removal) return;
@@ -339,7 +338,7 @@ export class Tour {
     const canvas = tile?.querySelector("canvas");
     if (!tile || !canvas) return;
     const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = canvas;
-    const rows = store.view.options.details ? store.readable : (store.step ?? store.readable);
+    const rows = store.view.options.details ? store.readable : (store.selection.step ?? store.readable);
     const [width, height] = [offsetWidth / rows, offsetHeight / rows];
     const mark = make("span", { class: "hs-tour-row", "aria-hidden": "true" });
     const [left, top] = [offsetLeft, offsetTop + query * height];
@@ -358,7 +357,7 @@ export class Tour {
       if (!from?.width || !room || from.top < room.top - 1 || from.bottom > room.bottom + 1) continue;
       const cell = make("span", { class: "hs-tour-cell", "aria-hidden": "true" });
       cell.style.cssText = `left: ${from.left}px; top: ${from.top}px; width: ${from.width}px; height: ${from.height}px`;
-      cell.style.background = palette().looks.css[scale.step(row[key], key, largest)];
+      cell.style.background = palette().looks.css[scale.shade(row[key], key, largest)];
       const [x, y] = [to.left + key * width - from.left, to.top + query * height - from.top];
       const end = `translate(${x}px, ${y}px) scale(${width / from.width}, ${Math.max(height, 2) / from.height})`;
       const moves = { transform: ["none", end] };
@@ -418,7 +417,7 @@ function missingIn(store) {
 }
 
 /** Whether the open picture is a head that, at the token in focus, looks back at one token. @param {Store} store */
-function looksBack({ open, pointer, focus, weights }) {
+function looksBack({ open, pointer, selection: { focus }, weights }) {
   if (!isHead(open, pointer) || !focus || focus.key === null || focus.key === focus.query) return false;
   return weights.at(focus.query, focus.key) >= MIN_LOOK;
 }

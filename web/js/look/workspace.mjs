@@ -1,6 +1,6 @@
 // One text with all its panels over one store, and the ways to open Ask.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { PlainAnswer } from "./answers/plain_answer.mjs";
 import { AskPanel } from "./ask/ask_panel.mjs";
@@ -105,9 +105,9 @@ function messagesOf({ pointer, problem, data, playback }) {
 /** The button in the header of the open head that opens and closes Ask. @param {Store} store */
 function askButton(store) {
   const { view } = store;
-  const button = make("button", { type: "button", class: "hs-small hs-ask-button", "aria-expanded": "false" }, "Ask");
+  const toggle = () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
+  const button = smallButton("Ask", toggle, { class: "hs-ask-button", "aria-expanded": "false" });
   button.title = "Questions about this head and this text (press A)";
-  button.addEventListener("click", () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" }));
   view.on(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
   return button;
 }

@@ -1,7 +1,7 @@
 // All heads on one fixed sentence at each snapshot, and one of them enlarged.
 
 import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
-import { context2d } from "../lib/drawing/canvas.mjs";
+import { canvasOf, context2d } from "../lib/drawing/canvas.mjs";
 import { ThumbnailPainter, weightOf } from "../lib/drawing/images.mjs";
 import { onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
@@ -10,25 +10,23 @@ import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
-import { thousands } from "./words.mjs";
+import { StepSlider } from "./step_slider.mjs";
 
 /** @import { SnapshotEvent, StartEvent, TrainEvent } from "./types.js" */
 
 const SCALE = new Scale({ scale: "sqrt", threshold: 0, hideFirst: false });
 const CELL = 12; // pixels of a cell of the large picture
 
+/** @typedef {{ step: number, event: SnapshotEvent, thumbnails: Thumbnails }} Snapshot */
+
 export class HeadsPanel {
   /** @type {StartEvent | null} */
   #start = null;
-  /** @type {{ event: SnapshotEvent, thumbnails: Thumbnails }[]} */
-  #snapshots = [];
   /** @type {{ button: HTMLButtonElement, canvas: HTMLCanvasElement }[]} */
   #tiles = [];
-  #at = -1; // the snapshot that is shown; -1 for the newest
   #open = 0; // the head that is shown large
 
   constructor() {
-    this.step = make("p", { class: "ht-now" });
     this.sentence = make("p", { class: "ht-sentence" });
     this.grid = make("div", { class: "ht-tiles", role: "group", "aria-label": "All heads: rows are layers" });
     this.large = make("canvas", { class: "ht-large", role: "img" });
@@ -36,29 +34,23 @@ export class HeadsPanel {
     this.readout = make("p", { class: "hs-hint ht-readout" });
     this.large.addEventListener("pointermove", (event) => this.#point(event));
     this.large.addEventListener("pointerleave", () => this.#point(null));
-    this.range = make("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Snapshot", hidden: true });
-    this.range.addEventListener("input", () => {
-      const at = Number(this.range.value);
-      this.#at = at === this.#snapshots.length - 1 ? -1 : at;
-      this.#draw();
-    });
-    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), this.step);
+    /** @type {StepSlider<Snapshot>} */
+    this.slider = new StepSlider("Snapshot", (snapshot) => this.#draw(snapshot));
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), this.slider.words);
     const one = make("div", { class: "ht-one" }, this.name, this.large, this.readout);
     const both = make("div", { class: "ht-both" }, this.grid, one);
     const label = { class: "hs-panel ht-heads", "aria-label": "Heads" };
-    this.element = make("section", label, top, this.sentence, both, this.range);
-    onThemeChange(() => this.#draw());
+    this.element = make("section", label, top, this.sentence, both, this.slider.range);
+    onThemeChange(() => this.slider.draw());
   }
 
   reset() {
     this.#start = null;
-    this.#snapshots = [];
     this.#tiles = [];
-    this.#at = -1;
     this.#open = 0;
+    this.slider.clear();
     this.grid.replaceChildren();
-    for (const element of [this.step, this.sentence, this.name, this.readout]) element.textContent = "";
-    this.range.hidden = true;
+    for (const element of [this.sentence, this.name, this.readout]) element.textContent = "";
   }
 
   /** @param {TrainEvent} event */
@@ -68,8 +60,7 @@ export class HeadsPanel {
       const thumbnails = new Thumbnails(this.#tiles.length);
       const cells = Uint8Array.from(atob(event.cells), (character) => character.charCodeAt(0));
       thumbnails.merge({ rows: this.#start.tokens.length, factor: 1, first: 0 }, cells);
-      this.#snapshots.push({ event, thumbnails });
-      this.#draw();
+      this.slider.add({ step: event.step, event, thumbnails });
     }
   }
 
@@ -85,29 +76,15 @@ export class HeadsPanel {
       const button = make("button", { type: "button", title: name }, canvas, make("span", {}, name));
       button.addEventListener("click", () => {
         this.#open = i;
-        this.#draw();
+        this.slider.draw();
       });
       return { button, canvas };
     });
     this.grid.replaceChildren(...this.#tiles.map(({ button }) => button));
   }
 
-  /** The snapshot that is shown. */
-  get #shown() {
-    return this.#snapshots[this.#at < 0 ? this.#snapshots.length - 1 : this.#at];
-  }
-
-  #draw() {
-    if (!this.#start || !this.#shown) return;
-    const { event, thumbnails } = this.#shown;
-    const last = this.#snapshots.length - 1;
-    const at = this.#at < 0 ? last : this.#at;
-    this.range.max = String(last);
-    this.range.value = String(at);
-    this.range.style.setProperty("--part", String(at / Math.max(last, 1)));
-    this.range.hidden = last < 1;
-    this.step.textContent = event.step ? `after step ${thousands(event.step)}` : "before the first step";
-    this.range.setAttribute("aria-valuetext", this.step.textContent);
+  /** @param {Snapshot} snapshot */
+  #draw({ thumbnails }) {
     const painter = new ThumbnailPainter(thumbnails, SCALE, palette().looks.pixels, Infinity);
     this.#tiles.forEach(({ button, canvas }, i) => {
       canvas.width = canvas.height = painter.side;
@@ -124,13 +101,7 @@ export class HeadsPanel {
     this.large.width = this.large.height = side * CELL;
     const context = context2d(this.large);
     context.imageSmoothingEnabled = false;
-    const small = new OffscreenCanvas(side, side);
-    /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext("2d")).putImageData(
-      painter.paint(this.#open),
-      0,
-      0,
-    );
-    context.drawImage(small, 0, 0, side * CELL, side * CELL);
+    context.drawImage(canvasOf(painter.paint(this.#open)), 0, 0, side * CELL, side * CELL);
     const name = this.#tiles[this.#open].button.title;
     this.name.textContent = name + this.#role();
     this.large.setAttribute("aria-label", `Attention weights of ${name}: rows are queries, columns keys`);
@@ -138,7 +109,7 @@ export class HeadsPanel {
 
   /** The role that the open head fits best, if it is clear. */
   #role() {
-    const heads = this.#shown?.event.heads;
+    const heads = this.slider.shown?.event.heads;
     if (!heads || !this.#start) return "";
     const [layer, head] = headAt(this.#open, this.#start);
     const roles = /** @type {const} */ (["previous_token", "induction", "duplicate_token"]);
@@ -152,7 +123,8 @@ export class HeadsPanel {
   /** The strongest weight under the pointer, or what the picture shows. @param {PointerEvent | null} event */
   #point(event) {
     const tokens = this.#start?.tokens ?? [];
-    if (!event || !this.#shown) {
+    const { shown } = this.slider;
+    if (!event || !shown) {
       this.readout.textContent =
         "Each row is a character (query), each column one that it looks at (key): " +
         `${mouseOrTouch("point at", "tap")} a cell.`;
@@ -162,7 +134,7 @@ export class HeadsPanel {
     const key = Math.floor(((event.clientX - left) / width) * tokens.length);
     const query = Math.floor(((event.clientY - top) / width) * tokens.length);
     if (key > query || !(query in tokens) || !(key in tokens)) return;
-    const { thumbnails } = this.#shown;
+    const { thumbnails } = shown;
     const byte = thumbnails.pooled(this.#open, 1, thumbnails.side)[query * thumbnails.side + key];
     this.readout.textContent =
       `“${visible(tokens[query])}” at position ${query} (query) looks at “${visible(tokens[key])}” at ${key} (key): ` +

@@ -1,6 +1,6 @@
 // The losses on the training text and on the held-out text, compared with guessing, a bigram model and the run before.
 
-import { make } from "../lib/dom.mjs";
+import { make, smallButton } from "../lib/dom.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
 import { clock, thousands, weights } from "./words.mjs";
 
@@ -120,8 +120,7 @@ export class LossPanel {
     const { name, start, losses } = other;
     const then = nearest(losses, last.seconds);
     const isOther = start.uniform !== this.#start.uniform || start.bigram !== this.#start.bigram;
-    const forget = make("button", { type: "button", class: "hs-small" }, "Remove its curve");
-    forget.addEventListener("click", () => this.#compareWith(null));
+    const forget = smallButton("Remove its curve", () => this.#compareWith(null));
     this.compared.replaceChildren(
       `After ${clock(then.seconds)} and ${thousands(then.step)} steps, the run before (${name}, `,
       `${weights(start.n_parameters)}) was at `,

@@ -1,6 +1,6 @@
 // What to train: a text, and the size of the model.
 
-import { make, setFlag, tabs } from "../lib/dom.mjs";
+import { make, setFlag, smallButton, tabs } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { countCharacters } from "../lib/words.mjs";
 import { sampleText } from "./sample_text.mjs";
@@ -36,7 +36,7 @@ export class Setup {
       placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code …",
     });
     this.text.addEventListener("input", () => this.describe());
-    const sample = make("button", { type: "button", class: "hs-small" }, "Use a sample text");
+    const sample = smallButton("Use a sample text");
     sample.title = "Short stories assembled from parts, the same for everyone";
     sample.addEventListener("click", () => {
       this.text.value = sampleText();
@@ -74,7 +74,7 @@ export class Setup {
     this.sizes = make("div", { class: "ht-sizes", role: "radiogroup", "aria-label": "Size" });
     const options = Object.entries(ARCHITECTURES).map(([value, name]) => make("option", { value }, name));
     this.arch = make("select", { id: "ht-arch" }, ...options);
-    this.button = make("button", { type: "button", class: "hs-small ht-primary" }, "Train");
+    this.button = smallButton("Train", null, { class: "ht-primary" });
     this.button.addEventListener("click", async () => {
       this.button.disabled = true;
       await start(() => this.send());

@@ -1,6 +1,6 @@
 // A training in progress: its state, its losses, its samples and its heads.
 
-import { make } from "../lib/dom.mjs";
+import { make, smallButton } from "../lib/dom.mjs";
 import { address } from "../lib/http.mjs";
 import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { LossPanel } from "./loss.mjs";
@@ -59,23 +59,18 @@ export class Watch {
     this.detail = make("p", { class: "hs-status", role: "status" });
     this.bar = make("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
     this.says = make("p", { class: "ht-says" });
-    this.stop = make("button", { type: "button", class: "hs-small" }, "Stop and keep it");
+    this.stop = smallButton("Stop and keep it");
     this.stop.title = "End the training now; what it has learned so far is kept";
     this.stop.addEventListener("click", () => {
       this.#isStopping = true;
       this.stop.disabled = true;
       actions.stop();
     });
-    this.look = make("button", { type: "button", class: "hs-small ht-primary" }, "Open in Look");
-    this.look.addEventListener("click", () => actions.open(this.#state.name));
+    this.look = smallButton("Open in Look", () => actions.open(this.#state.name), { class: "ht-primary" });
     this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
     this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";
-    this.again = make(
-      "button",
-      { type: "button", class: "hs-small", onclick: () => this.#askToDelete() },
-      "Train another",
-    );
-    this.keep = make("button", { type: "button", class: "hs-small", onclick: () => this.#keep() }, "Keep it");
+    this.again = smallButton("Train another", () => this.#askToDelete());
+    this.keep = smallButton("Keep it", () => this.#keep());
     this.actions = actions;
     const buttons = make("div", { class: "ht-buttons" }, this.look, this.download, this.stop, this.again, this.keep);
     const top = make("div", { class: "hs-top" }, this.title, this.detail);
@@ -88,7 +83,7 @@ export class Watch {
       buttons,
     );
     this.call = make("pre", { class: "ht-call", tabindex: 0, "aria-label": "How a program calls the model" });
-    const copy = make("button", { type: "button", class: "hs-small" }, "Copy");
+    const copy = smallButton("Copy");
     copy.addEventListener("click", async () => {
       await navigator.clipboard?.writeText(this.call.textContent ?? "");
       copy.textContent = "Copied";

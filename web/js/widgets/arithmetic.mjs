@@ -1,6 +1,6 @@
 // The arithmetic behind a cell: the products of a dot product and their sum, or an exponential's share of its row.
 
-import { mouseOrTouch, make, setFlag } from "../lib/dom.mjs";
+import { make, mouseOrTouch, setFlag, smallButton } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor, HeatTable } from "./heat_table.mjs";
 
@@ -223,14 +223,14 @@ export function dotProduct({ title, left = [], right = [], names = [], products,
  */
 function fold(terms, few) {
   if (terms.length < few + 3) return [];
-  const button = make("button", { type: "button", class: "hs-small hl-more" });
+  const toggle = () => show(button.getAttribute("aria-expanded") === "false");
+  const button = smallButton("", toggle, { class: "hl-more" });
   /** @param {boolean} isOpen */
   const show = (isOpen) => {
     for (const term of terms.slice(few)) term.hidden = !isOpen;
     button.textContent = isOpen ? `only the first ${few}` : `+ ${terms.length - few} more`;
     setFlag(button, "aria-expanded", isOpen);
   };
-  button.addEventListener("click", () => show(button.getAttribute("aria-expanded") === "false"));
   show(false);
   return [button];
 }

@@ -1,7 +1,7 @@
 // A table of numbers whose cells are coloured and, if the table allows it, explained on a click or edited.
 
 import { ARROWS, make } from "../lib/dom.mjs";
-import { MAX_RAMP_STEP, onThemeChange, palette } from "../lib/drawing/palette.mjs";
+import { MAX_RAMP_SHADE, onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { clamp, fixed } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
 
@@ -196,9 +196,7 @@ export class HeatTable {
           return;
         }
         const ramp = value < 0 ? ramps.seen : ramps.looks;
-        const step = Math.round((MAX_RAMP_STEP * Math.abs(value)) / most);
-        cell.style.backgroundColor = ramp.css[step];
-        cell.style.color = ramp.ink[step];
+        ramp.paint(cell, Math.round((MAX_RAMP_SHADE * Math.abs(value)) / most));
       }),
     );
     this.markFocusable();

@@ -1,6 +1,6 @@
 // A button that opens a menu, by pointer and by keyboard, following the ARIA pattern.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../lib/dom.mjs";
 
 /** @type {Record<string, number>} */
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
@@ -12,11 +12,7 @@ const EDGE = 8; // CSS pixels between the list and the edge of the screen
  * @param {[words: string, action: () => void][]} items
  */
 export function menu(words, label, items) {
-  const button = make(
-    "button",
-    { type: "button", class: "hs-small", "aria-haspopup": "menu", "aria-label": label },
-    words,
-  );
+  const button = smallButton(words, null, { "aria-haspopup": "menu", "aria-label": label });
   setFlag(button, "aria-expanded", false);
   const entries = items.map(([name, action]) => {
     const entry = make("button", { type: "button", role: "menuitem", tabindex: -1 }, name);

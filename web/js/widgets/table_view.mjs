@@ -1,6 +1,6 @@
 // The table version of a picture, and the button that shows and hides it.
 
-import { make, setFlag } from "../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../lib/dom.mjs";
 import { visible } from "../lib/words.mjs";
 
 /** @import { Token } from "../types.js" */
@@ -15,9 +15,8 @@ export class TableView {
     this.draw = draw;
     this.element = make("div", { class: "hs-table", hidden: true }, ...content);
     // Its name stays the same: aria-expanded and its style say whether the table is shown.
-    const attributes = { type: "button", class: "hs-small", "aria-label": label, "aria-expanded": "false" };
-    this.toggle = make("button", attributes, "Table");
-    this.toggle.addEventListener("click", () => this.show(Boolean(this.element.hidden)));
+    const toggle = () => this.show(Boolean(this.element.hidden));
+    this.toggle = smallButton("Table", toggle, { "aria-label": label, "aria-expanded": "false" });
   }
 
   /** @param {boolean} shown */

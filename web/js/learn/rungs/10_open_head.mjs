@@ -33,7 +33,7 @@ export class OpenHead {
       "the ladder’s causal_by_minus_infinity on the model’s queries and keys, compared with the weights the model used",
       true,
     );
-    const matrix = new Matrix(this.store);
+    const matrix = new Matrix(this.store, this.store);
     this.elements = [make("div", { class: "hl-real" }, matrix.element, this.explanation), this.stamp.element];
   }
 

@@ -108,7 +108,7 @@ export const induction = {
     const stores = [new StillStore(() => {}), new StillStore(() => {})];
     const pictures = stores.map((store) => {
       const caption = make("p", { class: "hl-count" });
-      return { caption, element: make("div", { class: "hl-half" }, caption, new Matrix(store).element) };
+      return { caption, element: make("div", { class: "hl-half" }, caption, new Matrix(store, store).element) };
     });
     const [phrase, repetition] = [new Chips(), new Chips()];
     const step = make("div");

@@ -1,7 +1,7 @@
 // A long vector as a strip of coloured cells. Pointing at a cell shows its number.
 
 import { ARROWS, make } from "../../lib/dom.mjs";
-import { MAX_RAMP_STEP, onThemeChange, palette } from "../../lib/drawing/palette.mjs";
+import { MAX_RAMP_SHADE, onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { PHONE_WIDTH } from "./elements.mjs";
@@ -134,7 +134,7 @@ export class Strip {
     values.forEach((value, i) => {
       const [x, y] = [(i % columns) * CELL, Math.floor(i / columns) * LINE];
       const ramp = value < 0 ? ramps.seen : ramps.looks;
-      context.fillStyle = ramp.css[Math.round((MAX_RAMP_STEP * Math.abs(value)) / most)];
+      context.fillStyle = ramp.css[Math.round((MAX_RAMP_SHADE * Math.abs(value)) / most)];
       context.fillRect(x, y, CELL - 1, LINE - 1);
       const isHere = this.#isChosen && i === this.index;
       if (!isHere && !this.#lit.has(i)) return;

@@ -30,6 +30,13 @@ export function offscreenContext(width, height) {
   return /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
+/** A canvas that holds an image, to be drawn in another size. @param {ImageData} image */
+export function canvasOf(image) {
+  const context = offscreenContext(image.width, image.height);
+  context.putImageData(image, 0, 0);
+  return context.canvas;
+}
+
 /** The pixels of an image as packed colours. @param {ImageData} image */
 export const packedPixels = (image) => new Uint32Array(image.data.buffer);
 

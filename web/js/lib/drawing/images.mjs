@@ -2,7 +2,7 @@
 
 import { tile } from "../thumbnails.mjs";
 import { areSquares, cells, keysOf } from "../triangle.mjs";
-import { offscreenContext, packedPixels } from "./canvas.mjs";
+import { canvasOf, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
 import { position } from "./scale.mjs";
 
@@ -17,8 +17,8 @@ export class TrianglePainter {
   /** @type {HeadWeights | null} */
   #weights = null;
   #key = ""; // of the scale and the factor
-  #rows = 0; // that the steps include
-  #steps = new Uint8Array(0); // on the ramp, of the pixels of each row
+  #rows = 0; // that the shades include
+  #shades = new Uint8Array(0); // on the ramp, of the pixels of each row
 
   /**
    * One pixel per cell; with a `factor`, the largest of `factor` x `factor` cells.
@@ -34,11 +34,9 @@ export class TrianglePainter {
     const target = packedPixels(image);
     for (let row = 0; row < side; row++) {
       const [from, end] = [cells(row), keysOf(row, side)];
-      for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[this.#steps[from + key]];
+      for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[this.#shades[from + key]];
     }
-    const context = offscreenContext(side, side);
-    context.putImageData(image, 0, 0);
-    return context.canvas;
+    return canvasOf(image);
   }
 
   /** @param {HeadWeights} weights @param {number} n @param {Scale} scale @param {number} factor */
@@ -47,10 +45,10 @@ export class TrianglePainter {
     // The rows of a square, as far as they are shown, grow too.
     const isSame = weights === this.#weights && key === this.#key && n >= this.#rows && !areSquares();
     if (!isSame) [this.#weights, this.#key, this.#rows] = [weights, key, 0];
-    const before = this.#steps;
+    const before = this.#shades;
     const used = isSame ? before.length : 0;
-    this.#steps = new Uint8Array(Math.max(cells(tile(n - 1, factor) + 1), used));
-    this.#steps.set(before.subarray(0, used));
+    this.#shades = new Uint8Array(Math.max(cells(tile(n - 1, factor) + 1), used));
+    this.#shades.set(before.subarray(0, used));
     const { values } = weights;
     for (; this.#rows < n; this.#rows++) {
       const query = this.#rows;
@@ -59,21 +57,21 @@ export class TrianglePainter {
       const end = Math.min(keysOf(query), n);
       const largest = scale.largest(values, from, end);
       for (let at = 0; at < end; at++) {
-        const place = row + tile(at, factor);
-        const step = scale.step(values[from + at], at, largest);
-        if (step > this.#steps[place]) this.#steps[place] = step;
+        const pixel = row + tile(at, factor);
+        const shade = scale.shade(values[from + at], at, largest);
+        if (shade > this.#shades[pixel]) this.#shades[pixel] = shade;
       }
     }
   }
 }
 
 /**
- * The step of a difference on a ramp from -limit to limit.
+ * The shade of a difference on a ramp from -limit to limit.
  * @param {number} difference
  * @param {number} limit
  * @param {ScaleOptions} options
  */
-function differenceStep(difference, limit, { scale, threshold }) {
+function differenceShade(difference, limit, { scale, threshold }) {
   if (Math.abs(difference) < threshold) return 128;
   const part = Math.sign(difference) * position(scale, Math.abs(difference) / limit);
   return clamp(Math.round(127.5 + 127.5 * part), 0, 255);
@@ -97,25 +95,23 @@ export function paintDifference(values, n, { ramp, limit, options, unknown, fact
   const most = new Float32Array(side * side).fill(-1);
   for (let query = 0; query < n; query++) {
     for (let key = 0; key <= query; key++) {
-      const place = tile(query, factor) * side + tile(key, factor);
+      const pixel = tile(query, factor) * side + tile(key, factor);
       const value = options.hideFirst && key === 0 ? 0 : values[cells(query) + key];
       const size = Number.isNaN(value) ? -0.5 : Math.abs(value);
-      if (size <= most[place]) continue;
-      most[place] = size;
-      target[place] = Number.isNaN(value) ? unknown : ramp.pixels[differenceStep(value, limit, options)];
+      if (size <= most[pixel]) continue;
+      most[pixel] = size;
+      target[pixel] = Number.isNaN(value) ? unknown : ramp.pixels[differenceShade(value, limit, options)];
     }
   }
-  const context = offscreenContext(side, side);
-  context.putImageData(image, 0, 0);
-  return context.canvas;
+  return canvasOf(image);
 }
 
 /** The weight that a byte of a thumbnail encodes. @param {number} byte */
 export const weightOf = (byte) => (byte / 255) ** 2;
 
-/** The step of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */
+/** The shade of each of the 256 bytes of a thumbnail, on scales that do not depend on the row. @param {Scale} scale */
 function lookup(scale) {
-  return Uint8Array.from({ length: 256 }, (_, byte) => scale.step(weightOf(byte), scale.firstKey, 1));
+  return Uint8Array.from({ length: 256 }, (_, byte) => scale.shade(weightOf(byte), scale.firstKey, 1));
 }
 
 /** A pixel that lets the page show through, for rows after the selected step. @param {number} pixel */
@@ -162,9 +158,9 @@ export class ThumbnailPainter {
         for (let key = scale.firstKey; key < wide; key++) largest = Math.max(largest, bytes[start + key]);
       for (let key = 0; key < end; key++) {
         const byte = bytes[start + key];
-        const weighted = scale.perRow ? scale.step(weightOf(byte), key, weightOf(largest)) : table[byte];
-        const step = key < scale.firstKey ? 0 : weighted;
-        target[line + key] = isLater ? faded(pixels[step]) : pixels[step];
+        const weighted = scale.perRow ? scale.shade(weightOf(byte), key, weightOf(largest)) : table[byte];
+        const shade = key < scale.firstKey ? 0 : weighted;
+        target[line + key] = isLater ? faded(pixels[shade]) : pixels[shade];
       }
     }
     return image;

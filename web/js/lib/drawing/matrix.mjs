@@ -10,7 +10,7 @@ import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { TrianglePainter } from "./images.mjs";
 
-/** @import { Cell, MatrixSource } from "../../types.js" */
+/** @import { Cell, MatrixSelection, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
 
 /** @param {string} withDetails @param {string} without */
@@ -31,9 +31,10 @@ export class Matrix {
   #colours = { ink: "", mark: "" };
   #painter = new TrianglePainter();
 
-  /** @param {MatrixSource} store */
-  constructor(store) {
+  /** @param {MatrixSource} store @param {MatrixSelection} selection */
+  constructor(store, selection) {
     this.store = store;
+    this.selection = selection;
     this.picture = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
     this.pair = make("p", { class: "hs-pair" });
@@ -48,12 +49,12 @@ export class Matrix {
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-board", tabindex: 0, role: "application" });
     this.board.append(this.picture, this.marks, this.readouts, this.announcement);
-    this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
-    this.board.addEventListener("pointerdown", (event) => store.point(this.cellAt(event)));
-    this.board.addEventListener("pointerleave", () => store.point(null));
+    this.board.addEventListener("pointermove", (event) => selection.point(this.cellAt(event)));
+    this.board.addEventListener("pointerdown", (event) => selection.point(this.cellAt(event)));
+    this.board.addEventListener("pointerleave", () => selection.point(null));
     this.board.addEventListener("click", (event) => this.lock(event));
     this.board.addEventListener("keydown", (event) => this.move(event));
-    this.board.addEventListener("blur", () => store.point(null));
+    this.board.addEventListener("blur", () => selection.point(null));
     this.element = make(
       "div",
       { class: "hs-matrix" },
@@ -149,7 +150,8 @@ export class Matrix {
 
   /** How many tokens are drawn: without details, those up to the selected step, as in the tiles. */
   get count() {
-    const { count, step, focus } = this.store;
+    const { count } = this.store;
+    const { step, focus } = this.selection;
     if (!this.isPlain || step === null) return count;
     return Math.min(count, Math.max(step, (focus?.query ?? -1) + 1));
   }
@@ -190,8 +192,8 @@ export class Matrix {
   mark() {
     if (!this.#width) return;
     const context = sharpContext(this.marks, this.#width, this.#width);
-    const { store } = this;
-    const { focus } = store;
+    const { store, selection } = this;
+    const { focus } = selection;
     this.fade(context);
     this.readout.hidden = !focus;
     this.pin();
@@ -209,14 +211,14 @@ export class Matrix {
     this.write(
       query,
       key,
-      (store.locked ?? []).some((cell) => cell.query === query && cell.key === key),
+      (selection.locked ?? []).some((cell) => cell.query === query && cell.key === key),
     );
     if (!this.#layout) return;
 
     const { margin, cell } = this.#layout;
     const [x, y] = [margin + key * cell, margin + query * cell];
     context.strokeStyle = context.fillStyle = this.#colours.mark;
-    for (const other of store.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
+    for (const other of selection.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
     context.globalAlpha = 0.35;
     const top = areSquares() ? margin : y;
     context.strokeRect(margin, y, keysOf(query) * cell, cell);
@@ -249,7 +251,8 @@ export class Matrix {
 
   /** The readout of the locked cell while another one is in focus. */
   pin() {
-    const { focus, locked = [], weights, count, view } = this.store;
+    const { weights, count, view } = this.store;
+    const { focus, locked = [] } = this.selection;
     const { query = count, key: column } = locked.at(-1) ?? {};
     const isOther = query !== focus?.query || (column ?? focus.key) !== focus.key;
     this.pinned.hidden = !isOther || query >= count;
@@ -262,7 +265,7 @@ export class Matrix {
 
   /** Fade the rows that did not exist yet at the selected step. @param {CanvasRenderingContext2D} context */
   fade(context) {
-    const { step } = this.store;
+    const { step } = this.selection;
     const n = this.count;
     if (step === null || step >= n || !this.#layout) return;
     const { margin, cell } = this.#layout;
@@ -319,22 +322,22 @@ export class Matrix {
   /** @param {MouseEvent} event */
   lock(event) {
     const cell = this.cellAt(event);
-    if (cell) this.store.lock(cell, event.shiftKey);
+    if (cell) this.selection.lock(cell, event.shiftKey);
   }
 
   /** @param {KeyboardEvent} event */
   move(event) {
-    const { store } = this;
-    const { focus } = store;
+    const { store, selection } = this;
+    const { focus } = selection;
     if (!focus || focus.key === null) return;
-    if (event.key === "Escape") store.lock(null);
-    else if (event.key === "Enter") store.lock({ ...focus }, event.shiftKey);
+    if (event.key === "Escape") selection.lock(null);
+    else if (event.key === "Enter") selection.lock({ ...focus }, event.shiftKey);
     else if (!ARROWS[event.key]) return;
     else {
       const [down, right] = ARROWS[event.key];
       const query = clamp(focus.query + down, 0, store.count - 1);
       const key = clamp(focus.key + right, 0, keysOf(query) - 1);
-      store.point({ query, key });
+      selection.point({ query, key });
       this.announcement.textContent = this.say(query, key);
     }
     event.preventDefault();

@@ -1,6 +1,6 @@
 // Colour ramps: one hue for "looks at", one for "is looked at by", one for surprise. Lightness alone gives the order,
-// so they can be read without colour vision; the weakest steps fade into the page, light or dark. The ramps for changes
-// and differences have two hues, strong at both ends and faded in the middle.
+// so they can be read without colour vision; the weakest shades fade into the page, light or dark. The ramps for
+// changes and differences have two hues, strong at both ends and faded in the middle.
 
 const RAMPS = {
   light: {
@@ -29,9 +29,9 @@ const parseHex = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2
 function interpolate(anchors) {
   const stops = anchors.map(parseHex);
   return Array.from({ length: 256 }, (_, i) => {
-    const place = (i / 255) * (stops.length - 1);
-    const left = Math.min(Math.floor(place), stops.length - 2);
-    return stops[left].map((value, c) => Math.round(value + (place - left) * (stops[left + 1][c] - value)));
+    const at = (i / 255) * (stops.length - 1);
+    const left = Math.min(Math.floor(at), stops.length - 2);
+    return stops[left].map((value, c) => Math.round(value + (at - left) * (stops[left + 1][c] - value)));
   });
 }
 
@@ -45,10 +45,10 @@ const luminance = (colour) => {
 };
 const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
 
-/** The darkest of the 256 steps of a ramp that tables use: on darker ones the mark of a cell could not be seen. */
-export const MAX_RAMP_STEP = 225;
+/** The darkest of the 256 shades of a ramp that tables use: on darker ones the mark of a cell could not be seen. */
+export const MAX_RAMP_SHADE = 225;
 
-/** 256 steps of one ramp: packed for pixels, and as CSS colours with an ink that is readable on them. */
+/** 256 shades of one ramp: packed for pixels, and as CSS colours with an ink that is readable on them. */
 export class Ramp {
   /** @param {string[]} anchors as #rrggbb, from the weakest to the strongest */
   constructor(anchors) {
@@ -56,6 +56,12 @@ export class Ramp {
     this.pixels = new Uint32Array(colours.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0));
     this.css = colours.map(([r, g, b]) => `rgb(${r},${g},${b})`);
     this.ink = colours.map((colour) => (luminance(colour) > MIDDLE ? "#000000" : "#ffffff"));
+  }
+
+  /** Colour an element. @param {HTMLElement} element @param {number} shade */
+  paint(element, shade) {
+    element.style.backgroundColor = this.css[shade];
+    element.style.color = this.ink[shade];
   }
 }
 

@@ -1,4 +1,4 @@
-// From a weight to one of the 256 steps of a colour ramp. Colours only illustrate; numbers are always the true weights.
+// From a weight to one of the 256 shades of a colour ramp. Colours only illustrate; numbers are the true weights.
 
 import { clamp } from "../numbers.mjs";
 
@@ -70,12 +70,12 @@ export class Scale {
   }
 
   /**
-   * The step of one weight.
+   * The shade of one weight.
    * @param {number} weight
    * @param {number} key
    * @param {number} largest weight of its row
    */
-  step(weight, key, largest) {
+  shade(weight, key, largest) {
     if (key < this.firstKey || weight < this.threshold) return 0;
     const value = this.perRow ? (largest ? weight / largest : 0) : weight;
     return clamp(Math.round(255 * this.curve(value, this.floor)), 0, 255);

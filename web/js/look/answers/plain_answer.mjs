@@ -2,9 +2,9 @@
 // model write without such heads, why does it choose this word, and what if it had chosen another one? Each offers the
 // way to the full instrument, which opens at once with details.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { headEntries, isSame } from "../../lib/heads.mjs";
+import { headEntries, isSamePicture } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { counted, share } from "../../lib/numbers.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
@@ -53,14 +53,12 @@ export class PlainAnswer extends Emitter {
     this.two = new TwoTexts(store.view, texts);
     this.words = make("p", { role: "status" });
     this.body = make("div", {});
-    const button = (/** @type {string} */ words, /** @type {() => void} */ onclick) =>
-      make("button", { type: "button", class: "hs-small", onclick }, words);
-    this.full = button("Compare them in full", () => this.#compare());
+    this.full = smallButton("Compare them in full", () => this.#compare());
     this.full.title = "Both texts with every head, and where they differ";
-    this.arithmetic = button("Show me the arithmetic", () => this.#askAbout("ledger"));
-    this.everything = button("All the numbers", () => this.#askAbout("attribution"));
+    this.arithmetic = smallButton("Show me the arithmetic", () => this.#askAbout("ledger"));
+    this.everything = smallButton("All the numbers", () => this.#askAbout("attribution"));
     this.everything.title = "What each part of the model adds";
-    this.end = button("", () => this.close());
+    this.end = smallButton("", () => this.close());
     this.end.append(icon("close"), " Close");
     const buttons = make("div", { class: "hs-controls" }, this.full, this.arithmetic, this.everything, this.end);
     const top = make("div", { class: "hs-answer-top" }, this.words, buttons);
@@ -105,7 +103,7 @@ export class PlainAnswer extends Emitter {
     panel.style.minHeight = "";
     this.two.end();
     this.store.selectedHeads.point([]);
-    if (this.#opened && isSame(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
+    if (this.#opened && isSamePicture(this.#opened.to, this.store.open)) this.store.view.choose(this.#opened.from);
     this.#opened = null;
     queueMicrotask(() => this.mixer.try(undefined)); // by then, all panels know a new text
     this.emit("asked");
@@ -123,8 +121,8 @@ export class PlainAnswer extends Emitter {
 
   /** It does not include the run's name, which a prepared opening gets only from the server. */
   get #place() {
-    const { ids, isGrowing, pointer, currentRow } = this.store;
-    return [pointer.sha256, ids, isGrowing, currentRow].join();
+    const { ids, isGrowing, pointer, selection } = this.store;
+    return [pointer.sha256, ids, isGrowing, selection.currentRow].join();
   }
 
   /** @param {Question} asked @param {HTMLElement} body @returns {number} the turn */

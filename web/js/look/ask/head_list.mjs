@@ -1,6 +1,6 @@
 // Heads sorted by a number, as a table with bars; a click opens the head.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { pictureName } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -42,7 +42,7 @@ export class HeadList {
     this.column = make("th", { scope: "col", colspan: picking ? 3 : 2 });
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "head"), this.column));
     this.table = make("table", {}, make("caption", { class: "hs-hidden" }, caption), head, this.body);
-    this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
+    this.more = smallButton("", () => this.toggle());
     this.element = make("div", { class: "hs-head-list" }, this.table, this.more);
     store.on("open", () => this.mark());
   }
@@ -74,8 +74,7 @@ export class HeadList {
   /** @param {HeadRow} row @param {number} most */
   makeRow({ picture, value, text, error }, most) {
     const { store } = this;
-    const open = make("button", { type: "button", class: "hs-small" }, pictureName(picture, store.pointer));
-    open.addEventListener("click", () => store.view.choose(picture));
+    const open = smallButton(pictureName(picture, store.pointer), () => store.view.choose(picture));
     const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
     bar.style.setProperty("--part", String(Math.abs(value) / most));
     const whisker = make("span", { class: "hs-error", "aria-hidden": "true", hidden: error === undefined });

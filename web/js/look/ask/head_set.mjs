@@ -1,6 +1,6 @@
 // Several heads that a question treats together: which ones, and their joint effect.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { headEntries } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
@@ -48,12 +48,10 @@ export class HeadSet {
     this.question = question;
     this.chips = make("p", { class: "hs-chips" });
     this.sentence = make("p", { class: "hs-answer", role: "status" });
-    this.mute = make("button", { type: "button", class: "hs-small" }, "Switch them off");
+    this.mute = smallButton("Switch them off", () => mixer.set(this.#mask));
     this.mute.title = "Opens the mixing desk with these heads muted";
-    this.mute.addEventListener("click", () => mixer.set(this.#mask));
-    this.compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
+    this.compare = smallButton("Compare the heads", () => mixer.compare(this.#mask));
     this.compare.title = "Shows the text read without these heads, next to the text as it is";
-    this.compare.addEventListener("click", () => mixer.compare(this.#mask));
     this.buttons = make("div", { class: "hs-controls" }, this.mute, this.compare);
     this.element = make("div", { class: "hs-head-set" }, this.chips, this.sentence, this.buttons);
   }
@@ -115,7 +113,7 @@ export class HeadSet {
       chip.setAttribute("aria-label", `Restore ${name}`);
       return chip;
     });
-    const none = make("button", { type: "button", class: "hs-small", onclick: () => this.set(null) }, "Clear");
+    const none = smallButton("Clear", () => this.set(null));
     this.chips.replaceChildren(make("span", {}, `${done} together`), ...chips, ...add, none);
     void this.measure();
   }

@@ -59,13 +59,13 @@ export class Mixer extends Emitter {
 
   /** Read the text again with a mask, next to the text as it is. @param {Mask} head_mask */
   compare(head_mask) {
-    this.texts?.readings.begin({ model: this.store.pointer.model, head_mask });
+    this.texts?.rereads.begin({ model: this.store.pointer.model, head_mask });
   }
 
   /** Read another text next to it. @param {number[]} ids @param {string} why the answer that led to it */
   compareText(ids, why) {
     const { model, head_mask } = this.store.pointer;
-    this.texts?.readings.begin({ model, head_mask, ids, n_prompt: ids.length }, why);
+    this.texts?.rereads.begin({ model, head_mask, ids, n_prompt: ids.length }, why);
   }
 
   get isOn() {
@@ -155,7 +155,8 @@ export class Mixer extends Emitter {
   #want() {
     const { store } = this;
     const isIdle = !isBusy(store.pointer.state) && !store.playback.isBehind;
-    const position = this.isChanged && isIdle && store.predictor >= 0 ? store.predictor : null;
+    const { predictor } = store.selection;
+    const position = this.isChanged && isIdle && predictor >= 0 ? predictor : null;
     const encoded = encodeMask(this.mask);
     if (this.#source?.fetcher !== store.fetcher || this.#source.encoded !== encoded) {
       this.#source = { fetcher: store.fetcher, mask: this.mask, encoded };

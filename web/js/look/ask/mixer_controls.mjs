@@ -1,7 +1,7 @@
 // The mixing desk outside its panel: controls in the header of the open head, badges on the tiles, taps that mute, and
 // the key M.
 
-import { make, setFlag, setHidden } from "../../lib/dom.mjs";
+import { make, setFlag, setHidden, smallButton } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
@@ -12,8 +12,8 @@ import { openHead } from "./subject.mjs";
 /** The controls in the header of the open head, shown while the question is open. @param {Mixer} mixer */
 export function headScale(mixer) {
   const { store } = mixer;
-  const mute = make("button", { type: "button", class: "hs-small" }, "Mute");
-  const solo = make("button", { type: "button", class: "hs-small" }, "Solo");
+  const mute = smallButton("Mute", () => mixer.toggle(store.open));
+  const solo = smallButton("Solo", () => mixer.solo(store.open));
   solo.title = "Mute all other heads of the model; every MLP is kept";
   const range = make("input", {
     type: "range",
@@ -24,8 +24,6 @@ export function headScale(mixer) {
   });
   range.title = "Factor for the head’s context vectors: 0 removes the head, 1 leaves it unchanged";
   const number = make("output", {});
-  mute.addEventListener("click", () => mixer.toggle(store.open));
-  solo.addEventListener("click", () => mixer.solo(store.open));
   range.addEventListener("input", () => mixer.scale(store.open, Number(range.value)));
   const label = make("label", {}, "scale ", range, " ", number);
   const element = make("div", { class: "hs-controls hs-head-scale", role: "group" }, mute, solo, label);

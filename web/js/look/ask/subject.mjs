@@ -33,7 +33,7 @@ export function textProblem(store, least = 1) {
 }
 
 /** The position of the token that all panels name, else the newest. @param {Store} store */
-export const selectedToken = (store) => store.chosen ?? store.tokens.length - 1;
+export const selectedToken = (store) => store.selection.chosen ?? store.tokens.length - 1;
 
 /** @param {Store} store @param {number} position */
 export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
@@ -45,7 +45,7 @@ export const tokenName = (store, position) => `“${visible(store.tokens[positio
  * @param {Store} store
  * @returns {Prediction}
  */
-export function askedPrediction({ predictor, tokens }) {
+export function askedPrediction({ selection: { predictor }, tokens }) {
   const position = predictor < 0 ? tokens.length - 1 : predictor;
   return { position, token: tokens[position + 1]?.id ?? null };
 }
@@ -54,8 +54,8 @@ export function askedPrediction({ predictor, tokens }) {
  * Select the newest token if nothing is selected, so that all panels show the prediction that the question is about.
  * @param {Store} store
  */
-export function selectSomething(store) {
-  if (store.step === null && !store.locked.length && store.chosen !== null) store.goto(store.chosen);
+export function selectSomething({ selection }) {
+  if (selection.isEmpty && selection.chosen !== null) selection.goto(selection.chosen);
 }
 
 /** The open head; null while a mean or a rollout is open. @param {Store} store @returns {PictureId | null} */

@@ -68,7 +68,7 @@ export function tokenPairs(store) {
     const key = [model, sha256, layer, head, circuit, asked].join();
     if (key === shown) return;
     shown = key;
-    sentence.textContent = "Multiplying its matrices with all tokens…";
+    sentence.textContent = "Multiplying its matrices by the embeddings of all tokens…";
     table.replaceChildren();
     try {
       const query = { model, layer, head, circuit, top: String(N_PAIRS), distance: String(asked) };

@@ -1,13 +1,13 @@
 // "Compare": the menu of texts and readings to compare the current text with, and the form for a second text.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { baseName } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 
-/** @import { Reading } from "../../types.js" */
+/** @import { ReadAgain } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Texts } from "./texts.mjs" */
 
@@ -17,8 +17,8 @@ export function compareMenu(store, texts) {
   const own = ownText(store, texts, () => opener()?.focus());
   /** @returns {HTMLButtonElement | null} */
   const opener = () => holder.querySelector("button[aria-haspopup]");
-  /** @param {Reading} reading */
-  const readAgain = (reading) => texts.readings.begin(reading);
+  /** @param {ReadAgain} reading */
+  const readAgain = (reading) => texts.rereads.begin(reading);
   let listed = "";
 
   const draw = () => {
@@ -79,7 +79,7 @@ function ownText(store, texts, closed) {
   const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
   const problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
   const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
-  const cancel = make("button", { type: "button", class: "hs-small" }, "Cancel");
+  const cancel = smallButton("Cancel");
   const hint = make(
     "p",
     { class: "hs-hint" },
@@ -119,7 +119,7 @@ function ownText(store, texts, closed) {
       return;
     }
     read.disabled = true;
-    const why = await texts.readings.readText(field.value);
+    const why = await texts.rereads.readText(field.value);
     read.disabled = false;
     if (run !== of || element.hidden) return;
     refuse(why);

@@ -1,5 +1,6 @@
 // The differences between two texts in numbers: of a head, of the probabilities of shared tokens, of the next token.
 
+import { isSameMask } from "../../lib/head_masks.mjs";
 import { probabilityChange, signed } from "../../lib/numbers.mjs";
 import { cells, HeadWeights } from "../../lib/triangle.mjs";
 
@@ -46,12 +47,12 @@ export class Difference {
     /** B minus A as a lower triangle; NaN for a key that is not the same on both sides. */
     this.values = new HeadWeights();
     const values = new Float32Array(cells(rows));
-    let place = 0;
+    let index = 0;
     this.largest = 0; // of the differences, whatever their sign
     for (let row = 0; row < rows; row++) {
       for (let key = 0; key <= row; key++) {
         const { difference } = this.at(row, key);
-        values[place++] = difference;
+        values[index++] = difference;
         if (Math.abs(difference) > this.largest) this.largest = Math.abs(difference);
       }
     }
@@ -73,26 +74,25 @@ export class Difference {
   }
 }
 
-/**
- * The first piece at which two texts can differ: the same model with the same masks reads a shared beginning alike.
- * @param {Alignment} alignment
- * @param {Pick<Pointer, "sha256" | "head_mask">} a
- * @param {Pick<Pointer, "sha256" | "head_mask">} b
- */
-export function firstDifferingRow({ divergence, pieces }, a, b) {
-  const sameReader = a.sha256 === b.sha256 && JSON.stringify(a.head_mask) === JSON.stringify(b.head_mask);
-  return sameReader ? (divergence ?? pieces.length) : 0;
-}
-
-/** @typedef {{ a: number, b: number, change: number }} TokenChange log-probabilities in nats */
+/** @typedef {Pick<Pointer, "sha256" | "head_mask">} ReadBy the model that read a text, and the heads scaled in it */
 
 /**
  * Whether two texts were read differently, so that equal tokens may differ in probability.
- * @param {Pick<Pointer, "sha256" | "head_mask">} a
- * @param {Pick<Pointer, "sha256" | "head_mask">} b
+ * @param {ReadBy} a
+ * @param {ReadBy} b
  */
-export const areReadDifferently = (a, b) =>
-  a.sha256 !== b.sha256 || JSON.stringify(a.head_mask) !== JSON.stringify(b.head_mask);
+export const areReadDifferently = (a, b) => a.sha256 !== b.sha256 || !isSameMask(a.head_mask, b.head_mask);
+
+/**
+ * The first piece at which two texts can differ: the same model with the same masks reads a shared beginning alike.
+ * @param {Alignment} alignment
+ * @param {ReadBy} a
+ * @param {ReadBy} b
+ */
+export const firstDifferingRow = ({ divergence, pieces }, a, b) =>
+  areReadDifferently(a, b) ? 0 : (divergence ?? pieces.length);
+
+/** @typedef {{ a: number, b: number, change: number }} TokenChange log-probabilities in nats */
 
 /**
  * The change at each token of B until the texts diverge; after that, the tokens before it differ. Null for a token

@@ -2,6 +2,7 @@
 
 import { Emitter } from "../../lib/emitter.mjs";
 import { isBusy, isOwn } from "../state/pointer.mjs";
+import { NOTHING } from "../state/selection.mjs";
 import { Store } from "../state/store.mjs";
 import { Alignment } from "./alignment.mjs";
 import { AlignmentRequests } from "./alignment_requests.mjs";
@@ -9,7 +10,7 @@ import { Difference, firstDifferingRow } from "./difference.mjs";
 import { LinkedHeads } from "./linked_heads.mjs";
 
 /** @import { Cell } from "../../types.js" */
-/** @import { Selected } from "../state/store.mjs" */
+/** @import { Selected } from "../state/selection.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
@@ -20,9 +21,6 @@ export const SIDES = ["a", "b"];
 export const otherSide = (side) => (side === "a" ? "b" : "a");
 
 const MIN_SHARED_PART = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
-
-/** @type {Selected} */
-const NOTHING = { hover: null, locked: [], step: null, isCellLatest: false };
 
 /** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
 export class Pair extends Emitter {
@@ -137,7 +135,7 @@ export class Pair extends Emitter {
 
   /** The locked cell that both sides describe; null while they describe a step. */
   get leading() {
-    return this.stores[this.#pointed].leading;
+    return this.stores[this.#pointed].selection.leading;
   }
 
   /** The step that both sides name: the one after the locked row, else that of the clock. */
@@ -166,14 +164,14 @@ export class Pair extends Emitter {
   /** @param {number | null} step */
   goto(step) {
     this.#clock = step;
-    for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selected, isCellLatest: false });
+    for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selection.selected, isCellLatest: false });
     this.#showStep();
   }
 
   /** Restore A's selection from before the comparison. @param {number | null} step @param {Cell[]} locked */
   restore(step, locked) {
     if (step !== null) this.goto(this.#alignment.stepOf("a", step));
-    for (const cell of locked) this.stores.a.lock(cell, true);
+    for (const cell of locked) this.stores.a.selection.lock(cell, true);
   }
 
   /** Set both sides to the clock, and keep the rest of the selection. */
@@ -181,8 +179,8 @@ export class Pair extends Emitter {
     const at = this.#shown;
     if (at === null) return;
     for (const side of SIDES) {
-      const { selected, length } = this.stores[side];
-      this.#inspect(side, { ...selected, step: Math.min(this.tokenAt(side, at), length - 1) });
+      const { selection, length } = this.stores[side];
+      this.#inspect(side, { ...selection.selected, step: Math.min(this.tokenAt(side, at), length - 1) });
     }
     this.#mirrorFrom(this.#pointed);
     this.emit("step", "focus");
@@ -193,12 +191,13 @@ export class Pair extends Emitter {
   /** Select on one side, not as the visitor's choice. @param {SideName} side @param {Selected} selected */
   #inspect(side, selected) {
     this.#selected[side] = selected;
-    this.stores[side].inspect(selected);
+    this.stores[side].selection.inspect(selected);
   }
 
   /** Mirror the visitor's selection on one side to the other. @param {SideName} from */
   #follow(from) {
-    const { selected, pointer } = this.stores[from];
+    const { pointer, selection } = this.stores[from];
+    const { selected } = selection;
     const { hover, locked, step, isCellLatest } = selected;
     if (pointer.run !== this.#runs[from]) {
       this.#runs[from] = pointer.run; // a new text: its empty selection is not the visitor's choice
@@ -237,19 +236,19 @@ export class Pair extends Emitter {
 
   /** Whether a cell is pointed at or locked. */
   get isPointed() {
-    const { hover, leading } = this.stores[this.#pointed];
+    const { hover, leading } = this.stores[this.#pointed].selection;
     return hover !== null || leading !== null;
   }
 
   /** Show the same cell on the other side. @param {SideName} from */
   #mirrorFrom(from) {
-    const [source, to] = [this.stores[from], otherSide(from)];
+    const [source, to] = [this.stores[from].selection, otherSide(from)];
     const isSame = this.isPointed || this.isOneRow;
     const locked = source.locked.flatMap((cell) => this.#mapCell(from, cell) ?? []);
     this.#inspect(to, {
       hover: source.focus && isSame ? this.#mapCell(from, source.focus) : null,
       locked,
-      step: this.stores[to].selected.step,
+      step: this.stores[to].selection.selected.step,
       isCellLatest: source.leading !== null && locked.length > 0,
     });
   }
@@ -267,12 +266,12 @@ export class Pair extends Emitter {
 
   /** Point at a cell of the difference. @param {{ row: number, key: number | null } | null} cell */
   point(cell) {
-    this.stores.a.point(cell && this.#cellOf("a", cell));
+    this.stores.a.selection.point(cell && this.#cellOf("a", cell));
   }
 
   /** Lock a cell of the difference. @param {{ row: number, key: number | null } | null} cell @param {boolean} more */
   lock(cell, more) {
-    this.stores.a.lock(cell && this.#cellOf("a", cell), more);
+    this.stores.a.selection.lock(cell && this.#cellOf("a", cell), more);
   }
 
   /** @param {SideName} side @param {{ row: number, key: number | null }} cell @returns {Cell} */

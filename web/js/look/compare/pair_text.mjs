@@ -129,7 +129,7 @@ function progress({ state, settings }, length) {
     .join(" · ");
 }
 
-export class SecondReader {
+export class SecondModel {
   /** @param {Texts} texts */
   constructor(texts) {
     const { pair } = texts;
@@ -193,37 +193,7 @@ export class SecondReader {
   ask(model) {
     const { n_layer, n_head, head_mask } = this.pair.stores.b.pointer;
     const isSame = baseName(model) === baseName(this.pair.stores.b.pointer.model) && n_layer && n_head;
-    void this.texts.readings.readAgain({ model, head_mask: isSame ? head_mask : null });
-  }
-}
-
-/** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
-export function rowTable(pair) {
-  const table = make("table");
-  const view = new TableView("Show this row as a table", draw, make("div", {}, table));
-  pair.on("weights focus step", () => view.refresh());
-  return view;
-
-  function draw() {
-    const { a } = pair.stores;
-    const { focus } = a;
-    const row = focus && pair.alignment.pieceOf("a", focus.query);
-    table.replaceChildren();
-    if (row === null || row >= pair.difference.rows) return;
-    const rows = [];
-    for (let key = 0; key <= row; key++) {
-      const { a: left, b: right, difference } = pair.difference.at(row, key);
-      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
-      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
-      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
-    }
-    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
-    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
-    table.replaceChildren(
-      make("caption", {}, caption),
-      tableHead("key", "A", "B", "B − A"),
-      make("tbody", {}, ...rows),
-    );
+    void this.texts.rereads.readAgain({ model, head_mask: isSame ? head_mask : null });
   }
 }
 
@@ -249,11 +219,4 @@ export function textsTable(pair) {
     const titles = tableHead("step", "A", "probability", "B", "probability", "log-probability, B − A");
     table.replaceChildren(make("caption", {}, "Tokens of both texts"), titles, make("tbody", {}, ...rows));
   }
-}
-
-/** @param {Pair} pair @param {number} piece */
-function pieceText(pair, piece) {
-  const { a0, a1 } = pair.alignment.pieces[piece];
-  const tokens = pair.stores.a.tokens.slice(a0, a1);
-  return visible(tokens.map(({ text }) => text).join(""));
 }

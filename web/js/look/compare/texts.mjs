@@ -1,11 +1,8 @@
-// One text, or two that are compared: assigns the server's pointers to the texts, and requests that texts be read
-// again.
+// One text, or two that are compared: assigns the server's pointers to the texts.
 
 import { make } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { isSame } from "../../lib/heads.mjs";
-import { request } from "../../lib/http.mjs";
-import { LatestRequest } from "../../lib/latest.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { Address } from "../address.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -14,12 +11,13 @@ import { stopWriting } from "../state/text_writer.mjs";
 import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
+import { RereadRequests } from "./reread_requests.mjs";
 
-/** @import { Control, LinkState, ModelInfo, PictureId, Reading, SentPointer, Writing } from "../../types.js" */
+/** @import { Control, LinkState, ModelInfo, PictureId, SentPointer, Writing } from "../../types.js" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
-/** @import { Selected } from "../state/store.mjs" */
+/** @import { Selected } from "../state/selection.mjs" */
 
 /** Topics: changed (a comparison has begun or ended, or is complete). */
 export class Texts extends Emitter {
@@ -46,7 +44,7 @@ export class Texts extends Emitter {
     this.#saved = new Store(view);
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, controls, () => this.linkState)]);
     this.address = new Address(this, controls);
-    this.readings = new Readings(this);
+    this.rereads = new RereadRequests(this);
     this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && this.#changed());
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
   }
@@ -110,7 +108,7 @@ export class Texts extends Emitter {
    */
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
-    const { step, locked } = this.first;
+    const { step, locked } = this.first.selection;
     if (!this.#isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -148,7 +146,7 @@ export class Texts extends Emitter {
   leave() {
     if (this.#isComparing) return () => {};
     const { store } = this.workspace;
-    const left = { address: this.address.shown, selected: store.selected };
+    const left = { address: this.address.shown, selected: store.selection.selected };
     this.#saved.adopt(store);
     return (run) => (this.#left = { ...left, run });
   }
@@ -191,7 +189,7 @@ export class Texts extends Emitter {
     this.#saved.begin();
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
-    store.restore(left.selected.locked, left.selected.step);
+    store.selection.restore(left.selected.locked, left.selected.step);
     this.#changed(left.address);
   }
 
@@ -201,17 +199,17 @@ export class Texts extends Emitter {
     const { stores, view, heads } = this.pair;
     const remaining = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
-    const { locked, step } = remaining;
+    const { locked, step } = remaining.selection;
     this.#left = null;
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
     this.#isComparing = false;
     this.compare.remember("");
-    if (!isSame(open, view.open)) view.choose(open);
+    if (!isSamePicture(open, view.open)) view.choose(open);
     const { store } = this.workspace;
     store.adopt(remaining);
     this.pair.clear();
     this.element.replaceChildren(this.workspace.element);
-    store.restore(locked, step === null || step >= store.length - 1 ? null : step);
+    store.selection.restore(locked, step === null || step >= store.length - 1 ? null : step);
     this.#changed();
   }
 
@@ -223,86 +221,5 @@ export class Texts extends Emitter {
       this.#closed.add(run);
       void stopWriting(run);
     }
-  }
-}
-
-class Readings {
-  #request = new LatestRequest();
-
-  /** @param {Texts} texts */
-  constructor(texts) {
-    this.texts = texts;
-  }
-
-  /**
-   * Begin a comparison of the text with another one, or with another reading of it.
-   * @param {Reading} reading
-   * @param {string} [why] the answer of Ask that led to it
-   */
-  begin(reading, why = "") {
-    this.texts.compare.heads.startMuting(false); // muting belonged to the previous comparison
-    this.texts.compare.remember(why);
-    void this.readAgain(reading);
-  }
-
-  /** Compare the text on the left with another one, or with another reading of it. @param {Reading} reading */
-  async readAgain(reading) {
-    const { pointer, ids } = this.texts.first;
-    const body = { sha256: pointer.sha256, n_prompt: pointer.n_prompt, ids, ...reading };
-    this.#compare(await this.#reread(body, reading.ids ? null : pointer.chat));
-  }
-
-  /** Compare it with a text that the same model reads; why it cannot, or "". @param {string} text */
-  async readText(text) {
-    this.texts.compare.remember("");
-    const { sha256, n_prompt, model, head_mask } = this.texts.first.pointer;
-    try {
-      this.#compare(await this.#read({ sha256, n_prompt, model, head_mask, text }));
-      return "";
-    } catch (error) {
-      return /** @type {Error} */ (error).message;
-    }
-  }
-
-  /** Read the text on the right with heads scaled. @param {number[][] | null} head_mask */
-  async scaleHeads(head_mask) {
-    const { b } = this.texts.pair.stores;
-    const { sha256, n_prompt, model, chat } = b.pointer;
-    const pointer = await this.#reread({ model, head_mask, sha256, n_prompt, ids: b.ids }, chat);
-    if (pointer && this.texts.isComparing) this.texts.replaceSecond(pointer);
-  }
-
-  /** @param {SentPointer | null} pointer */
-  #compare(pointer) {
-    if (!pointer) return;
-    this.texts.address.remember();
-    this.texts.compareWith(pointer);
-  }
-
-  /**
-   * Read a text; a failure is reported with the text on the left.
-   * @param {{ sha256: string, [field: string]: unknown }} body
-   * @param {SentPointer["chat"]} chat the conversation that it is, for a model that reads the same tokens
-   */
-  async #reread(body, chat = null) {
-    try {
-      const pointer = await this.#read(body);
-      return pointer?.sha256 === body.sha256 ? { ...pointer, chat } : pointer;
-    } catch (error) {
-      this.texts.first.report(`The text could not be read again: ${/** @type {Error} */ (error).message}`);
-      return null;
-    }
-  }
-
-  /**
-   * The pointer to a text that the server has read; null if it is no longer needed.
-   * @param {object} body
-   * @returns {Promise<SentPointer | null>}
-   */
-  async #read(body) {
-    const { run } = this.texts.first.pointer;
-    const response = await this.#request.send((signal) => request("look/read", { body, signal }));
-    const pointer = response && (await response.json());
-    return run === this.texts.first.pointer.run ? pointer : null;
   }
 }

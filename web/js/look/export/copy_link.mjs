@@ -1,6 +1,6 @@
 // "Copy link": to the clipboard and the address bar; if the browser refuses the clipboard, into a field to copy from.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
 
 /** @import { Control, LinkState } from "../../types.js" */
@@ -14,7 +14,7 @@ const CONFIRMATION_TIME = 2500; // milliseconds for which the button confirms th
  * @param {() => LinkState} [linkState] of the view that the link leads to
  */
 export function copyLink(store, controls, linkState = () => store.linkState) {
-  const button = make("button", { type: "button", class: "hs-small" }, "Copy link");
+  const button = smallButton("Copy link");
   const announcement = make("span", { class: "hs-hidden", role: "status" });
   const field = make("input", { type: "text", readonly: true, "aria-label": "Link to this view" });
   const box = make("div", { class: "hs-link-box", hidden: true }, field);

@@ -1,8 +1,11 @@
-// The open picture as numbers: the exact float32 weights with the tokens, the model and the settings; and the whole
-// view as an HTML file, which the server makes (model/drawing/html.py).
+// What the page shows as numbers: the exact float32 weights of the open picture with the tokens, the model and the
+// settings, and those of all heads at one step; and the whole view as an HTML file, which the server makes
+// (model/drawing/html.py).
 
 import { request } from "../../lib/http.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 
+/** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const ALIGNMENT = 8; // bytes: the alignment of the numbers in a safetensors file
@@ -26,8 +29,8 @@ function metadata(store) {
   };
 }
 
-/** A float32 with enough digits to be read back exactly. @param {number} weight */
-const digits = (weight) => String(Number(weight.toPrecision(9)));
+/** A float32 in few digits, but enough to be read back exactly. @param {number} weight */
+const rounded = (weight) => Number(weight.toPrecision(9));
 
 /** @param {Store} store */
 export function toJson(store) {
@@ -35,12 +38,27 @@ export function toJson(store) {
   const tokens = store.tokens.slice(0, n).map(({ id, text }) => ({ id, text }));
   const start = JSON.stringify({ ...metadata(store), tokens });
   const rows = Array.from({ length: n }, (_, query) => {
-    const row = Array.from(store.weights.row(query), digits);
-    return `[${row.concat(Array(n - row.length).fill("0")).join(",")}]`;
+    const row = Array.from(store.weights.row(query), rounded);
+    return `[${row.concat(Array(n - row.length).fill(0)).join(",")}]`;
   });
   // In pieces, because a long text has too many numbers for one string.
   const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);
   return new Blob([start.slice(0, -1), ',"attention":[', ...pieces, "]}\n"], { type: "application/json" });
+}
+
+/**
+ * The row of every head at one step: `attention[head]` holds the weights of all keys, heads counted through all layers.
+ * @param {Store} store
+ * @param {StepRows} rows
+ */
+export function stepJson(store, rows) {
+  const query = rows.query ?? 0;
+  const { model, sha256, n_layer, n_head } = store.pointer;
+  const tokens = store.tokens.slice(0, keysOf(query)).map(({ id, text }) => ({ id, text }));
+  const heads = Array.from({ length: n_layer * n_head }, (_, head) => head);
+  const attention = heads.map((head) => Array.from(rows.row(head), rounded));
+  const content = { model, sha256, n_layer, n_head, query, tokens, attention };
+  return new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
 }
 
 /**

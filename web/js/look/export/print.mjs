@@ -2,7 +2,7 @@
 // The same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
 
 import { keysOf } from "../../lib/triangle.mjs";
-import { monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
+import { canvasOf, monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
 import { MAX_CELLS, SvgContext } from "./svg_context.mjs";
@@ -100,9 +100,7 @@ function legend(context, { scale }, floor, left, top) {
   const [start, width] = [left + Math.ceil(context.measureText(title).width) + 20, 256];
   const image = new ImageData(256, 1);
   packedPixels(image).set(ramp().pixels);
-  const strip = offscreenContext(256, 1);
-  strip.putImageData(image, 0, 0);
-  context.drawImage(strip.canvas, start, top, width, 14);
+  context.drawImage(canvasOf(image), start, top, width, 14);
   context.textAlign = "center";
   context.font = sansSerif(12);
   for (const [place, text] of ticksOf(scale, floor)) {
@@ -188,7 +186,8 @@ const TITLES = 30;
 
 /** @param {Store} store */
 export function linesPicture(store) {
-  const { tokens, count: n, pointer, openName, queries } = store;
+  const { tokens, count: n, pointer, openName } = store;
+  const { queries } = store.selection;
   return frame({
     title: `${pointer.model} · ${openName}`,
     options: store.view.options,
@@ -264,28 +263,11 @@ export function stepPicture(store, rows) {
         const row = rows.row(head);
         const largest = scale.largest(row, 0, n);
         const image = new ImageData(n, 1);
-        packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.step(weight, key, largest)]));
-        const strip = offscreenContext(n, 1);
-        strip.putImageData(image, 0, 0);
-        context.drawImage(strip.canvas, left + SIDE, up, n * cell, ROW - 2);
+        packedPixels(image).set(Array.from(row, (weight, key) => colours[scale.shade(weight, key, largest)]));
+        context.drawImage(canvasOf(image), left + SIDE, up, n * cell, ROW - 2);
       }
     },
   });
-}
-
-/**
- * The same numbers, exact: `attention[head]` holds the weights of all keys, heads counted through all layers.
- * @param {Store} store
- * @param {StepRows} rows
- */
-export function stepJson(store, rows) {
-  const query = rows.query ?? 0;
-  const { model, sha256, n_layer, n_head } = store.pointer;
-  const tokens = store.tokens.slice(0, keysOf(query)).map(({ id, text }) => ({ id, text }));
-  const heads = Array.from({ length: n_layer * n_head }, (_, head) => head);
-  const attention = heads.map((head) => Array.from(rows.row(head), (weight) => Number(weight.toPrecision(9))));
-  const content = { model, sha256, n_layer, n_head, query, tokens, attention };
-  return new Blob([`${JSON.stringify(content)}\n`], { type: "application/json" });
 }
 
 const MAX_GRID = 4000; // pixels across
@@ -315,7 +297,7 @@ export function gridPicture(store, grid) {
     new Scale(store.view.options),
     colours,
     Infinity,
-    store.step ?? Infinity,
+    store.selection.step ?? Infinity,
   );
   const target = Math.min(MAX_TILE, Math.floor(MAX_GRID / columns) - TILE_GAP);
   const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));

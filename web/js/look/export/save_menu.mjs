@@ -1,8 +1,8 @@
 // "Save": the open picture, the whole grid or one step as a file, made in the browser.
 
 import { download } from "../../lib/dom.mjs";
-import { toHtml, toJson, toSafetensors } from "./data.mjs";
-import { gridPicture, headPicture, linesPicture, stepJson, stepPicture, toPng, toSvg } from "./print.mjs";
+import { stepJson, toHtml, toJson, toSafetensors } from "./data.mjs";
+import { gridPicture, headPicture, linesPicture, stepPicture, toPng, toSvg } from "./print.mjs";
 import { menu } from "../../widgets/menu.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */

@@ -29,7 +29,7 @@ export class SvgContext {
     this.asBitmaps = asBitmaps;
     this.globalAlpha = 1;
     this.root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
-    this.place = /** @type {SVGElement} */ (this.root);
+    this.group = /** @type {SVGElement} */ (this.root);
     this.ruler = offscreenContext(1, 1);
     this.font = "12px sans-serif";
     /** @type {string | CanvasGradient | CanvasPattern} */
@@ -43,7 +43,7 @@ export class SvgContext {
     /** @type {CanvasTextBaseline} */
     this.textBaseline = "alphabetic";
     /** @type {SVGElement[]} */
-    this.places = [];
+    this.groups = [];
     this.cells = 0; // drawn so far
   }
 
@@ -55,22 +55,22 @@ export class SvgContext {
 
   /** @param {keyof SVGElementTagNameMap} tag @param {Record<string, any>} attributes @returns {SVGElement} */
   add(tag, attributes) {
-    return this.place.appendChild(svg(tag, attributes));
+    return this.group.appendChild(svg(tag, attributes));
   }
 
   save() {
-    this.places.push(this.place);
-    this.place = this.add("g", {});
+    this.groups.push(this.group);
+    this.group = this.add("g", {});
   }
 
   restore() {
-    this.place = this.places.pop() ?? this.root;
+    this.group = this.groups.pop() ?? this.root;
   }
 
   /** @param {string} transform */
   transform(transform) {
-    const before = this.place.getAttribute("transform");
-    this.place.setAttribute("transform", before ? `${before} ${transform}` : transform);
+    const before = this.group.getAttribute("transform");
+    this.group.setAttribute("transform", before ? `${before} ${transform}` : transform);
   }
 
   /** @param {number} x @param {number} y */
@@ -157,8 +157,8 @@ export class SvgContext {
     });
     this.save();
     this.transform(`translate(${x} ${y}) scale(${width / image.width} ${height / image.height})`);
-    this.place.setAttribute("shape-rendering", "crispEdges");
-    if (this.globalAlpha < 1) this.place.setAttribute("opacity", String(this.globalAlpha));
+    this.group.setAttribute("shape-rendering", "crispEdges");
+    if (this.globalAlpha < 1) this.group.setAttribute("opacity", String(this.globalAlpha));
     for (const [colour, d] of paths) this.add("path", { d, fill: cssColour(colour) });
     this.restore();
   }

@@ -1,7 +1,7 @@
 // Arcs over a text, from the token that looks to the tokens that it looks at. The positions of the tokens are measured
 // when the text is laid out again, never in a frame that only draws other arcs.
 
-import { isStill } from "../../lib/dom.mjs";
+import { isStill, svg } from "../../lib/dom.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -14,8 +14,6 @@ const MAX_ARCS = 24; // arcs of a token
 const LANE = 9; // CSS pixels from the margin to the arcs that pass along it
 const SAME_LINE = 4; // CSS pixels by which the middles of two tokens of a line may differ
 const DRAWING = 350; // milliseconds in which an arc draws itself
-
-const SVG = "http://www.w3.org/2000/svg";
 
 /** The places of the tokens of a text, measured when they are needed and not known. */
 export class TokenPlaces {
@@ -140,15 +138,13 @@ export class Arcs {
   constructor(store, places) {
     this.store = store;
     this.places = places;
-    this.element = document.createElementNS(SVG, "svg");
-    this.element.setAttribute("class", "hs-arcs");
-    this.element.setAttribute("aria-hidden", "true");
+    this.element = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
   }
 
   /** The arcs of all tokens whose attention is shown, the faintest first. @returns {Arc[]} */
   get arcs() {
     const { store } = this;
-    return store.queries.flatMap((query) => {
+    return store.selection.queries.flatMap((query) => {
       const row = store.selectedHeads.meanRow(query) ?? store.weights.row(query);
       /** @type {Arc[]} */
       const arcs = [];
@@ -170,8 +166,7 @@ export class Arcs {
         isDrawn(query) && isDrawn(key) && (weight >= MIN_FAR || boxes[query].top - boxes[key].bottom < 1.5 * gap),
     );
     while (this.#paths.length < arcs.length) {
-      const path = document.createElementNS(SVG, "path");
-      path.setAttribute("pathLength", "1");
+      const path = svg("path", { pathLength: 1 });
       this.#paths.push(path);
       this.#shown.push("");
       this.element.append(path);
@@ -195,7 +190,7 @@ export class Arcs {
       path.style.opacity = (0.22 + 0.73 * arc.weight).toFixed(2);
     });
     const selection = `${store.pointer.run} ${store.open} ${arcs.map(({ query }) => query).at(-1)}`;
-    const isChosen = selection !== this.#last && !store.hover && !store.isGrowing;
+    const isChosen = selection !== this.#last && !store.selection.hover && !store.isGrowing;
     this.#last = selection;
     if (isChosen && arcs.length) this.trace();
   }

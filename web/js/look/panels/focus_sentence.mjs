@@ -2,7 +2,7 @@
 
 import { isHead } from "../../lib/heads.mjs";
 import { areSquares } from "../../lib/triangle.mjs";
-import { make, setText } from "../../lib/dom.mjs";
+import { make, setText, smallButton } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
@@ -34,11 +34,11 @@ export class FocusSentence {
     this.store = store;
     this.answer = answer;
     this.words = make("p", { role: "status" });
-    this.off = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("without") });
+    this.off = smallButton("", () => void answer.open("without"));
     this.off.title = WITHOUT_TITLE;
     for (const event of ["pointerenter", "focus"]) this.off.addEventListener(event, () => void this.#showAlike());
     for (const event of ["pointerleave", "blur", "click"]) this.off.addEventListener(event, () => this.#hideAlike());
-    this.why = make("button", { type: "button", class: "hs-small", onclick: () => void answer.open("why") });
+    this.why = smallButton("", () => void answer.open("why"));
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open heads", () => this.draw());
@@ -52,10 +52,10 @@ export class FocusSentence {
 
   draw() {
     const { store } = this;
-    const { focus } = store;
+    const { focus, hover, locked } = store.selection;
     const isKnown = focus !== null && focus.key !== null;
     const parts = isKnown ? describeFocus(store, focus.query, /** @type {number} */ (focus.key)) : [];
-    const pointedAt = store.hover ?? store.locked.at(-1);
+    const pointedAt = hover ?? locked.at(-1);
     const areSeen = isKnown && !store.view.options.details && pointedAt && pointedAt.key === undefined;
     if (areSeen && focus.query < store.count - 1) parts.push(` Orange ${unitOf(store)}s look at it.`);
     const text = parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
@@ -65,14 +65,15 @@ export class FocusSentence {
     this.why.disabled = !isKnown || store.isGrowing;
     this.off.disabled = this.why.disabled || !isOn(store);
     const areSeveral = looksElsewhere(store) || store.selectedHeads.chosen.length > 1;
-    if (!store.hover && !this.off.disabled && !store.view.options.details) void this.#count();
+    if (!hover && !this.off.disabled && !store.view.options.details) void this.#count();
     const heads = this.#counted.of === this.#selection ? this.#counted.heads : 0;
     const these = heads > 1 ? `these ${heads} heads` : "these heads";
     setText(this.off, `What if ${areSeveral && heads !== 1 ? these : "this head"} were off?`);
   }
 
   get #selection() {
-    const { pointer, open, focus, selectedHeads } = this.store;
+    const { pointer, open, selectedHeads } = this.store;
+    const { focus } = this.store.selection;
     return [pointer.run, open, focus?.query, selectedHeads.chosen].join(";");
   }
 
@@ -100,7 +101,7 @@ export class FocusSentence {
     if (this.#awaited !== run || !isComplete(store)) return;
     this.#placed = run;
     this.#awaited = "";
-    const isLeft = () => !store.view.options.details && store.step === null && !store.locked.length;
+    const isLeft = () => !store.view.options.details && store.selection.isEmpty;
     if (!isLeft()) return;
     const query = store.firstStep - 1;
     const weights = state === "linked" ? null : await store.fetcher.query(query).catch(() => null);
@@ -108,8 +109,8 @@ export class FocusSentence {
     const head = weights && headLookingBack(store, weights, query);
     if (head) store.view.choose(head);
     const at = head ? query : looksElsewhere(store, MIN_LOOK) ? null : queryLookingBack(store);
-    if (at !== null) store.look(at);
-    store.markAutomatic();
+    if (at !== null) store.selection.look(at);
+    store.selection.markAutomatic();
   }
 
   /** Which heads "these" are, while the question is pointed at. */

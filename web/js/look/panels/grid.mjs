@@ -1,12 +1,12 @@
 // All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
-import { ARROWS, make, NextFrame, setFlag, setText } from "../../lib/dom.mjs";
+import { ARROWS, make, NextFrame, setFlag, setText, smallButton } from "../../lib/dom.mjs";
 import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
-import { allPictures, groupOf, groupSentence, isHead, isSame } from "../../lib/heads.mjs";
+import { allPictures, groupOf, groupSentence, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
@@ -293,7 +293,8 @@ export class Grid {
 
   /** How many tokens the tiles show: in full colour, and with the faded ones after them, which are details. */
   get rows() {
-    const { readable, step, view } = this.store;
+    const { readable, view } = this.store;
+    const { step } = this.store.selection;
     const rows = step ?? readable;
     return [rows, view.options.details ? readable : rows];
   }
@@ -349,7 +350,7 @@ export class Grid {
   mark() {
     const selected = new Set(this.store.selectedHeads.heads.map(String));
     for (const { picture, button } of this.shown) {
-      const isOpen = isSame(picture, this.store.open);
+      const isOpen = isSamePicture(picture, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
       button.classList.toggle("hs-with", !isOpen && selected.has(String(picture)));
       button.tabIndex = isOpen ? 0 : -1;
@@ -433,9 +434,8 @@ export function gridTable(store, grid) {
       make("th", { scope: "col", "aria-sort": key === metric && directions[sorted] }, name),
     );
     const rows = grid.shown.map((card) => {
-      const open = make("button", { type: "button", class: "hs-small" }, card.name);
-      setFlag(open, "aria-pressed", isSame(card.picture, store.open));
-      open.addEventListener("click", () => store.view.choose(card.picture));
+      const open = smallButton(card.name, () => store.view.choose(card.picture));
+      setFlag(open, "aria-pressed", isSamePicture(card.picture, store.open));
       const values = Object.values(METRICS).map((kind) =>
         make("td", {}, measured(store.data.metric(card.picture, kind.index), kind)),
       );

@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { isStill, make, PHONE, setHidden, tabs } from "../../lib/dom.mjs";
+import { isStill, make, PHONE, setHidden, smallButton, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { groupSentence } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -32,13 +32,12 @@ export function headPanel(store, actions) {
   const table = headTable(store);
   /** @type {Record<ModeName, HTMLElement>} */
   const parts = {
-    matrix: make("div", {}, new Matrix(store).element),
+    matrix: make("div", {}, new Matrix(store, store.selection).element),
     text: textPart(store),
     lines: new Lines(store).element,
   };
   const modes = tabs("View", MODES, (mode) => view.set({ mode }));
-  const close = make("button", { type: "button", class: "hs-small hs-close", "aria-label": "Back to the heads" });
-  close.append(icon("close"));
+  const close = smallButton(icon("close"), () => lift(false), { class: "hs-close", "aria-label": "Back to the heads" });
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-role hs-detail" });
   const plain = make("p", { class: "hs-role hs-simple" });
@@ -88,7 +87,6 @@ export function headPanel(store, actions) {
     const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;
     if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
   });
-  close.addEventListener("click", () => lift(false));
   view.on((changed) => changed.includes("ask") && lift(false)); // the questions need the room
   matchMedia(PHONE).addEventListener("change", () => lift(false));
   document.addEventListener("keydown", (event) => {
@@ -157,7 +155,7 @@ class SheetText {
 
   /** Scroll the selected token to the middle; a token under the pointer is already in view. */
   follow() {
-    const { focus, hover } = this.store;
+    const { focus, hover } = this.store.selection;
     if (this.element.hidden || !this.#view || !focus || hover) return;
     const { element } = this.#view;
     const span = this.#view.span(focus.query);

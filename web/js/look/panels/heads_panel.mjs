@@ -1,7 +1,7 @@
 // All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
 
-import { make, tabs } from "../../lib/dom.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { make, smallButton, tabs } from "../../lib/dom.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
 import { Grid, gridTable } from "./grid.mjs";
@@ -25,7 +25,7 @@ import { pictureName } from "../../lib/words.mjs";
  */
 function overlayNote(store, usual) {
   const title = make("span", {});
-  const back = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
+  const back = smallButton("", () => store.answer.toggleOverlay());
   back.textContent = "Back to attention";
   const note = make("p", { class: "hs-hint hs-overlay-note" }, title, " ", back);
   const show = () => {
@@ -101,14 +101,14 @@ function headPreview(store, grid) {
 
   const draw = () => {
     const picture = hovered; // the open head is shown larger anyway
-    element.hidden = !picture || isSame(picture, store.open);
+    element.hidden = !picture || isSamePicture(picture, store.open);
     if (!picture || element.hidden) return;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
       new Scale(store.view.options),
       palette().looks.pixels,
       Infinity,
-      store.step ?? store.readable,
+      store.selection.step ?? store.readable,
     );
     if (!painter.side) return;
     canvas.width = canvas.height = painter.side;

@@ -2,7 +2,7 @@
 // larger weights. If no token is selected and there is a threshold, all tokens have lines. If the selected token or the
 // key it looks at most is out of view, a mark at the edge points to it.
 
-import { mouseOrTouch, make } from "../../lib/dom.mjs";
+import { make, mouseOrTouch, smallButton } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -14,7 +14,7 @@ import { moveByKey } from "../keyboard.mjs";
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
-const MIN_DRAWN_STEP = 6; // of the colour ramp: below it no line is drawn
+const MIN_DRAWN_SHADE = 6; // of the colour ramp: below it no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
 const NUMBERS = 32; // CSS pixels from the left to the end of the positions
 const ROOM = 132; // CSS pixels that a token and its number need
@@ -23,7 +23,8 @@ const ROOM = 132; // CSS pixels that a token and its number need
  * Whether only the lines of some tokens are drawn, not all above the threshold.
  * @param {Store} store
  */
-const areSelected = ({ hover, locked, view }) => hover !== null || locked.length > 0 || !view.options.threshold;
+const areSelected = ({ selection: { hover, locked }, view }) =>
+  hover !== null || locked.length > 0 || !view.options.threshold;
 
 /**
  * The lines to draw: of the selected tokens or, if none is selected and there is a threshold, of all tokens that
@@ -32,13 +33,13 @@ const areSelected = ({ hover, locked, view }) => hover !== null || locked.length
  */
 export function* linesOf(store) {
   const scale = Scale.of(store);
-  const all = Math.min(store.count, store.step ?? Infinity);
-  for (const query of areSelected(store) ? store.queries : Array(all).keys()) {
+  const all = Math.min(store.count, store.selection.step ?? Infinity);
+  for (const query of areSelected(store) ? store.selection.queries : Array(all).keys()) {
     const row = store.weights.row(query);
     const largest = scale.largest(row, 0, row.length);
     for (let key = 0; key < row.length; key++) {
-      const step = scale.step(row[key], key, largest);
-      if (step >= MIN_DRAWN_STEP) yield { query, key, strength: step / 255 };
+      const shade = scale.shade(row[key], key, largest);
+      if (shade >= MIN_DRAWN_SHADE) yield { query, key, strength: shade / 255 };
     }
   }
 }
@@ -83,12 +84,12 @@ export class Lines {
     const hint = `${how} to see only its lines. Otherwise all lines above “weight at least” are shown.`;
     this.element = make("div", {}, make("p", { class: "hs-columns" }, ...titles), this.frame, this.announcement);
     this.element.append(make("p", { class: "hs-hint" }, hint));
-    this.board.addEventListener("pointermove", (event) => store.point(this.cellAt(event)));
-    this.frame.addEventListener("pointerleave", () => store.point(null));
+    this.board.addEventListener("pointermove", (event) => store.selection.point(this.cellAt(event)));
+    this.frame.addEventListener("pointerleave", () => store.selection.point(null));
     this.board.addEventListener("click", (event) => this.lock(event));
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.frame.addEventListener("focusout", ({ relatedTarget }) => {
-      if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.point(null);
+      if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.selection.point(null);
     });
     store.on("open weights tokens view focus", () => this.draw());
     store.on("view step focus", () => this.showFocus()); // when the lines become visible or another token is in focus
@@ -122,8 +123,8 @@ export class Lines {
    */
   drawTokens(context, width, height) {
     const { store, board } = this;
-    const { focus } = store;
-    const queries = new Set(store.queries);
+    const { focus } = store.selection;
+    const queries = new Set(store.selection.queries);
     const colours = getComputedStyle(board);
     context.font = monospace(12);
     context.textBaseline = "middle";
@@ -147,7 +148,8 @@ export class Lines {
 
   /** The weight that the token in focus gives to this one. @param {number} key */
   weightOf(key) {
-    const { focus, weights } = this.store;
+    const { weights } = this.store;
+    const { focus } = this.store.selection;
     return focus && focus.key !== null && key < keysOf(focus.query) ? weightText(weights.at(focus.query, key)) : "";
   }
 
@@ -179,11 +181,11 @@ export class Lines {
   /** The token in focus, and the key that it looks at most or that is locked with it. */
   get marked() {
     const { store } = this;
-    const { focus } = store;
+    const { focus } = store.selection;
     if (!focus || focus.key === null || !areSelected(store)) return null;
     // A key under the pointer is in view anyway.
     const first = store.view.options.hideFirst ? 1 : 0;
-    return store.hover ? { query: focus.query, key: store.weights.strongest(focus.query, first) } : focus;
+    return store.selection.hover ? { query: focus.query, key: store.weights.strongest(focus.query, first) } : focus;
   }
 
   /**
@@ -211,20 +213,21 @@ export class Lines {
    */
   cellAt(event) {
     const { store, board } = this;
+    const { leading, focus } = store.selection;
     const box = board.getBoundingClientRect();
     const i = Math.floor((event.clientY - box.top + board.scrollTop) / ROW);
     if (i < 0 || i >= store.count) return null;
     const isRight = event.clientX - box.left > box.width / 2;
     if (!isRight) return { query: i };
     // On the right is what the selected token looks at; on the left, another token can be selected.
-    const query = store.leading?.query ?? store.focus?.query;
+    const query = leading?.query ?? focus?.query;
     return query !== undefined && i < keysOf(query) ? { query, key: i } : null;
   }
 
   /** @param {MouseEvent} event */
   lock(event) {
     const cell = this.cellAt(event);
-    if (cell) this.store.lock({ query: cell.query }, event.shiftKey);
+    if (cell) this.store.selection.lock({ query: cell.query }, event.shiftKey);
   }
 
   /** @param {KeyboardEvent} event */
@@ -236,7 +239,7 @@ export class Lines {
   /** Scroll to the token in focus when it changes; until then, the visitor's scrolling is kept. */
   showFocus() {
     const { store, board, frame } = this;
-    const { focus } = store;
+    const { focus } = store.selection;
     if (store.view.options.mode !== "lines") return;
     if (!board.clientHeight) this.#followed = "";
     // A token under the pointer is in view, and must not move away from the pointer.
@@ -250,14 +253,14 @@ export class Lines {
 
   /** Whether the newest step is shown, and nothing else is selected. */
   get isAtNewest() {
-    const { store } = this;
-    return store.step === null && !store.leading && store.focus?.query === store.currentRow;
+    const { step, leading, focus, currentRow } = this.store.selection;
+    return step === null && !leading && focus?.query === currentRow;
   }
 
   /** Scroll to a row, then back towards the key of the focus as far as there is room. @param {number} row */
   bringIntoView(row) {
     const { board } = this;
-    board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.focus?.key ?? null);
+    board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.selection.focus?.key ?? null);
   }
 
   /** Scroll the token of a mark to the middle. @param {number} token */
@@ -279,8 +282,7 @@ class EdgeMark {
    */
   constructor(name, goTo) {
     this.token = -1;
-    this.element = make("button", { type: "button", class: `hs-small hs-edge ${name}`, hidden: true });
-    this.element.addEventListener("click", () => goTo(this.token));
+    this.element = smallButton("", () => goTo(this.token), { class: `hs-edge ${name}`, hidden: true });
   }
 
   get isShown() {

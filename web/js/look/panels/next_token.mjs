@@ -37,8 +37,8 @@ import { OneStop } from "../keyboard.mjs";
 const MAX_TOKENS = 20; // tokens, plus the written one
 const MAX_PLAIN_TOKENS = 5; // without details
 const HOVER_DELAY = 100; // milliseconds that the pointer stays on a token before its logits are loaded
-const MAX_CACHED = 24; // places whose logits are cached
-const MAX_NUMBERS = 1024; // loaded at a time when several places are requested
+const MAX_CACHED = 24; // positions whose logits are cached
+const MAX_NUMBERS = 1024; // loaded at a time when several positions are requested
 
 /**
  * @param {Store} store
@@ -153,8 +153,8 @@ export class NextToken {
     const { store } = this;
     const { run, state } = store.pointer;
     // Without details, that is the token under the pointer, from which the arcs are drawn.
-    const pointed = store.view.options.details || store.isGrowing ? null : store.hover;
-    const position = pointed?.query ?? store.predictor;
+    const pointed = store.view.options.details || store.isGrowing ? null : store.selection.hover;
+    const position = pointed?.query ?? store.selection.predictor;
     const isShown = run !== "" && position >= 0;
     // Until another text begins, the bars of the previous one keep their space.
     setHidden(this.element, !isShown && !(this.#found && isBusy(state)));

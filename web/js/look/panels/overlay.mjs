@@ -1,9 +1,9 @@
 // Numbers in the grid instead of the attention: a colour and a number on every head's tile, a legend, and arcs between
 // heads.
 
-import { make, svg } from "../../lib/dom.mjs";
+import { make, smallButton, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { ruler } from "./legend.mjs";
 
@@ -29,8 +29,8 @@ function rampPosition(ramp, part) {
  */
 function overlayColours(overlay, value) {
   const ramp = palette()[overlay.ramp];
-  const step = Math.round(255 * rampPosition(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
-  return { colour: ramp.css[step], ink: ramp.ink[step] };
+  const shade = Math.round(255 * rampPosition(overlay.ramp, clamp(value / Math.max(overlay.most, 1e-12), -1, 1)));
+  return { colour: ramp.css[shade], ink: ramp.ink[shade] };
 }
 
 /**
@@ -57,7 +57,7 @@ export function paintOverlay(grid, cards, overlay) {
 
 /** The legend of the overlay, with a button that switches back to the attention. @param {Store} store */
 export function overlayLegend(store) {
-  const button = make("button", { type: "button", class: "hs-small", onclick: () => store.answer.toggleOverlay() });
+  const button = smallButton("", () => store.answer.toggleOverlay());
   const title = make("span", {});
   const [left, right] = [make("span", {}), make("span", {})];
   const ends = make("div", { class: "hs-overlay-ends" }, left, right);
@@ -105,7 +105,8 @@ export function paintArcs(grid, cards, arcs) {
   grid.querySelector(".hs-arcs")?.remove();
   if (!arcs.length) return;
   const drawing = svg("svg", { class: "hs-arcs", "aria-hidden": "true" });
-  const buttonOf = (/** @type {PictureId} */ picture) => cards.find((card) => isSame(card.picture, picture))?.button;
+  const buttonOf = (/** @type {PictureId} */ picture) =>
+    cards.find((card) => isSamePicture(card.picture, picture))?.button;
   for (const { from, to, part } of arcs) {
     const [start, end] = [buttonOf(from), buttonOf(to)];
     if (!start || !end) continue;

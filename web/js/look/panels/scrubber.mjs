@@ -1,12 +1,12 @@
 // Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make } from "../../lib/dom.mjs";
+import { dropdown, make, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { clamp, exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 
-/** @import { ScrubSource, Token } from "../../types.js" */
+/** @import { Clock, ScrubSource, Token } from "../../types.js" */
 
 const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
 const STORED = "headscope-speed"; // storage key of the chosen speed
@@ -17,21 +17,22 @@ export class Scrubber {
 
   /**
    * @param {ScrubSource} store
+   * @param {Clock} clock
    * @param {(step: number) => { text: string, numbers: string }} describe the token of a step
    * @param {HTMLElement[]} actions buttons for that token
    */
-  constructor(store, describe, ...actions) {
+  constructor(store, clock, describe, ...actions) {
     this.store = store;
+    this.clock = clock;
     this.describe = describe;
     this.range = make("input", { type: "range", step: 1, "aria-label": "Step" });
     this.range.addEventListener("input", () => {
       this.pause();
       this.goto(Number(this.range.value));
     });
-    this.button = make("button", { type: "button", class: "hs-small hs-play" });
-    this.button.addEventListener("click", () => this.#press());
+    this.button = smallButton("", () => this.#press(), { class: "hs-play" });
     const skip = () => store.playback.skip();
-    this.skip = make("button", { type: "button", class: "hs-small hs-play", onclick: skip, hidden: true });
+    this.skip = smallButton("", skip, { class: "hs-play", hidden: true });
     this.skip.setAttribute("aria-label", "Skip to the end");
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));
@@ -68,18 +69,18 @@ export class Scrubber {
   /** @param {number} step */
   goto(step) {
     // At the end, follow the writing.
-    this.store.goto(step >= this.store.length - 1 ? null : step);
+    this.clock.goto(step >= this.store.length - 1 ? null : step);
   }
 
   play() {
-    const { store } = this;
+    const { store, clock } = this;
     const { run } = store.pointer;
     clearInterval(this.#timer);
-    if (store.step === null) this.goto(store.firstReplayed);
+    if (clock.step === null) this.goto(store.firstReplayed);
     const period = 1000 / (Number(this.speed.value) || 60);
     this.#timer = setInterval(() => {
-      if (store.pointer.run !== run || store.step === null) this.pause();
-      else this.goto(store.step + 1);
+      if (store.pointer.run !== run || clock.step === null) this.pause();
+      else this.goto(clock.step + 1);
     }, period);
     this.#nameButton("Pause", "pause");
   }
@@ -106,9 +107,10 @@ export class Scrubber {
   }
 
   draw() {
-    const { store, range } = this;
-    const { chosen, length } = store;
-    const at = chosen ?? (store.leading ? length - 1 : null); // nothing follows the newest row
+    const { store, clock, range } = this;
+    const { length } = store;
+    const { chosen } = clock;
+    const at = chosen ?? (clock.leading ? length - 1 : null); // nothing follows the newest row
     this.element.classList.toggle("hs-idle", at === null);
     this.skip.hidden = !store.playback.isBehind;
     range.disabled = at === null || length - 1 <= store.firstReplayed;
@@ -127,7 +129,7 @@ export class Scrubber {
     const { text, numbers } = chosen === null ? { text: "", numbers: "" } : this.describe(chosen);
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
     range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);
-    if (store.step === null) this.pause();
+    if (clock.step === null) this.pause();
     else if (!this.#timer) this.#nameIdleButton();
   }
 }

@@ -1,7 +1,7 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
 import { Emitter } from "../../lib/emitter.mjs";
-import { headAt, isHead, isSame } from "../../lib/heads.mjs";
+import { headAt, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
@@ -73,7 +73,8 @@ export class StepRows extends Emitter {
     const { store } = this;
     if (!this.isShown) return;
     const { run, state } = store.pointer;
-    const query = store.leading || store.chosen !== null ? store.currentRow : store.rows - 1;
+    const { leading, chosen, currentRow } = store.selection;
+    const query = leading || chosen !== null ? currentRow : store.rows - 1;
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pauseFor(state === "writing");
     this.loader.want(store.fetcher, run && query >= 0 ? query : null, pause, isBehind ? store.soonRow : query);
@@ -106,26 +107,26 @@ export class StepRows extends Emitter {
   }
 
   /** @param {number} head @returns {PictureId} */
-  place(head) {
+  picture(head) {
     return headAt(head, this.store.pointer);
   }
 
   /** @param {number} head */
   name(head) {
-    return pictureName(this.place(head), this.store.pointer);
+    return pictureName(this.picture(head), this.store.pointer);
   }
 
   /** What one head looks at. @param {number} head @returns {Float32Array} */
   row(head) {
     if (!this.#step) return new Float32Array(0);
     const { weights, query } = this.#step;
-    const start = this.store.data.index(this.place(head)) * keysOf(query);
+    const start = this.store.data.index(this.picture(head)) * keysOf(query);
     return weights.subarray(start, start + keysOf(query));
   }
 
   /** CSS pixels above a strip. @param {number} head */
   top(head) {
-    return TOP + head * ROW + this.place(head)[0] * GAP;
+    return TOP + head * ROW + this.picture(head)[0] * GAP;
   }
 
   draw() {
@@ -147,7 +148,7 @@ export class StepRows extends Emitter {
     context.textBaseline = "middle";
     context.imageSmoothingEnabled = false;
     for (let head = 0; head < n_heads; head++) {
-      const isOpen = isSame(this.place(head), store.open);
+      const isOpen = isSamePicture(this.picture(head), store.open);
       context.fillStyle = isOpen ? colours.getPropertyValue("--hs-mark") : colours.color;
       context.textAlign = "left";
       context.fillText(this.name(head), 2, this.top(head) + ROW / 2);
@@ -170,9 +171,9 @@ export class StepRows extends Emitter {
     const largest = scale.largest(row, 0, row.length);
     const { css } = palette().looks;
     // Faintest first and strongest last, so that no narrow cell hides a stronger neighbour.
-    const cells = Array.from(row, (weight, key) => ({ step: scale.step(weight, key, largest), key }));
-    for (const { step, key } of cells.sort((a, b) => a.step - b.step)) {
-      context.fillStyle = css[step];
+    const cells = Array.from(row, (weight, key) => ({ shade: scale.shade(weight, key, largest), key }));
+    for (const { shade, key } of cells.sort((a, b) => a.shade - b.shade)) {
+      context.fillStyle = css[shade];
       context.fillRect(LEFT + key * this.#cell, this.top(head), Math.max(this.#cell, 1), ROW - 1);
     }
   }
@@ -239,7 +240,7 @@ export class StepRows extends Emitter {
 
   /** @param {StepCell | null} at */
   open(at) {
-    if (at) this.store.view.choose(this.place(at.head));
+    if (at) this.store.view.choose(this.picture(at.head));
   }
 
   /** @param {KeyboardEvent} event */

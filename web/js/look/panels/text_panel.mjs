@@ -1,6 +1,6 @@
 // The text with its scrubber: what colours its tokens, alternatives to branch from, and a table of probabilities.
 
-import { checkbox, make, setFlag } from "../../lib/dom.mjs";
+import { checkbox, make, setFlag, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
@@ -45,19 +45,15 @@ export function textPanel(store, next, texts, answer) {
   };
   view.on(show);
   show();
-  const another = make(
-    "button",
-    { type: "button", class: "hs-small", onclick: () => texts?.writing.writeAnother() },
-    "Write another",
-  );
+  const another = smallButton("Write another", () => texts?.writing.writeAnother());
   another.title = "Write a second text from the same prompt and compare the two";
-  const pin = make("button", { type: "button", class: "hs-small hs-detail", "aria-label": "Pin" }, icon("pin"));
+  const pinSelected = () => store.selection.pinSelected();
+  const pin = smallButton(icon("pin"), pinSelected, { class: "hs-detail", "aria-label": "Pin" });
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
-  pin.addEventListener("click", () => store.pinSelected());
   store.on("state focus step", () => {
     another.disabled = !store.pointer.settings.prompt;
     pin.disabled = !store.count;
-    setFlag(pin, "aria-pressed", store.locked.length > 0);
+    setFlag(pin, "aria-pressed", store.selection.locked.length > 0);
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
@@ -65,7 +61,7 @@ export function textPanel(store, next, texts, answer) {
   if (texts) controls.append(another, compareMenu(store, texts));
   const table = textTable(store);
   const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
-  const scrubber = new Scrubber(store, (step) => describeToken(store.tokens[step], step), pin).element;
+  const scrubber = new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
@@ -124,7 +120,7 @@ function alternatives(store, next) {
   let shown = ""; // the drawn state; an unchanged one is not redrawn, so that a button keeps the focus
 
   const draw = () => {
-    const at = store.chosen;
+    const at = store.selection.chosen;
     const found = next.alternatives(MAX_ALTERNATIVES);
     const tokens = found && found.at === at && !store.isGrowing ? found.tokens : [];
     const drawn = tokens.length ? `${store.pointer.run} ${at} ${tokens.map(({ id }) => id).join(" ")}` : "";
@@ -137,9 +133,8 @@ function alternatives(store, next) {
     element.setAttribute("aria-label", `Alternatives to “${visible(store.tokens[at].text)}”`);
     const buttons = tokens.map(({ id, text, probability }) => {
       const label = `Branch here with “${text}”, probability ${brief(probability)}`;
-      const parts = [make("span", {}, text), make("small", {}, brief(probability))];
-      const button = make("button", { type: "button", class: "hs-small", "aria-label": label, title: label }, ...parts);
-      button.addEventListener("click", () => next.branch(id, at));
+      const button = smallButton("", () => next.branch(id, at), { "aria-label": label, title: label });
+      button.append(make("span", {}, text), make("small", {}, brief(probability)));
       return button;
     });
     element.replaceChildren(make("span", {}, "instead"), ...buttons);

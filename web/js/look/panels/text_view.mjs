@@ -16,9 +16,9 @@ import { roleLabel, Turns } from "./turns.mjs";
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
-/** @typedef {(i: number) => [ramp: Ramp, step: number]} Paint the colour of a token */
+/** @typedef {(i: number) => [ramp: Ramp, shade: number]} Paint the colour of a token */
 
-const MAX_PLAIN_STEP = 12; // up to this step a token keeps the page’s own colours
+const MAX_PLAIN_SHADE = 12; // up to this shade a token keeps the page’s own colours
 const NEAR_END = 40; // CSS pixels from the end within which the text follows the writing
 const MARKS = ["hs-query", "hs-key", "hs-unread", "hs-later", "hs-chosen"];
 
@@ -77,7 +77,7 @@ export class TextView {
     // A finger covers several tokens: the one nearest to it is meant.
     for (const kind of /** @type {const} */ (["pointerdown", "pointermove"])) {
       this.element.addEventListener(kind, (event) => {
-        if (event.pointerType === "touch") store.point(this.#cellNear(event));
+        if (event.pointerType === "touch") store.selection.point(this.#cellNear(event));
       });
     }
     this.element.addEventListener("scroll", () => {
@@ -86,7 +86,7 @@ export class TextView {
       this.#showEdges();
       this.arcs?.draw(this.#words);
     });
-    this.element.addEventListener("pointerleave", () => store.point(null));
+    this.element.addEventListener("pointerleave", () => store.selection.point(null));
     this.element.addEventListener("click", (event) => this.choose(event));
     // With Shift, the browser would select the text up to there.
     this.element.addEventListener("mousedown", (event) => {
@@ -95,7 +95,7 @@ export class TextView {
       this.element.focus({ preventScroll: true });
     });
     this.element.addEventListener("keydown", (event) => this.move(event));
-    this.element.addEventListener("blur", () => store.point(null));
+    this.element.addEventListener("blur", () => store.selection.point(null));
     store.on("state", () => {
       this.fit();
       this.#nameTokens();
@@ -224,7 +224,7 @@ export class TextView {
   /** Scroll to the selected step and, if there is room, to the key it looks at most, without moving the page. */
   scrollToStep() {
     const { element, store } = this;
-    const span = store.step === null ? null : this.#spans[store.step];
+    const span = this.#spans[store.selection.step ?? -1];
     if (!span) return;
     const [box, room] = [span.getBoundingClientRect(), element.getBoundingClientRect()];
     // As the last line, since the keys are above it.
@@ -237,8 +237,9 @@ export class TextView {
 
   /** Scroll back towards the key with the largest weight, as far as the selected step stays in view. */
   scrollToKey() {
-    const { element, store } = this;
-    const [span, step] = [store.focus?.key, store.step].map((at) => this.#spans[at ?? -1]);
+    const { element } = this;
+    const { focus, step: selected } = this.store.selection;
+    const [span, step] = [focus?.key, selected].map((at) => this.#spans[at ?? -1]);
     if (!span || !step) return;
     const [key, end, room] = [span, step, element].map((each) => each.getBoundingClientRect());
     if (key.top >= room.top) return;
@@ -271,15 +272,16 @@ export class TextView {
   colour() {
     if (!this.element.isConnected || this.element.closest("[hidden]")) return;
     const { store } = this;
-    const { count, focus, queries } = store;
+    const { count } = store;
+    const { focus, queries } = store.selection;
     const locked = new Set(queries);
     const bySurprise = this.canSurprise && store.view.options.surprise;
     const paint = bySurprise ? this.paintBySurprise() : this.paintByAttention(queries);
-    const end = store.step ?? Infinity;
+    const end = store.selection.step ?? Infinity;
     for (const [i, span] of this.#spans.entries()) {
-      const [ramp, step] = paint(i);
-      const isColoured = step > MAX_PLAIN_STEP;
-      const colour = isColoured ? ramp.css[step] : "";
+      const [ramp, shade] = paint(i);
+      const isColoured = shade > MAX_PLAIN_SHADE;
+      const colour = isColoured ? ramp.css[shade] : "";
       const marks =
         (locked.has(i) ? 1 : 0) |
         (focus?.key === i ? 2 : 0) |
@@ -292,7 +294,7 @@ export class TextView {
       MARKS.forEach((name, bit) => span.classList.toggle(name, ((marks >> bit) & 1) === 1));
       const word = this.#words[i];
       word.style.backgroundColor = colour;
-      word.style.color = isColoured ? ramp.ink[step] : "";
+      word.style.color = isColoured ? ramp.ink[shade] : "";
     }
     this.drawArcs();
   }
@@ -304,12 +306,12 @@ export class TextView {
    */
   paintByAttention(queries) {
     const { store } = this;
-    const { count, weights } = store;
+    const { count, weights, selection } = store;
     const { looks, seen } = palette();
     const scale = Scale.of(store);
     // At its step a token has not been looked at yet: what came later shows only for tokens under the pointer or
     // locked.
-    const isStep = !store.hover && !store.locked.length;
+    const isStep = !selection.hover && !selection.locked.length;
     const largest = new Map(queries.map((query) => [query, scale.largest(weights.row(query), 0, keysOf(query))]));
     return (i) => {
       if (i >= count) return [looks, 0];
@@ -320,8 +322,8 @@ export class TextView {
         const weight = isKey ? weights.at(query, i) : weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.
         const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(weights.row(i), 0, i + 1) : 1;
-        const step = scale.step(weight, isKey ? i : query, most ?? 1);
-        if (step > strongest) [ramp, strongest] = [isKey ? looks : seen, step];
+        const shade = scale.shade(weight, isKey ? i : query, most ?? 1);
+        if (shade > strongest) [ramp, strongest] = [isKey ? looks : seen, shade];
       }
       return [ramp, strongest];
     };
@@ -355,9 +357,10 @@ export class TextView {
     const by = steps[event.key];
     if (by === undefined || event.shiftKey || hasModifier(event)) return false;
     event.preventDefault();
-    store.point(null);
-    store.stepBy(by);
-    const { focus, tokens, weights } = store;
+    store.selection.point(null);
+    store.selection.stepBy(by);
+    const { tokens, weights } = store;
+    const { focus } = store.selection;
     if (focus && focus.key !== null) {
       this.announcement.textContent = sentence(tokens, focus.query, focus.key, weights.at(focus.query, focus.key));
     }
@@ -376,7 +379,7 @@ export class TextView {
   /** @param {EventTarget | null} target */
   point(target) {
     const query = this.position(target);
-    if (query !== null) this.store.point({ query });
+    if (query !== null) this.store.selection.point({ query });
   }
 
   /** The token nearest to a pointer, as a cell. @param {MouseEvent} event */
@@ -399,9 +402,9 @@ export class TextView {
     const position = isTouch ? (this.#cellNear(event)?.query ?? null) : this.position(event.target);
     if (position === null) return;
     const { store } = this;
-    if (event.shiftKey) store.lock({ query: position }, true);
-    else if (store.view.options.details) store.select(position);
-    else store.look(position);
+    if (event.shiftKey) store.selection.lock({ query: position }, true);
+    else if (store.view.options.details) store.selection.select(position);
+    else store.selection.look(position);
   }
 }
 

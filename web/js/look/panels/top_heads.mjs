@@ -1,7 +1,7 @@
 // Which heads to look at first: heads with a clear role, and the top heads by the chosen metric.
 
 import { make, steadily } from "../../lib/dom.mjs";
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { capitalised, pictureName, unitOf } from "../../lib/words.mjs";
@@ -47,7 +47,7 @@ export function topHeads(store) {
     const onclick = () => store.choosePicture(picture);
     const button = make("button", { type: "button", class: "hs-chip", onclick }, text);
     button.title = explanation;
-    if (isSame(picture, store.open)) button.setAttribute("aria-current", "true");
+    if (isSamePicture(picture, store.open)) button.setAttribute("aria-current", "true");
     return button;
   };
 

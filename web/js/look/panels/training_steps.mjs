@@ -108,9 +108,9 @@ export class TrainingSteps {
       if (!pointer) return;
       this.#asked = null;
       if (store.pointer.run !== run) return; // the visitor has opened another text
-      const { locked, step: selected } = store;
+      const { locked, step: selected } = store.selection;
       store.follow({ ...pointer, settings: this.#own?.settings ?? {} });
-      store.restore(locked, selected);
+      store.selection.restore(locked, selected);
       if (!this.#report.heads?.some((row) => row.step === step)) await this.#fetch(this.#base);
     } catch (error) {
       this.#asked = null;

@@ -1,6 +1,6 @@
 // "View": what the tiles show, how the heads are ordered, and how weights become colours. Closed at first.
 
-import { checkbox, dropdown, make, setFlag } from "../../lib/dom.mjs";
+import { checkbox, dropdown, make, setFlag, smallButton } from "../../lib/dom.mjs";
 import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
@@ -26,7 +26,7 @@ export function viewControls(store, grid) {
     make("div", { class: "hs-controls" }, ...tiles),
     make("div", { class: "hs-controls" }, ...colourControls(view)),
   );
-  const toggle = make("button", { type: "button", class: "hs-small" }, "View");
+  const toggle = smallButton("View");
   toggle.title = "What the tiles show, how they are ordered, and how they are coloured";
   /** @param {boolean} open */
   const show = (open) => {

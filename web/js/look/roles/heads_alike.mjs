@@ -1,6 +1,6 @@
 // Which heads do the same at a token, and where in a text heads look back most clearly.
 
-import { isHead, isSame } from "../../lib/heads.mjs";
+import { isHead, isSamePicture } from "../../lib/heads.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { plainly } from "../../lib/words.mjs";
@@ -70,7 +70,7 @@ export const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(poin
  * @param {number} [least] of its attention
  */
 export function looksElsewhere(store, least = MIN_FOCUSED) {
-  const { query, key } = store.focus ?? {};
+  const { query, key } = store.selection.focus ?? {};
   const isElsewhere = query !== undefined && key != null && key !== query;
   return isElsewhere && isOn(store) && store.weights.at(query, key) >= least;
 }
@@ -81,7 +81,8 @@ export function looksElsewhere(store, least = MIN_FOCUSED) {
  * @param {Store} store
  */
 export async function withoutAlike(store) {
-  const { focus, fetcher, pointer } = store;
+  const { fetcher, pointer } = store;
+  const { focus } = store.selection;
   if (!focus || focus.key === null) return null;
   const { query } = focus;
   const without = (/** @type {PictureId[]} */ heads) => ({
@@ -123,5 +124,5 @@ export function headsAlike(store, weights, { query, key }, like = store.open) {
     const weight = keys.reduce((sum, at) => sum + weights[start + at], 0);
     return isCopying ? weight >= MIN_COPIED && copies(roleOf(store, head)) : weight >= MIN_LOOK;
   };
-  return data.heads.filter((head) => isSame(head, like) || isAlike(head));
+  return data.heads.filter((head) => isSamePicture(head, like) || isAlike(head));
 }

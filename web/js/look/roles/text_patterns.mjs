@@ -1,6 +1,6 @@
 // Where heads look in the current text: the open head by its exact weights, all others by their metrics.
 
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { DISTANCES, METRICS, indexOfDistance } from "../../lib/metrics.mjs";
 import { CLEAR, ROLES } from "./head_roles.mjs";
 
@@ -101,15 +101,15 @@ export function clearestPattern(patterns) {
  * @returns {{ query: number, key: number } | null}
  */
 export function strongestCell(weights, pattern, first, end) {
-  let [place, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
+  let [strongest, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
   for (let query = Math.max(first, 1); query < end; query++) {
     const keys = pattern ? pattern.keys(query) : Array.from({ length: query }, (_, key) => key);
     for (const key of keys) {
       const weight = weights.at(query, key);
-      if (weight > most) [place, most] = [{ query, key }, weight];
+      if (weight > most) [strongest, most] = [{ query, key }, weight];
     }
   }
-  return place;
+  return strongest;
 }
 
 /** @type {[PatternName, number, number][]} name, how many tokens back, and index in a frame */
@@ -135,9 +135,9 @@ function evenBetween(first, end) {
  */
 export function measuredPatterns(store, head) {
   const { rows, data } = store;
-  return MEASURED.map(([name, back, place]) => {
+  return MEASURED.map(([name, back, index]) => {
     const first = Math.min(Math.max(back, 1), rows); // the first query that has this key
-    return { name, back, mean: data.metric(head, place), even: evenBetween(first, rows), queries: rows - first };
+    return { name, back, mean: data.metric(head, index), even: evenBetween(first, rows), queries: rows - first };
   });
 }
 
@@ -173,7 +173,7 @@ const openPattern = (store) => clearestPattern(openPatterns(store));
  * @param {RoleName} role
  */
 export function shareInText(store, head, role) {
-  const isOpen = isSame(head, store.open) && isComplete(store);
+  const isOpen = isSamePicture(head, store.open) && isComplete(store);
   const patterns = isOpen ? openPatterns(store) : measuredPatterns(store, head);
   const pattern = patterns.find(({ name }) => name === role);
   return pattern?.queries ? pattern.mean : null;
@@ -186,7 +186,7 @@ export function shareInText(store, head, role) {
  * @returns {Pattern | null}
  */
 export function patternOf(store, head) {
-  const isOpen = isSame(head, store.open);
+  const isOpen = isSamePicture(head, store.open);
   return isOpen && isComplete(store) ? openPattern(store) : clearestPattern(measuredPatterns(store, head));
 }
 

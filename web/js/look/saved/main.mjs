@@ -41,7 +41,7 @@ export async function start() {
   root.replaceChildren(top, element);
   store.follow({ ...saved.pointer, run, head: shown?.open ?? saved.pointer.head });
   store.setRoles(shown?.roles ?? null);
-  if (shown) store.restore(shown.locked, shown.step);
+  if (shown) store.selection.restore(shown.locked, shown.step);
 }
 
 /** The JSON in an element of the file. @param {string} id */

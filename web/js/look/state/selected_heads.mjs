@@ -1,6 +1,6 @@
 // Heads that are selected in addition to the open one: where all of them look together, their weights averaged.
 
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 
@@ -52,7 +52,7 @@ export class SelectedHeads {
   /** @param {PictureId[]} others */
   #withOpen(others) {
     const { open } = this.store;
-    return [open, ...others.filter((head) => !isSame(head, open))];
+    return [open, ...others.filter((head) => !isSamePicture(head, open))];
   }
 
   /** Choose heads in addition to the open one. @param {PictureId[]} heads */
@@ -64,7 +64,7 @@ export class SelectedHeads {
 
   /** @param {PictureId} head */
   toggle(head) {
-    const others = this.#chosen.filter((other) => !isSame(other, head));
+    const others = this.#chosen.filter((other) => !isSamePicture(other, head));
     this.choose(others.length < this.#chosen.length ? others : [...others, head]);
   }
 
@@ -81,8 +81,8 @@ export class SelectedHeads {
   }
 
   #fetch() {
-    const { fetcher, focus, isGrowing } = this.store;
-    const query = this.heads.length > 1 && !isGrowing ? focus?.query : undefined;
+    const { fetcher, selection, isGrowing } = this.store;
+    const query = this.heads.length > 1 && !isGrowing ? selection.focus?.query : undefined;
     this.#loader.want(fetcher, query ?? null, 0);
   }
 

@@ -1,66 +1,223 @@
-// The visitor's selection in one text.
+// What is selected in one text: the cell under the pointer, the locked cells, and the step to which the text is shown.
+
+import { clamp } from "../../lib/numbers.mjs";
+import { isBusy } from "./pointer.mjs";
 
 /** @import { Cell, Focus } from "../../types.js" */
+/** @import { Store } from "./store.mjs" */
+
+/**
+ * A selection as it was made.
+ * @typedef {object} Selected
+ * @property {Cell | null} hover under the pointer
+ * @property {Cell[]} locked cells that were clicked
+ * @property {number | null} step the inspected token; null for the newest
+ * @property {boolean} isCellLatest whether the cell locked last was chosen after the step
+ */
+
+/** @type {Selected} */
+export const NOTHING = { hover: null, locked: [], step: null, isCellLatest: false };
 
 /** @param {Cell | null} one @param {Cell | null} other */
-const isSame = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
+const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
 
 export class Selection {
-  /** @type {Cell | null} under the pointer */
-  hover = null;
+  #selected = NOTHING;
+  #automatic = ""; // the selection that was made for the visitor
 
   /**
-   * @param {Cell[]} [locked] cells that were clicked
-   * @param {number | null} [step] the inspected token; null for the newest
-   * @param {boolean} [isCellLatest] whether the cell locked last was chosen after the step
+   * @param {Store} store
+   * @param {(...topics: string[]) => void} emit tells the panels what changed
    */
-  constructor(locked = [], step = null, isCellLatest = locked.length > 0) {
-    this.locked = locked;
-    this.step = step;
-    this.isCellLatest = isCellLatest;
+  constructor(store, emit) {
+    this.store = store;
+    this.emit = emit;
   }
 
-  /** The locked cell that everything describes; null while that is a step. */
+  /** The selection as it was made, to show it again. */
+  get selected() {
+    return this.#selected;
+  }
+
+  get hover() {
+    return this.#selected.hover;
+  }
+
+  get locked() {
+    return this.#selected.locked;
+  }
+
+  /** The locked cell that all panels describe; null while they describe a step. */
   get leading() {
-    return this.isCellLatest ? (this.locked.at(-1) ?? null) : null;
+    const { locked, isCellLatest } = this.#selected;
+    return isCellLatest ? (locked.at(-1) ?? null) : null;
+  }
+
+  /** The step to which the text is shown; null for all of it, as while another row is locked. */
+  get step() {
+    const { leading } = this;
+    const { step } = this.#selected;
+    return !leading || leading.query + 1 === step ? step : null;
+  }
+
+  /** Whether neither a step nor a cell is selected. */
+  get isEmpty() {
+    return this.step === null && !this.locked.length;
+  }
+
+  /** The token that all panels name: the one after the locked row, else that of the step; null before there is one. */
+  get chosen() {
+    const newest = this.store.length - 1;
+    const { leading } = this;
+    if (leading) return leading.query < newest ? leading.query + 1 : null;
+    return newest < this.store.firstStep ? null : Math.min(this.#selected.step ?? newest, newest);
+  }
+
+  /** The query whose row led to the chosen token. All panels show it, unless another is pointed at. */
+  get currentRow() {
+    return this.leading?.query ?? (this.chosen === null ? this.store.count - 1 : this.chosen - 1);
+  }
+
+  /** The token whose logits predict the chosen one; -1 if nothing is known yet. */
+  get predictor() {
+    const { length, pointer } = this.store;
+    if (this.leading) return Math.min(this.leading.query, length - 1);
+    if (this.chosen !== null) return this.chosen - 1;
+    // Before anything is written, the last token's logits predict the first step.
+    return isBusy(pointer.state) ? -1 : length - 1;
   }
 
   /**
-   * The cell to describe: the one under the pointer, else the leading one, else the strongest cell of a row.
-   * @param {number} row
-   * @param {number} count number of tokens that can be drawn
-   * @param {(query: number) => number} strongest key of a query
-   * @returns {Focus}
+   * The cell to describe: the one under the pointer, else the leading one, else the strongest of the current row; null
+   * before there is one.
+   * @returns {Focus | null}
    */
-  focus(row, count, strongest) {
-    const { query, key } = this.hover ?? this.leading ?? { query: row };
-    return { query, key: query < count ? (key ?? strongest(query)) : null };
+  get focus() {
+    const { count, view, weights } = this.store;
+    if (!count) return null;
+    const { query, key } = this.hover ?? this.leading ?? { query: this.currentRow };
+    const first = view.options.hideFirst ? 1 : 0;
+    return { query, key: query < count ? (key ?? weights.strongest(query, first)) : null };
   }
 
-  /** Move the pointer. Return whether the cell changed. @param {Cell | null} cell */
+  /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
+  get queries() {
+    const queries = [this.focus, ...this.locked].flatMap((cell) => (cell ? [cell.query] : []));
+    return [...new Set(queries)].filter((query) => query < this.store.count);
+  }
+
+  /** @param {Cell | null} cell */
   point(cell) {
-    const changed = !isSame(this.hover, cell);
-    this.hover = cell;
-    return changed;
+    if (isSameCell(this.hover, cell)) return;
+    this.#change({ hover: cell });
+    this.emit("focus");
   }
 
   /**
-   * Lock a cell in place of those locked before, or unlock it if it was locked; null unlocks all.
+   * Lock a cell instead of those locked before, or unlock it; null unlocks all. All panels go to its row, and back to
+   * the step when it is unlocked.
    * @param {Cell | null} cell
-   * @param {boolean} more whether to keep those locked before
+   * @param {boolean} [more] whether those locked before stay locked
    */
-  lock(cell, more) {
-    const others = this.locked.filter((other) => !isSame(other, cell));
-    const wasLocked = others.length < this.locked.length;
-    if (!cell) this.locked = [];
-    else if (more) this.locked = wasLocked ? others : [...others, cell];
-    else this.locked = wasLocked && this.locked.length === 1 ? [] : [cell];
-    this.isCellLatest = this.locked.length > 0;
+  lock(cell, more = false) {
+    const { step, locked } = this;
+    const others = locked.filter((other) => !isSameCell(other, cell));
+    const wasLocked = others.length < locked.length;
+    if (!cell || (wasLocked && !more && locked.length === 1)) this.#lock([]);
+    else if (more) this.#lock(wasLocked ? others : [...others, cell]);
+    else this.#lock([cell]);
+    this.emit("step", "focus", ...(this.step === step ? [] : ["thumbnails"]));
   }
 
-  /** Go to a step; locked cells stay locked, next to it. @param {number | null} step */
+  /** @param {Cell[]} locked */
+  #lock(locked) {
+    this.#change({ locked, isCellLatest: locked.length > 0 });
+  }
+
+  /** Show the step of one token; null for the newest. Locked cells stay locked. @param {number | null} step */
   goto(step) {
-    this.step = step;
-    this.isCellLatest = false;
+    const shown = step === null || step >= this.store.length ? null : Math.max(step, 1);
+    this.#change({ step: shown, isCellLatest: false });
+    this.emit("step", "focus", "thumbnails");
+  }
+
+  /** Select a token: the step at which it was written or, in the prompt, its row. @param {number} position */
+  select(position) {
+    const { firstStep, length, isGrowing } = this.store;
+    if (position < firstStep) this.lock({ query: position });
+    else {
+      this.#change({ locked: [] });
+      // While more is coming, selecting the newest token pins it; once the text is complete, it just means the end.
+      this.goto(position === length - 1 && !isGrowing ? null : position);
+    }
+  }
+
+  /**
+   * Show where a token looks, and what comes next after it: the step that wrote the next one or, in the prompt, its own
+   * row.
+   * @param {number} position
+   */
+  look(position) {
+    const { firstStep, length } = this.store;
+    if (position + 1 >= firstStep && position + 1 < length) this.select(position + 1);
+    else if (this.leading?.query !== position) this.lock({ query: position });
+  }
+
+  /** Go some steps forward, or back if negative. @param {number} by */
+  stepBy(by) {
+    const { firstStep, length } = this.store;
+    const newest = length - 1;
+    if (newest >= firstStep) this.select(clamp((this.chosen ?? newest) + by, firstStep, newest));
+  }
+
+  /** Lock the query of the selected step, or unlock everything. */
+  pinSelected() {
+    const { focus } = this;
+    if (this.locked.length || !focus) this.lock(null);
+    else this.lock({ query: focus.query });
+  }
+
+  /** Replace the whole selection. @param {Selected} selected */
+  inspect(selected) {
+    const before = [this.step, this.chosen];
+    this.#selected = selected;
+    const isElsewhere = [this.step, this.chosen].some((now, i) => now !== before[i]);
+    this.emit("focus", ...(isElsewhere ? ["step"] : []));
+  }
+
+  /**
+   * Restore the selection of a link: a step in it was chosen after its cells.
+   * @param {Cell[]} locked
+   * @param {number | null} step
+   */
+  restore(locked, step) {
+    this.#selected = { hover: null, locked, step, isCellLatest: step === null && locked.length > 0 };
+    this.emit("state", "focus", "step", "thumbnails");
+  }
+
+  /** Select nothing, without telling anyone: the store of another run announces everything at once. */
+  clear() {
+    this.#selected = NOTHING;
+  }
+
+  /** @param {Partial<Selected>} changes */
+  #change(changes) {
+    this.#selected = { ...this.#selected, ...changes };
+  }
+
+  /** The selection was made for the visitor, who has not chosen anything yet. */
+  markAutomatic() {
+    this.#automatic = this.#name;
+    this.emit("placed");
+  }
+
+  /** Whether the selection is still the one that was made for the visitor. */
+  get isAutomatic() {
+    return this.#automatic === this.#name;
+  }
+
+  get #name() {
+    const { pointer, open } = this.store;
+    return [pointer.run, open, this.step, this.locked.map(({ query }) => query)].join(";");
   }
 }

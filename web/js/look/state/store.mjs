@@ -1,9 +1,8 @@
 // One text on the screen: its progress, how much of it is shown, and what is selected in it. Panels listen to it, so
 // that a choice in one panel updates all of them.
 
-import { isSame } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { linkedChat } from "../../lib/link.mjs";
-import { clamp } from "../../lib/numbers.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
@@ -13,9 +12,8 @@ import { Selection } from "./selection.mjs";
 import { ShownAnswer } from "./shown_answer.mjs";
 import { TextSource } from "./text_source.mjs";
 
-/** @import { Cell, LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
+/** @import { LinkState, PictureId, Pointer, Roles, SentPointer } from "../../types.js" */
 /** @import { View } from "./view.mjs" */
-/** @typedef {{ hover: Cell | null, locked: Cell[], step: number | null, isCellLatest: boolean }} Selected */
 
 const MIN_REPLAYED = 8; // written tokens
 const SHOWN_TOPICS = ["tokens", "thumbnails", "weights", "focus", "step"];
@@ -44,11 +42,9 @@ export class Store extends Emitter {
     (n) => this.#source.isReady(n),
   );
   #source = new TextSource(this, (...topics) => this.emit(...topics));
-  #selection = new Selection();
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
   #problem = "";
-  #automatic = ""; // the selection that was made for the visitor
   /** @type {Roles | null} */
   #roles = null;
 
@@ -57,6 +53,7 @@ export class Store extends Emitter {
     super();
     this.view = view;
     this.answer = new ShownAnswer(() => this.emit("overlay"));
+    this.selection = new Selection(this, (...topics) => this.emit(...topics));
     this.selectedHeads = new SelectedHeads(this, () => this.emit("heads"));
     view.on((changed) => {
       if (changed.includes("open")) {
@@ -142,6 +139,16 @@ export class Store extends Emitter {
     return this.#source.fetcher;
   }
 
+  /** The first token that was written. */
+  get firstStep() {
+    return Math.max(this.pointer.n_prompt, 1);
+  }
+
+  /** Where a replay begins: with the first written token or, where only few were written, with the text. */
+  get firstReplayed() {
+    return this.isGrowing || this.length - this.firstStep >= MIN_REPLAYED ? this.firstStep : 1;
+  }
+
   /** Let the text wait for a panel before it shows more. @param {(n: number) => boolean} isReady for n tokens */
   waitFor(isReady) {
     this.#source.waitFor(isReady);
@@ -212,7 +219,7 @@ export class Store extends Emitter {
     this.#abandonedRuns.delete(other.pointer.run);
     this.#pointer = other.#pointer;
     this.#reset(other.data);
-    if (!isSame(this.open, other.open)) this.data.forgetWeights();
+    if (!isSamePicture(this.open, other.open)) this.data.forgetWeights();
     this.#playback.reset(other.length);
     if (other.#playback.hasHalted) this.#playback.halt();
     else this.#playback.extend(this.data.tokens.length, true);
@@ -243,7 +250,7 @@ export class Store extends Emitter {
   #reset(data) {
     this.#source.begin(data);
     this.#playback.reset(0);
-    this.#selection = new Selection();
+    this.selection.clear();
   }
 
   /** What has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
@@ -297,124 +304,16 @@ export class Store extends Emitter {
     this.emit("roles");
   }
 
-  // The selection.
-
-  get hover() {
-    return this.#selection.hover;
-  }
-
-  get locked() {
-    return this.#selection.locked;
-  }
-
-  /** The locked cell that all panels describe; null while they describe a step. */
-  get leading() {
-    return this.#selection.leading;
-  }
-
-  /** The step to which the text is shown; null for all of it, as while another row is locked. */
-  get step() {
-    const { leading, step } = this.#selection;
-    return !leading || leading.query + 1 === step ? step : null;
-  }
-
-  /** The selection as it was made, to show it again. @returns {Selected} */
-  get selected() {
-    const { hover, locked, step, isCellLatest } = this.#selection;
-    return { hover, locked, step, isCellLatest };
-  }
-
-  /** The first token that was written. */
-  get firstStep() {
-    return Math.max(this.pointer.n_prompt, 1);
-  }
-
-  /** Where a replay begins: with the first written token or, where only few were written, with the text. */
-  get firstReplayed() {
-    return this.isGrowing || this.length - this.firstStep >= MIN_REPLAYED ? this.firstStep : 1;
-  }
-
-  /** The token that all panels name: the one after the locked row, else that of the step; null before there is one. */
-  get chosen() {
-    const newest = this.tokens.length - 1;
-    const { leading, step } = this.#selection;
-    if (leading) return leading.query < newest ? leading.query + 1 : null;
-    return newest < this.firstStep ? null : Math.min(step ?? newest, newest);
-  }
-
-  /** The query whose row led to the chosen token. All panels show it, unless another is pointed at. */
-  get currentRow() {
-    return this.leading?.query ?? (this.chosen === null ? this.count - 1 : this.chosen - 1);
-  }
-
-  /** The token whose logits predict the chosen one; -1 if nothing is known yet. */
-  get predictor() {
-    if (this.leading) return Math.min(this.leading.query, this.tokens.length - 1);
-    if (this.chosen !== null) return this.chosen - 1;
-    // Before anything is written, the last token's logits predict the first step.
-    return isBusy(this.pointer.state) ? -1 : this.tokens.length - 1;
-  }
-
-  /** The cell to describe; null before there is one. */
-  get focus() {
-    if (!this.count) return null;
-    const first = this.view.options.hideFirst ? 1 : 0;
-    return this.#selection.focus(this.currentRow, this.count, (query) => this.weights.strongest(query, first));
-  }
-
-  /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
-  get queries() {
-    const queries = [this.focus, ...this.locked].flatMap((cell) => (cell ? [cell.query] : []));
-    return [...new Set(queries)].filter((query) => query < this.count);
-  }
+  // For links, and between the panels.
 
   /** @returns {LinkState} */
   get linkState() {
     const { model, sha256, n_prompt, head_mask, settings } = this.pointer;
-    const { ids, open, locked, step } = this;
+    const { ids, open } = this;
+    const { locked, step } = this.selection;
     const chat = this.pointer.chat ? { chat: linkedChat(this.pointer.chat, this.data.tokens) } : {};
     const text = { model, sha256, ids, n_prompt, head_mask, settings, ...chat };
     return { ...text, open, locked, step, options: this.view.options };
-  }
-
-  /** @param {Cell | null} cell */
-  point(cell) {
-    if (this.#selection.point(cell)) this.emit("focus");
-  }
-
-  /**
-   * Lock a cell instead of those locked before, or unlock it; null unlocks all. All panels go to its row, and back to
-   * the step when it is unlocked.
-   * @param {Cell | null} cell
-   * @param {boolean} [more] whether those locked before stay locked
-   */
-  lock(cell, more = false) {
-    const { step } = this;
-    this.#selection.lock(cell, more);
-    this.emit("step", "focus", ...(this.step === step ? [] : ["thumbnails"]));
-  }
-
-  /** Show the step of one token; null for the newest. @param {number | null} step */
-  goto(step) {
-    this.#selection.goto(step === null || step >= this.tokens.length ? null : Math.max(step, 1));
-    this.emit("step", "focus", "thumbnails");
-  }
-
-  /** Select a token: the step at which it was written or, in the prompt, its row. @param {number} position */
-  select(position) {
-    const newest = this.tokens.length - 1;
-    if (position < this.firstStep) this.lock({ query: position });
-    else {
-      this.#selection.locked = [];
-      // While more is coming, selecting the newest token pins it; once the text is complete, it just means the end.
-      this.goto(position === newest && !this.isGrowing ? null : position);
-    }
-  }
-
-  /** Show where a token looks, and what comes next after it. @param {number} position */
-  look(position) {
-    if (position + 1 >= this.firstStep && position + 1 < this.length) this.select(position + 1);
-    else if (this.leading?.query !== position) this.lock({ query: position });
   }
 
   /** Open a picture that the visitor chose on its tile, or by its name. @param {PictureId} picture */
@@ -426,65 +325,5 @@ export class Store extends Emitter {
   /** Let the text show the key in focus. */
   showKey() {
     this.emit("key");
-  }
-
-  /** The selection was made for the visitor, who has not chosen anything yet. */
-  markAutomatic() {
-    this.#automatic = this.#place;
-    this.emit("placed");
-  }
-
-  /** Whether the selection is still the one that was made for the visitor. */
-  get isAutomatic() {
-    return this.#automatic === this.#place;
-  }
-
-  get #place() {
-    return [this.pointer.run, this.open, this.step, this.locked.map(({ query }) => query)].join(";");
-  }
-
-  /**
-   * Go to the prediction of a token: the step that wrote it or, in the prompt, the row before it.
-   * @param {number} token
-   */
-  explain(token) {
-    if (token >= this.firstStep) this.select(token);
-    else if (this.leading?.query !== token - 1) this.lock({ query: token - 1 });
-  }
-
-  /** Go some steps forward, or back if negative. @param {number} by */
-  stepBy(by) {
-    const newest = this.tokens.length - 1;
-    const step = clamp((this.chosen ?? newest) + by, this.firstStep, newest);
-    if (newest >= this.firstStep) this.select(step);
-  }
-
-  /** Lock the query of the selected step, or unlock everything. */
-  pinSelected() {
-    const { focus } = this;
-    if (this.locked.length || !focus) this.lock(null);
-    else this.lock({ query: focus.query });
-  }
-
-  /**
-   * Replace the whole selection.
-   * @param {Selected} selection
-   */
-  inspect({ hover, locked, step, isCellLatest }) {
-    const before = [this.step, this.chosen];
-    this.#selection = new Selection(locked, step, isCellLatest);
-    this.#selection.point(hover);
-    const isElsewhere = [this.step, this.chosen].some((now, i) => now !== before[i]);
-    this.emit("focus", ...(isElsewhere ? ["step"] : []));
-  }
-
-  /**
-   * Restore the selection of a link: a step in it was chosen after its cells.
-   * @param {Cell[]} locked
-   * @param {number | null} step
-   */
-  restore(locked, step) {
-    this.#selection = new Selection(locked, step, step === null && locked.length > 0);
-    this.emit("state", "focus", "step", "thumbnails");
   }
 }

@@ -1,6 +1,7 @@
 // The visitor's choices: the open picture and the options. They are kept from text to text, and shared by two texts
 // that are compared.
 
+import { isSamePicture } from "../../lib/heads.mjs";
 import { DEFAULTS } from "../../lib/options.mjs";
 
 /** @import { Options, PictureId, Pointer } from "../../types.js" */
@@ -59,7 +60,7 @@ export class View {
 
   /** Open a picture. @param {PictureId} picture */
   choose(picture) {
-    if (picture[0] === this.#open[0] && picture[1] === this.#open[1]) return;
+    if (isSamePicture(picture, this.#open)) return;
     this.#open = picture;
     this.#notify(["open"]);
   }

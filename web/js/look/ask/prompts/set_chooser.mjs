@@ -1,6 +1,6 @@
 // Which set of prompts a question is about: one that comes with the page, or the visitor's own.
 
-import { make } from "../../../lib/dom.mjs";
+import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
 import { readStored, writeStored } from "../../state/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
 
@@ -36,28 +36,21 @@ export function setChooser({ store, choices, choose }, others = {}) {
     "aria-label": "Your own prompts",
     placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
   });
-  const file = make("input", { type: "file", class: "hs-hidden", accept: ".csv,.json,.jsonl,.txt", tabindex: -1 });
-  file.setAttribute("aria-label", "File of prompts");
-  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
-    make("button", { type: "button", class: "hs-small", onclick }, label);
+  const file = fileButton("File of prompts", ".csv,.json,.jsonl,.txt", async (chosen) => {
+    if (chosen.size > MAX_BYTES) about.textContent = "The file is larger than 2 MB.";
+    else useOwn(await chosen.text());
+  });
   const own = make(
     "div",
     {},
     area,
-    button("Use these", () => useOwn(area.value)),
-    button("Open a file", () => file.click()),
+    smallButton("Use these", () => useOwn(area.value)),
+    file.button,
   );
   const about = make("p", { class: "hs-hint" });
   let shownSets = "";
 
   select.addEventListener("change", () => choose({ set: select.value }));
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files ?? [];
-    file.value = "";
-    if (!chosen) return;
-    if (chosen.size > MAX_BYTES) about.textContent = "The file is larger than 2 MB.";
-    else useOwn(await chosen.text());
-  });
 
   /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
   function useOwn(text) {
@@ -103,5 +96,5 @@ export function setChooser({ store, choices, choose }, others = {}) {
     }
   }
 
-  return { controls: [select, own, file, about], rows, show };
+  return { controls: [select, own, file.field, about], rows, show };
 }

@@ -1,6 +1,6 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -48,7 +48,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const parts = make("div", { class: "hs-answer-scroll" });
   const heads = new HeadList(store, "What each head adds");
   const onclick = () => store.view.set({ ask: "head", askWith: "" });
-  const next = make("button", { type: "button", class: "hs-small", onclick });
+  const next = smallButton("", onclick);
   const stamp = new Stamp("all parts added up, and the model’s logit", true);
 
   /**

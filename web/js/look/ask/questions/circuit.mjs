@@ -1,6 +1,6 @@
 // Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -64,7 +64,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const own = make("div", {}, ...twin.controls);
   const sentence = make("p", { class: "hs-answer" });
   const details = make("p", { class: "hs-answer", role: "status" });
-  const cut = make("button", { type: "button", class: "hs-small" });
+  const cut = smallButton("");
   const opened = make("div", { class: "hs-controls" }, details, cut);
   const graph = circuitGraph(
     (head) => openHead(head),
@@ -166,7 +166,7 @@ function build({ store, choices, choose, conclude, overlay }) {
           .sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost))
           .map((edge) => {
             const onclick = () => openEdge(edge);
-            const button = make("button", { type: "button", class: "hs-small", onclick }, edgeName(edge));
+            const button = smallButton(edgeName(edge), onclick);
             return make(
               "tr",
               {},

@@ -109,12 +109,12 @@ function build({ store, choices, choose, conclude, overlay }) {
       const open = store.open;
       const role = measure === "role" ? readRole(answer, route) : null;
       const isRotary = store.pointer.rotary ?? false;
-      const reading =
+      const conclusion =
         role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way, isRotary));
-      const { rows, title, short, long, ramp, ends } = reading;
-      sentence.textContent = reading.sentence;
-      conclude(reading.plain);
-      list.show(reading.column, rows);
+      const { rows, title, short, long, ramp, ends } = conclusion;
+      sentence.textContent = conclusion.sentence;
+      conclude(conclusion.plain);
+      list.show(conclusion.column, rows);
       void training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
       const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
       /** @type {(number | null)[][]} */
@@ -123,7 +123,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       );
       for (const { picture, value } of rows) values[picture[0]][picture[1]] = value;
       const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
-      const arcs = reading.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
+      const arcs = conclusion.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
       overlay({ title, values, most, ramp, short, long, ends, arcs });
     },
   };
@@ -132,7 +132,7 @@ function build({ store, choices, choose, conclude, overlay }) {
 /** @typedef {"q" | "k" | "v"} Way */
 
 /**
- * @typedef {object} Reading
+ * @typedef {object} Conclusion
  * @property {HeadRow[]} rows the most important first
  * @property {PictureId[]} arcs heads to draw an arc from
  * @property {string} sentence
@@ -168,7 +168,7 @@ const arcsOf = (rows, counts) =>
  * @param {PictureId} open
  * @param {Way} way
  * @param {boolean} [isRotary] whether the model's positions are rotary
- * @returns {Reading}
+ * @returns {Conclusion}
  */
 export function readComposition(answer, [layer, head], way, isRotary = false) {
   const { chance, deviations, distance } = answer;
@@ -216,7 +216,7 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
  * @param {PathsAnswer} answer
  * @param {Way} way
  * @param {"direct" | "every"} route
- * @returns {Reading}
+ * @returns {Conclusion}
  */
 function readCuts(answer, way, route) {
   const moved = way === "v" ? "of its output" : "of its attention to other tokens";
@@ -246,7 +246,7 @@ function readCuts(answer, way, route) {
  * How much a head's score for its role falls when a path is cut.
  * @param {RolePathsAnswer} answer
  * @param {"direct" | "every"} route
- * @returns {Reading & { role: Role }}
+ * @returns {Conclusion & { role: Role }}
  */
 export function readRole(answer, route) {
   const role = bestRole(answer);

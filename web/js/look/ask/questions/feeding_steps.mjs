@@ -1,6 +1,6 @@
 // A link between two heads over the training steps: the score with and without it.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
@@ -38,7 +38,7 @@ export async function stepsOf(model) {
 export function trainingTable(store) {
   /** @type {AbortController | null} */
   let controller = null;
-  const button = make("button", { type: "button", class: "hs-small" });
+  const button = smallButton("");
   const progress = make("span", { class: "hs-hint", role: "status" });
   const head = make("tr", {});
   const body = make("tbody", {});

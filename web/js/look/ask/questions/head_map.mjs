@@ -1,7 +1,7 @@
 // A map of all heads: heads that behave alike in this text lie close together. Clicking one opens it.
 
 import { make } from "../../../lib/dom.mjs";
-import { headEntries, isSame } from "../../../lib/heads.mjs";
+import { headEntries, isSamePicture } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
@@ -48,7 +48,7 @@ export function headMap(store) {
       row.map((point, head) => {
         /** @type {PictureId} */
         const picture = [layer, head];
-        const isOpen = isSame(picture, store.open);
+        const isOpen = isSamePicture(picture, store.open);
         const name = pictureName(picture, store.pointer);
         const dot = make("button", { type: "button", title: name, tabindex: isOpen ? 0 : -1 }, name);
         const [left, top] = range.map(({ least, size }, axis) => {

@@ -182,7 +182,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       );
       const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change, 3)}`);
       chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
-      chip.addEventListener("click", () => store.explain(position));
+      chip.addEventListener("click", () => store.selection.look(position - 1));
       return chip;
     });
     tokens.replaceChildren(make("span", {}, `${pictureName(store.open, store.pointer)} helps most with`), ...chips);

@@ -1,6 +1,6 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -35,8 +35,7 @@ function build({ store, conclude }) {
   let shown = null;
   const sentence = make("p", { class: "hs-answer" });
   const steps = make("div", { class: "hs-steps" });
-  const open = make("button", { type: "button", class: "hs-small" }, "Open every step");
-  open.addEventListener("click", () => {
+  const open = smallButton("Open every step", () => {
     for (const details of steps.querySelectorAll("details")) details.open = true;
     for (const more of /** @type {NodeListOf<HTMLElement>} */ (steps.querySelectorAll(".hl-more[aria-expanded=false]")))
       more.click();
@@ -49,7 +48,7 @@ function build({ store, conclude }) {
       const asked = headAndPrediction(store);
       if (typeof asked === "string") return asked;
       const { position: query, ...body } = asked;
-      return { route: "ledger", body: { ...body, query, key: store.leading?.key ?? null } };
+      return { route: "ledger", body: { ...body, query, key: store.selection.leading?.key ?? null } };
     },
     /** @param {LedgerAnswer} answer */
     draw(answer) {

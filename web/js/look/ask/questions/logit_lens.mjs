@@ -1,7 +1,7 @@
 // "What would each layer have predicted?": the logit lens.
 
-import { ARROWS, make, setFlag } from "../../../lib/dom.mjs";
-import { MAX_RAMP_STEP, palette } from "../../../lib/drawing/palette.mjs";
+import { ARROWS, make, setFlag, smallButton } from "../../../lib/dom.mjs";
+import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
@@ -102,8 +102,8 @@ class ReadingsTable {
     );
     for (const element of [this.table, this.scroll]) observer.observe(element);
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
-    this.earlier = make("button", { type: "button", class: "hs-small", onclick: turn(-MAX_ROWS) }, "Earlier tokens");
-    this.later = make("button", { type: "button", class: "hs-small", onclick: turn(MAX_ROWS) }, "Later tokens");
+    this.earlier = smallButton("Earlier tokens", turn(-MAX_ROWS));
+    this.later = smallButton("Later tokens", turn(MAX_ROWS));
     this.turning = make("p", { class: "hs-controls" }, this.earlier, this.later);
     this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
     this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);
@@ -177,7 +177,7 @@ class ReadingsTable {
     });
     const titles = ["after", "settles", ...layers.map((_, reading) => shortName(reading))];
     this.table.replaceChildren(
-      make("caption", { class: "hs-hidden" }, "The most probable next token of each reading"),
+      make("caption", { class: "hs-hidden" }, "The most probable next token after each layer"),
       make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)))),
       make("tbody", {}, ...rows),
     );
@@ -192,10 +192,7 @@ class ReadingsTable {
     const name = `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
     const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, visible(text));
     const cell = make("td", { "data-reading": reading }, button);
-    const { css, ink } = palette().looks;
-    const step = Math.round(MAX_RAMP_STEP * probability);
-    cell.style.backgroundColor = css[step];
-    cell.style.color = ink[step];
+    palette().looks.paint(cell, Math.round(MAX_RAMP_SHADE * probability));
     cell.classList.toggle("hs-settled", reading >= decided[position]);
     return cell;
   }
@@ -234,8 +231,7 @@ class ReadingsTable {
     this.#cell = [position, reading];
     this.mark();
     this.explain();
-    if (position + 1 < store.tokens.length) store.explain(position + 1);
-    else if (store.leading?.query !== position) store.lock({ query: position });
+    store.selection.look(position);
   }
 
   /** @param {KeyboardEvent} event */

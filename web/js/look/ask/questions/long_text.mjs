@@ -1,6 +1,6 @@
 // The text in which passages are searched for: the one on the page, a pasted one, a file, or one that the model writes.
 
-import { make } from "../../../lib/dom.mjs";
+import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
 
@@ -8,6 +8,9 @@ import { request } from "../../../lib/http.mjs";
 
 const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/ask/question.py)
 const WRITTEN_TOKENS = 1000; // tokens that the model writes
+
+/** @param {number} bytes */
+const tooMany = (bytes) => `${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
 
 /**
  * @param {Store} store
@@ -17,38 +20,20 @@ export function textChoice(store, changed) {
   let text = "";
   let name = "";
   const area = make("textarea", { rows: 3, spellcheck: "false", placeholder: "Paste a text of up to 1 MB" });
-  const file = make("input", {
-    type: "file",
-    class: "hs-hidden",
-    accept: "text/*,.txt,.md,.json,.csv,.py",
-    tabindex: -1,
+  const file = fileButton("Text file", "text/*,.txt,.md,.json,.csv,.py", async (chosen) => {
+    if (chosen.size <= MAX_BYTES) use(await chosen.text(), chosen.name);
+    else status.textContent = `${chosen.name} has ${tooMany(chosen.size)}`;
   });
-  file.setAttribute("aria-label", "Text file");
   const status = make("p", { class: "hs-hint", role: "status" });
-  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
-    make("button", { type: "button", class: "hs-small", onclick }, label);
-  const read = button("Read this", () => use(area.value, "the pasted text"));
-  const pick = button("Open a file", () => file.click());
-  const write = button("Let the model write", () => void writeFirst());
-  const here = button("The text on the page", () => usePage());
-  file.addEventListener("change", async () => {
-    const [chosen] = file.files ?? [];
-    file.value = "";
-    if (!chosen) return;
-    if (chosen.size > MAX_BYTES) {
-      status.textContent = `${chosen.name} has ${chosen.size.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
-      return;
-    }
-    use(await chosen.text(), chosen.name);
-  });
+  const read = smallButton("Read this", () => use(area.value, "the pasted text"));
+  const write = smallButton("Let the model write", () => void writeFirst());
+  const here = smallButton("The text on the page", () => usePage());
 
   /** @param {string} chosen @param {string} from */
   function use(chosen, from) {
     const bytes = new TextEncoder().encode(chosen).length;
     if (!chosen || bytes > MAX_BYTES) {
-      status.textContent = chosen
-        ? `The text has ${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`
-        : "";
+      status.textContent = chosen ? `The text has ${tooMany(bytes)}` : "";
       return;
     }
     [text, name] = [chosen, from];
@@ -81,7 +66,7 @@ export function textChoice(store, changed) {
     }
   }
 
-  const buttons = make("span", { class: "hs-tabs-apart" }, read, pick, write, here, file);
+  const buttons = make("span", { class: "hs-tabs-apart" }, read, file.button, write, here, file.field);
   return {
     controls: [make("label", { class: "hs-field" }, make("span", {}, "text to read"), area), buttons, status],
     get text() {

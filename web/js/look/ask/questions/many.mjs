@@ -1,6 +1,6 @@
 // What holds over many prompts? One question asked of each: the mean over them, its standard error, and every row.
 
-import { dropdown, make } from "../../../lib/dom.mjs";
+import { dropdown, make, smallButton } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
@@ -121,8 +121,6 @@ function build({ store, choices, choose, conclude, overlay }) {
   const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
   const measures = dropdown("Measure", names, (measure) => choose({ measure }));
   const set = setChooser({ store, choices, choose });
-  const button = (/** @type {string} */ label, /** @type {() => unknown} */ onclick) =>
-    make("button", { type: "button", class: "hs-small", onclick }, label);
   const sentence = make("p", { class: "hs-answer" });
   const list = new HeadList(store, "Heads by their mean over the prompts");
   const body = make("tbody", {});
@@ -180,7 +178,10 @@ function build({ store, choices, choose, conclude, overlay }) {
         ...answer.rows.map((row) => {
           const { prompt, answer: right } = current.rows[Number(row.row)] ?? { prompt: "" };
           const line = `${current.lines[Number(row.row)] ?? ""}`;
-          const opener = button(prompt.length > 60 ? `…${prompt.slice(-60)}` : prompt, () => void open({ prompt }));
+          const opener = smallButton(
+            prompt.length > 60 ? `…${prompt.slice(-60)}` : prompt,
+            () => void open({ prompt }),
+          );
           opener.title = `Open “${prompt}” in the page`;
           const numbers = /** @type {number[][] | undefined} */ (row[number]);
           const text = numbers ? words(numbers[layer][column]) : String(row.error);

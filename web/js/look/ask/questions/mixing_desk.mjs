@@ -1,7 +1,7 @@
 // What if heads were switched off? Mute, solo or scale them: the predicted next token changes at once, and both texts
 // can be written side by side.
 
-import { make, setFlag, tabs } from "../../../lib/dom.mjs";
+import { make, setFlag, smallButton, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
@@ -46,10 +46,8 @@ function build({ store, mixer, choices, choose, conclude }) {
   const reasons = make("p", { class: "hs-hint" });
   const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
   const sentence = make("p", { class: "hs-answer", role: "status" });
-  const write = make("button", { type: "button", class: "hs-small hs-strong" }, "Write both, side by side");
-  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the heads");
-  write.addEventListener("click", () => mixer.writeBoth(mixer.mask));
-  compare.addEventListener("click", () => mixer.compare(mixer.mask));
+  const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-strong" });
+  const compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
   const table = make("table");
   const view = new TableView("Show next tokens as a table", () => drawTable(), make("div", {}, table));
@@ -127,7 +125,7 @@ function build({ store, mixer, choices, choose, conclude }) {
 
   /** The next token before and after, in a sentence. */
   async function showPrediction() {
-    const position = store.predictor;
+    const position = store.selection.predictor;
     const changed = position < 0 ? null : mixer.logitsAt(position);
     if (!changed) {
       prediction = null;
@@ -142,7 +140,7 @@ function build({ store, mixer, choices, choose, conclude }) {
     }
     const { fetcher } = store;
     const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(store.pointer.sha256)]);
-    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.predictor)) return;
+    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.selection.predictor)) return;
     texts = names;
     const [before, after] = [logSoftmax(logits), logSoftmax(changed)];
     const [plainBest] = mostProbable(logits, 1);
@@ -181,7 +179,7 @@ function build({ store, mixer, choices, choose, conclude }) {
       const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
       return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
     });
-    const caption = `What may follow ${tokenName(store, store.predictor)}: the model’s own probabilities`;
+    const caption = `What may follow ${tokenName(store, store.selection.predictor)}: the model’s own probabilities`;
     const head = tableHead("token", "before", "with the change", "Δ nats");
     table.replaceChildren(make("caption", {}, caption), head, make("tbody", {}, ...rows));
   }

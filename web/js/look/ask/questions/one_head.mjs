@@ -1,6 +1,6 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
-import { make, setFlag } from "../../../lib/dom.mjs";
+import { make, setFlag, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -37,7 +37,7 @@ function build({ store, conclude }) {
   const whole = make("p", { class: "hs-hint" });
   const keys = new KeysTable(store);
   const onclick = () => store.view.set({ ask: "ledger", askWith: "" });
-  const next = make("button", { type: "button", class: "hs-small", onclick });
+  const next = smallButton("", onclick);
   keys.buttons.append(next);
   const correlations = make("div", { class: "hs-answer-scroll" });
   const rule = "Weights and norms have no sign, so they are compared with the magnitudes of the other two.";
@@ -68,10 +68,11 @@ function build({ store, conclude }) {
         const length = `The vector that the whole head adds here has length ${fixed(answer.sums.norm, 3)}.`;
         whole.textContent = `${length} Removing the head everywhere changes the loss of this token by ${change}.`;
       }
-      const pinned = store.leading?.key ?? null;
+      const { leading, focus } = store.selection;
+      const pinned = leading?.key ?? null;
       const key = pinned === null ? "its strongest key" : `“${visible(answer.tokens[pinned].text)}”`;
       next.textContent = `Show the arithmetic behind ${key}`;
-      keys.mark(store.focus?.query === answer.position ? store.focus.key : null);
+      keys.mark(focus?.query === answer.position ? focus.key : null);
     },
   };
 }
@@ -206,12 +207,12 @@ class KeysTable {
   constructor(store) {
     this.store = store;
     this.table = make("table", { class: "hs-answer-table hs-keys", "data-table": "keys" });
-    this.more = make("button", { type: "button", class: "hs-small", onclick: () => this.toggle() });
+    this.more = smallButton("", () => this.toggle());
     this.buttons = make("p", { class: "hs-controls" }, this.more);
     const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.element = make("div", { class: "hs-answer-part" }, scroll, this.buttons);
     this.table.addEventListener("pointerover", (event) => this.point(event.target));
-    this.table.addEventListener("pointerleave", () => store.point(null));
+    this.table.addEventListener("pointerleave", () => store.selection.point(null));
   }
 
   /** @param {HeadAnswer} answer */
@@ -270,7 +271,7 @@ class KeysTable {
   title({ position, text }) {
     const { store } = this;
     const query = this.#answer?.position ?? 0;
-    const onclick = () => store.lock({ query, key: position });
+    const onclick = () => store.selection.lock({ query, key: position });
     const button = make("button", { type: "button", class: "hs-alternative", onclick }, visible(text));
     button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
     return make("th", { scope: "row" }, button, make("small", {}, String(position)));
@@ -280,7 +281,7 @@ class KeysTable {
   point(target) {
     const row = target instanceof Element ? /** @type {HTMLElement | null} */ (target.closest("[data-key]")) : null;
     const query = this.#answer?.position;
-    if (query !== undefined) this.store.point(row ? { query, key: Number(row.dataset.key) } : null);
+    if (query !== undefined) this.store.selection.point(row ? { query, key: Number(row.dataset.key) } : null);
   }
 
   /** Mark the key that the other panels describe. @param {number | null} key */

@@ -1,6 +1,6 @@
 // What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
-import { make, tabs } from "../../../lib/dom.mjs";
+import { make, smallButton, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
@@ -78,9 +78,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   const finding = make("p", { class: "hs-hint" });
   /** @type {number[]} ids of the changed text of the answer */
   let changedIds = [];
-  const compare = make("button", { type: "button", class: "hs-small" }, "Compare the two texts");
+  const compare = smallButton("Compare the two texts", () => mixer.compareText(changedIds, conclusion));
   compare.title = "Both texts side by side, with every head in both and how differently they attend";
-  compare.addEventListener("click", () => mixer.compareText(changedIds, conclusion));
   const ways = tabs("Patch", WAYS, (way) => choose({ way }));
   const help = make("p", { class: "hs-hint" });
   const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
@@ -156,7 +155,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       examples,
       ...twin.controls,
       make("div", { class: "hs-field" }, make("span", {}, "patch"), ways.element),
-      make("button", { type: "button", class: "hs-small hs-primary", onclick: twin.apply }, "Patch"),
+      smallButton("Patch", twin.apply, { class: "hs-primary" }),
     ],
     element: make(
       "div",

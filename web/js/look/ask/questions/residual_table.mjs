@@ -1,6 +1,6 @@
 // How much each position of the residual stream restores or takes away, by layer. Positions with no effect are omitted.
 
-import { make } from "../../../lib/dom.mjs";
+import { make, smallButton } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { clamp } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -55,9 +55,7 @@ export function residualTable(store) {
       const name = layer === residual.length - 1 ? "at the end" : `before L${layer}`;
       const cells = positions.map((position) => {
         const cell = make("td", {}, percent(row[position]));
-        const step = Math.round(127.5 + 127.5 * clamp(row[position], -1, 1));
-        cell.style.background = ramp.css[step];
-        cell.style.color = ramp.ink[step];
+        ramp.paint(cell, Math.round(127.5 + 127.5 * clamp(row[position], -1, 1)));
         return cell;
       });
       return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
@@ -68,9 +66,8 @@ export function residualTable(store) {
     function column(position) {
       const [one, other] = [tokens[position].text, corrupted_tokens[position].text].map(visible);
       const label = one === other ? one : `${one} / ${other}`;
-      const button = make("button", { type: "button", class: "hs-small" }, label);
+      const button = smallButton(label, () => store.selection.lock({ query: position }));
       button.title = `Token ${position}: select it`;
-      button.addEventListener("click", () => store.lock({ query: position }));
       return make("th", { scope: "col" }, button);
     }
   };

@@ -10,13 +10,14 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { baseName, pictureName, visible } from "../../lib/words.mjs";
+import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
-import { badge, LETTERS, rowTable } from "./pair_text.mjs";
+import { badge, LETTERS } from "./pair_text.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
-/** @import { Cell, MatrixSource, PictureId, Token } from "../../types.js" */
+/** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
 /** @import { Context } from "../../lib/drawing/axes.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
@@ -185,9 +186,9 @@ function pairLayout(pair, context, tokens, n, width) {
 
 /** One matrix of a comparison; all of them show the same rows in the same places. */
 class PairMatrix extends Matrix {
-  /** @param {Pair} pair @param {MatrixSource} source */
-  constructor(pair, source) {
-    super(source);
+  /** @param {Pair} pair @param {MatrixSource} source @param {MatrixSelection} selection */
+  constructor(pair, source, selection) {
+    super(source, selection);
     this.compared = pair;
   }
 
@@ -204,7 +205,7 @@ class PairMatrix extends Matrix {
 class SideMatrix extends PairMatrix {
   /** @param {Pair} pair @param {SideName} side */
   constructor(pair, side) {
-    super(pair, pair.stores[side]);
+    super(pair, pair.stores[side], pair.stores[side].selection);
     // The layout depends on the other side's rows and labels, and on the alignment.
     pair.stores[otherSide(side)].on("weights", () => this.draw());
     pair.on("tokens", () => this.draw());
@@ -229,12 +230,6 @@ function pieceTokens({ alignment, stores: { a, b } }) {
 /** @param {Pair} pair @returns {MatrixSource} the difference as the source of a matrix, whose tokens are pieces */
 function differenceSource(pair) {
   const { a, b } = pair.stores;
-  /** @param {Cell} cell of A @returns {{ query: number, key: number | null } | null} */
-  const toPiece = ({ query, key = null }) => {
-    const row = pair.alignment.pieceOf("a", query);
-    const column = key === null ? null : pair.alignment.pieceOf("a", key);
-    return row === null ? null : { query: row, key: column };
-  };
   return {
     view: pair.view,
     get tokens() {
@@ -249,32 +244,45 @@ function differenceSource(pair) {
     get openName() {
       return `the difference, B minus A, ${b.openName} and ${a.openName}`;
     },
+    on: (topics, callback) => pair.on(topics, callback),
+  };
+}
+
+/** @param {Pair} pair @returns {MatrixSelection} A's selection in pieces */
+function differenceSelection(pair) {
+  const { selection } = pair.stores.a;
+  /** @param {Cell} cell of A @returns {{ query: number, key: number | null } | null} */
+  const toPiece = ({ query, key = null }) => {
+    const row = pair.alignment.pieceOf("a", query);
+    const column = key === null ? null : pair.alignment.pieceOf("a", key);
+    return row === null ? null : { query: row, key: column };
+  };
+  return {
     get step() {
       return pair.chosen === null || pair.leading ? null : pair.alignment.pieceAt(pair.chosen);
     },
     get focus() {
       if (!pair.isPointed && !pair.isOneRow) return null; // no such row
-      const cell = a.focus && toPiece({ ...a.focus });
+      const cell = selection.focus && toPiece({ ...selection.focus });
       if (!cell || cell.query >= pair.difference.rows) return null;
       return { query: cell.query, key: cell.key };
     },
     get queries() {
-      const rows = a.queries.flatMap((query) => pair.alignment.pieceOf("a", query) ?? []);
+      const rows = selection.queries.flatMap((query) => pair.alignment.pieceOf("a", query) ?? []);
       return rows.filter((row) => row < pair.difference.rows);
     },
     get locked() {
-      return a.locked.flatMap((cell) => toPiece(cell) ?? []);
+      return selection.locked.flatMap((cell) => toPiece(cell) ?? []);
     },
     point: (cell) => pair.point(cell && { row: cell.query, key: cell.key ?? null }),
     lock: (cell, more = false) => pair.lock(cell && { row: cell.query, key: cell.key ?? null }, more),
-    on: (topics, callback) => pair.on(topics, callback),
   };
 }
 
 class DifferenceMatrix extends PairMatrix {
   /** @param {Pair} pair */
   constructor(pair) {
-    super(pair, differenceSource(pair));
+    super(pair, differenceSource(pair), differenceSelection(pair));
     this.element.classList.add("hs-difference");
   }
 
@@ -334,3 +342,40 @@ class DifferenceMatrix extends PairMatrix {
 
 /** @param {string} hex @returns {number[]} */
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 16));
+
+/** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
+function rowTable(pair) {
+  const table = make("table");
+  const view = new TableView("Show this row as a table", draw, make("div", {}, table));
+  pair.on("weights focus step", () => view.refresh());
+  return view;
+
+  function draw() {
+    const { a } = pair.stores;
+    const { focus } = a.selection;
+    const row = focus && pair.alignment.pieceOf("a", focus.query);
+    table.replaceChildren();
+    if (row === null || row >= pair.difference.rows) return;
+    const rows = [];
+    for (let key = 0; key <= row; key++) {
+      const { a: left, b: right, difference } = pair.difference.at(row, key);
+      const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
+      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
+      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
+    }
+    const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
+    const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
+    table.replaceChildren(
+      make("caption", {}, caption),
+      tableHead("key", "A", "B", "B − A"),
+      make("tbody", {}, ...rows),
+    );
+  }
+}
+
+/** @param {Pair} pair @param {number} piece */
+function pieceText(pair, piece) {
+  const { a0, a1 } = pair.alignment.pieces[piece];
+  const tokens = pair.stores.a.tokens.slice(a0, a1);
+  return visible(tokens.map(({ text }) => text).join(""));
+}

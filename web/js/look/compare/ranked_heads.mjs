@@ -1,118 +1,28 @@
-// The heads of both sides, ordered by how differently they attend: the first few in a row, all of them as small tiles,
-// and the controls that mute heads on side B.
+// The ranked heads of both sides: the first few in a row, all of them as small tiles, and the controls that mute heads
+// on side B.
 
-import { ARROWS, dropdown, make, setFlag, steadily } from "../../lib/dom.mjs";
+import { ARROWS, dropdown, make, setFlag, smallButton, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
-import { request } from "../../lib/http.mjs";
-import { LatestRequest } from "../../lib/latest.mjs";
-import { allHeads, headEntries, isSame } from "../../lib/heads.mjs";
+import { allHeads, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
-import { Emitter } from "../../lib/emitter.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
+import { MIN_DIFFERENCE } from "./ranking.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
+/** @import { Ranking } from "./ranking.mjs" */
 /** @import { Texts } from "./texts.mjs" */
-
-/** @typedef {{ picture: PictureId, difference: number }} RankedHead */
-
-const REQUEST_PAUSE = 80; // milliseconds, to collect changes that arrive together
-const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
-
-/** Topics: ranking. */
-export class Ranking extends Emitter {
-  #asked = { runs: "", key: "" };
-  #hasOpened = true; // a head of this comparison
-  #request = new LatestRequest();
-  /** @type {number[][] | null} of each layer and head that both sides have; null while it is not known */
-  heads = null;
-
-  /** @param {Pair} pair */
-  constructor(pair) {
-    super();
-    this.pair = pair;
-    pair.on("state tokens", () => this.update());
-  }
-
-  /** A comparison begins: once its heads are ranked, one that differs is opened. */
-  begin() {
-    this.#hasOpened = false;
-  }
-
-  /** Open a head that differs, if the open one does not. */
-  openMostDifferent() {
-    const { pair, heads } = this;
-    const [layer, head] = pair.stores.a.open;
-    const [most] = this.sorted;
-    if (!most || this.#hasOpened) return;
-    this.#hasOpened = true;
-    const open = heads?.[layer]?.[head];
-    if (open !== undefined && open < MIN_DIFFERENCE && most.difference >= MIN_DIFFERENCE)
-      pair.heads.choose(most.picture);
-  }
-
-  /** The heads of both sides, the most different first. @returns {RankedHead[]} */
-  get sorted() {
-    const all = headEntries(this.heads ?? []).map(({ picture, value }) => ({ picture, difference: value }));
-    return all.sort((one, other) => other.difference - one.difference);
-  }
-
-  /** Ask the server, once both texts are complete. */
-  async update() {
-    const { pair } = this;
-    const texts = SIDES.map((side) => this.#text(side));
-    const pieces = pair.alignment.pieces.filter(({ a1, b1 }) => a1 <= texts[0].rows && b1 <= texts[1].rows);
-    const { divergence, shared } = pair.alignment;
-    const runs = texts.map(({ run }) => run).join();
-    const key = [runs, pieces.length, divergence, shared].join(";");
-    if (!pair.isComplete || pair.isGrowing || !pair.isAligned || !pieces.length) {
-      if (this.heads && runs !== this.#asked.runs) this.#show(null);
-      return;
-    }
-    if (this.#asked.key === key) return;
-    this.#asked = { runs, key };
-    const [a, b] = texts.map(({ rows, ...text }) => ({ ...text, ids: text.ids.slice(0, rows) }));
-    const body = {
-      a,
-      b,
-      first: pair.firstRow,
-      pieces: pieces.map(({ a0, a1, b0, b1, same }) => [a0, a1, b0, b1, same]),
-    };
-    try {
-      const send = (/** @type {AbortSignal} */ signal) => request("look/differences", { body, signal });
-      const response = await this.#request.send(send, REQUEST_PAUSE);
-      if (response) this.#show((await response.json()).heads);
-    } catch (error) {
-      this.#asked = { runs: "", key: "" };
-      pair.stores.b.report(`Could not compare the heads: ${/** @type {Error} */ (error).message}`);
-    }
-  }
-
-  /** @param {SideName} side */
-  #text(side) {
-    const { pointer, ids, rows } = this.pair.stores[side];
-    const { run, sha256, n_prompt, head_mask } = pointer;
-    return { run, sha256, ids, n_prompt, head_mask, rows };
-  }
-
-  /** @param {number[][] | null} heads */
-  #show(heads) {
-    this.heads = heads;
-    this.emit("ranking");
-  }
-}
 
 const FIRST_HEADS = 4; // heads in the row
 const NOTHING_COMPARED = "No token after the texts diverge has a counterpart, so there is nothing to compare.";
 const SCALES = { 0: "remove", 0.5: "halve", 2: "double" };
 
-export class PairHeads {
+export class RankedHeads {
   /** @type {HTMLButtonElement[]} by layer, then head */
   #tiles = [];
   #shape = "";
@@ -129,13 +39,11 @@ export class PairHeads {
     this.tiles = make("div", { class: "hs-tiles", role: "group" });
     this.tiles.addEventListener("click", (event) => this.click(event.target));
     this.tiles.addEventListener("keydown", (event) => this.move(event));
-    this.mute = make("button", { type: "button", class: "hs-small" }, "Mute heads in B");
+    this.mute = smallButton("Mute heads in B", () => this.startMuting(!this.#isMuting));
     this.mute.title = "Click tiles to read text B without these heads";
-    this.mute.addEventListener("click", () => this.startMuting(!this.#isMuting));
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
-    this.restore = make("button", { type: "button", class: "hs-small" }, "Restore all");
-    this.restore.addEventListener("click", () => this.texts.readings.scaleHeads(null));
-    this.write = make("button", { type: "button", class: "hs-small" }, "Write both");
+    this.restore = smallButton("Restore all", () => this.texts.rereads.scaleHeads(null));
+    this.write = smallButton("Write both");
     this.write.title = "From the prompt and with the same seed: A as before, B with these heads scaled";
     this.write.addEventListener("click", () => {
       this.startMuting(false);
@@ -147,7 +55,7 @@ export class PairHeads {
     const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
     const order = make("p", { class: "hs-status" }, "largest first");
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
-    this.element = make("section", { class: "hs-panel hs-pair-heads", "aria-label": "Heads by difference" });
+    this.element = make("section", { class: "hs-panel hs-ranked-heads", "aria-label": "Heads by difference" });
     this.element.append(top, this.chips, this.tiles, tools, this.hint, this.table.element);
     ranking.on("ranking", () => this.draw());
     pair.on("state view", () => this.draw());
@@ -173,15 +81,13 @@ export class PairHeads {
       const tile = this.#tiles[this.indexOf(picture)];
       if (!tile) continue;
       const name = pictureName(picture, a.pointer);
-      const isOpen = isSame(picture, a.open);
+      const isOpen = isSamePicture(picture, a.open);
       const scale = scaleOf(mask, picture);
       const state = scale === 1 ? "" : scale === 0 ? ", removed in B" : `, × ${scale} in B`;
       const label = `${name}, difference ${fixed(difference)}${state}`;
       tile.setAttribute("aria-label", this.#isMuting ? `${scale === 1 ? "Mute" : "Restore"} ${label}` : label);
       tile.title = label;
-      const step = Math.round((255 * difference) / most);
-      tile.style.backgroundColor = surprise.css[step];
-      tile.style.color = surprise.ink[step];
+      surprise.paint(tile, Math.round((255 * difference) / most));
       tile.textContent = scale === 1 ? "" : scale === 0 ? "×" : String(scale);
       setFlag(tile, "aria-pressed", this.#isMuting ? scale !== 1 : isOpen);
       tile.classList.toggle("hs-opened", isOpen);
@@ -222,7 +128,7 @@ export class PairHeads {
       const choose = () => pair.heads.choose(picture);
       const text = `${pictureName(picture, pointer)} ${difference.toFixed(3)}`;
       const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
-      if (isSame(picture, open)) chip.setAttribute("aria-current", "true");
+      if (isSamePicture(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
     const isAlike = ranking.heads && !first.length;
@@ -287,7 +193,7 @@ export class PairHeads {
   toggle(picture) {
     const { pointer } = this.pair.stores.b;
     const scale = scaleOf(pointer.head_mask, picture) === 1 ? Number(this.scale.value) : 1;
-    this.texts.readings.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
+    this.texts.rereads.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,0 +1,55 @@
+// A slider over what came at some steps of a training; it follows the newest until the visitor goes back.
+
+import { make } from "../lib/dom.mjs";
+import { thousands } from "./words.mjs";
+
+/** @template {{ step: number }} Item */
+export class StepSlider {
+  /** @type {Item[]} */
+  #items = [];
+  #at = -1; // the one that is shown; -1 for the newest
+
+  /** @param {string} label @param {(item: Item) => void} show */
+  constructor(label, show) {
+    this.show = show;
+    this.words = make("p", { class: "ht-now" });
+    this.range = make("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": label, hidden: true });
+    this.range.addEventListener("input", () => {
+      const at = Number(this.range.value);
+      this.#at = at === this.#items.length - 1 ? -1 : at;
+      this.draw();
+    });
+  }
+
+  /** The item that is shown. */
+  get shown() {
+    return this.#items.at(this.#at);
+  }
+
+  /** @param {Item} item */
+  add(item) {
+    this.#items.push(item);
+    this.draw();
+  }
+
+  clear() {
+    this.#items = [];
+    this.#at = -1;
+    this.words.textContent = "";
+    this.range.hidden = true;
+  }
+
+  draw() {
+    const { range, shown, words } = this;
+    if (!shown) return;
+    const last = this.#items.length - 1;
+    const at = this.#at < 0 ? last : this.#at;
+    range.max = String(last);
+    range.value = String(at);
+    range.style.setProperty("--part", String(at / Math.max(last, 1)));
+    range.hidden = last < 1;
+    words.textContent = shown.step ? `after step ${thousands(shown.step)}` : "before the first step";
+    range.setAttribute("aria-valuetext", words.textContent);
+    this.show(shown);
+  }
+}
