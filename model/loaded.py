@@ -53,7 +53,8 @@ class LoadedModel(Questions):
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
     ``sha256`` is the digest of the stored weights, or "" for a model never saved. ``chat_template`` is the checkpoint's
-    Jinja template, or "". A text ends at the eos token, or at one of ``other_end_ids``.
+    Jinja template, or "". A text ends at the eos token, or at one of ``other_end_ids``. ``declared_context`` is the
+    context length in its config, which may be longer than the one used; 0 if there is none.
     """
 
     name: str
@@ -64,6 +65,7 @@ class LoadedModel(Questions):
     sha256: str = ""
     chat_template: str = ""
     other_end_ids: tuple[int, ...] = ()
+    declared_context: int = 0
 
     @property
     def config(self) -> GPTConfig:

@@ -60,6 +60,7 @@ class Checkpoint(NamedTuple):
     sha256: str
     chat_template: str
     other_end_ids: tuple[int, ...]
+    declared_context: int
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
@@ -89,6 +90,7 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
         checkpoint.sha256,
         checkpoint.chat_template,
         checkpoint.other_end_ids,
+        checkpoint.declared_context,
     )
 
 

@@ -50,6 +50,7 @@ class Source(NamedTuple):
     sha256: str  # of the weight files
     chat_template: str = ""  # in Jinja; "" if there is none
     other_end_ids: tuple[int, ...] = ()  # tokens at which a text ends, in addition to the eos token
+    declared_context: int = 0  # tokens, of which the config may use fewer; 0 if nothing says so
 
 
 def read_source(
@@ -83,7 +84,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     if readable(str(folder)) != str(folder):
         raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors cannot open it
     before = file_versions(folder)
-    config, bos, eos, others = read_config(folder)
+    config, bos, eos, others, declared_context = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
@@ -95,7 +96,9 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
             folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
         )
     bos, eos = (token if token is None or tokenizer.token_bytes(token) else None for token in (bos, eos))
-    return Source(name, config, tokenizer, bos, eos, state, sha256, read_chat_template(folder), others)
+    return Source(
+        name, config, tokenizer, bos, eos, state, sha256, read_chat_template(folder), others, declared_context
+    )
 
 
 def read_file(
