@@ -1,6 +1,7 @@
 """Properties of every question of Ask."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from helpers.gate import Gate, News
 from helpers.server import CONTEXT, Server, save_tiny
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens import BODIES
+from web.ask import head_roles
 from web.ask.question import Question, TextField
 from web.ask.table import QUESTIONS
+from web.ask.timing.work import Work
 from web.settings import Limits
 
 
@@ -89,6 +92,42 @@ def test_streamed_answer_equals_plain_answer(server: Server, document: Document,
     fractions = [event["progress"] for event in progress]
     assert fractions == sorted(fractions) and all(0 <= fraction <= 1 for fraction in fractions)
     assert streamed["model"] == "tiny" and streamed["precision"]["computed"] == "float32"
+
+
+@every_question
+def test_a_question_that_would_take_too_long_is_refused_before_it_starts(
+    server: Server, question: Question, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.services.ask.answers.entries.clear()
+    monkeypatch.setattr(server.services.ask.speeds, "of", lambda _loaded: Work(*5 * [3_600.0]))
+    queued = list[Any]()
+    monkeypatch.setattr(server.services.ask.turns.queue, "append", queued.append)
+    monkeypatch.setattr(head_roles, "stored_roles", lambda _ask, _loaded: None)
+    for stream in (False, True):
+        answer = ask(server, question, stream=stream)
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "deadline")
+        assert not queued
+        said = r"This would take about [\d,]+ hours, and the server allows 30 minutes for a question: ask about "
+        assert re.fullmatch(f"{said}{question.less}\\.", error["message"])
+
+
+def test_the_limit_and_the_expected_time_of_a_question(launch: Any, checkpoints: Path) -> None:
+    """A logit takes a second here: two for each of seven predicted tokens."""
+    removal = next(question for question in QUESTIONS if question.name == "removal")
+    for limit, text, expected in ((13, "so it is", None), (14, "so it is", 14), (13, "so", 0)):
+        server = launch(checkpoints / "tiny", limits=Limits(max_reading_seconds=limit, max_seconds=1))
+        server.services.ask.speeds.of = lambda _loaded: Work(logits=1.0)
+        server.services.ask.answers.entries.clear()
+        answer = ask(server, removal, prompt=text, stream=True)
+        if expected is None:
+            assert answer.status_code == 400 and "would take about 14 seconds" in answer.json()["error"]["message"]
+            continue
+        first, *others = events_of(answer)
+        assert first == {"progress": 0.0} | ({"expected_seconds": expected} if expected else {})
+        assert not any("expected_seconds" in event for event in others) and others[-1]["model"] == "tiny"
+        again = events_of(ask(server, removal, prompt=text, stream=True))
+        assert again == others[-1:]  # from the cache, without waiting
 
 
 @every_question

@@ -12,6 +12,7 @@ from model.lens.token_circuits import check_circuit, token_circuit
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..question import HEAD, LAYER, MODEL, Field, ModelAnswer, NamedToken, Question
+from ..timing.work import Work
 
 FACTORS_PART = 0.2  # of the work, roughly; the rest is the search for the largest pairs
 MAX_PAIRS = 1_000
@@ -71,6 +72,14 @@ def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     return asked | answer.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
+def token_circuit_work(inquiry: Inquiry) -> Work:
+    values, config = inquiry.values, inquiry.loaded.config
+    # Each entry takes about as long as a logit, and both sides read all tokens, through the first MLP if there is one.
+    n_rows = 1 if values["token"] is not None else config.vocab_size
+    read = Work(tokens=2 * config.vocab_size) if values["layer"] else Work(tokens=config.vocab_size)
+    return read + Work(logits=n_rows)
+
+
 TOKEN_CIRCUIT = Question(
     "token-circuit",
     "What a head's weights do to the vocabulary: the tokens that attention to a token promotes (its OV circuit), or "
@@ -116,5 +125,7 @@ TOKEN_CIRCUIT = Question(
     "layer, as the norm before the head passes it on.",
     TokenCircuitAnswer,
     answer_token_circuit,
+    token_circuit_work,
     check_token_circuit,
+    less="a single token",
 )
