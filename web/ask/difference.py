@@ -12,7 +12,7 @@ from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelField, NamedToken, PerHead, Question, TextAnswer, TextField
 from .timing.work import ATTENTION_PART, Work, all_weights, layers
 
-POOLED = 2  # how much longer than computing a layer's weights it takes to compare them
+POOLED = 1  # how many times as long as computing a layer's weights it takes to compare them
 
 
 class DifferenceAnswer(TextAnswer):

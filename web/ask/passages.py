@@ -15,7 +15,7 @@ from .timing.work import Work, all_weights, layers
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
 LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)
 SAMPLED_CHARACTERS = 20_000  # from which the number of tokens is told before all are read
-MEASURED = 2  # how much longer than computing a layer's weights it takes to measure them
+MEASURED = 1  # how many times as long as computing a layer's weights it takes to measure them
 
 
 class Passage(BaseModel):

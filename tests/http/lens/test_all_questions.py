@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from web.api.lens import BODIES
 from web.ask import head_roles
 from web.ask.question import Question, TextField
 from web.ask.table import QUESTIONS
+from web.ask.timing.turns import Job
 from web.ask.timing.work import Work
 from web.settings import Limits
 
@@ -112,22 +114,32 @@ def test_a_question_that_would_take_too_long_is_refused_before_it_starts(
         assert re.fullmatch(f"{said}{question.less}\\.", error["message"])
 
 
-def test_the_limit_and_the_expected_time_of_a_question(launch: Any, checkpoints: Path) -> None:
-    """A logit takes a second here: two for each of seven predicted tokens."""
-    removal = next(question for question in QUESTIONS if question.name == "removal")
-    for limit, text, expected in ((13, "so it is", None), (14, "so it is", 14), (13, "so", 0)):
-        server = launch(checkpoints / "tiny", limits=Limits(max_reading_seconds=limit, max_seconds=1))
-        server.services.ask.speeds.of = lambda _loaded: Work(logits=1.0)
-        server.services.ask.answers.entries.clear()
-        answer = ask(server, removal, prompt=text, stream=True)
-        if expected is None:
-            assert answer.status_code == 400 and "would take about 14 seconds" in answer.json()["error"]["message"]
-            continue
-        first, *others = events_of(answer)
+def test_the_expected_time_comes_first_and_is_what_the_limit_is_about(
+    launch: Any, checkpoints: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A logit takes a second here: two for each predicted token."""
+    server = launch(checkpoints / "tiny", limits=Limits(max_reading_seconds=14, max_seconds=1))
+    server.services.ask.speeds.of = lambda _loaded: Work(logits=1.0)
+    turns, url = server.services.ask.turns, f"{server.url}/v1/lens/removal"
+    body = {"model": "tiny", "heads": [[0, 1]], "stream": True}
+    for prompt, expected in (("so it is", 14), ("so", 0)):
+        free = threading.Event()
+        for _ in range(turns.max_running):
+            turns.submit(Job("other", lambda _progress, free=free: str(free.wait(60)).encode()))
+        with httpx.stream("POST", url, json=body | {"prompt": prompt}, timeout=60) as answer:
+            lines = answer.iter_lines()
+            first = json.loads(next(lines).removeprefix("data: "))
+            free.set()
+            rest = [line for line in lines if line]
         assert first == {"progress": 0.0} | ({"expected_seconds": expected} if expected else {})
-        assert not any("expected_seconds" in event for event in others) and others[-1]["model"] == "tiny"
-        again = events_of(ask(server, removal, prompt=text, stream=True))
-        assert again == others[-1:]  # from the cache, without waiting
+        assert not any("expected_seconds" in line for line in rest) and json.loads(rest[-2][6:])["model"] == "tiny"
+        again = httpx.post(url, json=body | {"prompt": prompt}, timeout=60)
+        assert events_of(again) == [json.loads(rest[-2][6:])]  # from the cache
+    refused = httpx.post(url, json=body | {"prompt": "so it is."}, timeout=60)
+    assert refused.status_code == 400 and refused.json()["error"]["message"].startswith(
+        "This would take about 16 seconds, and the server allows 14 seconds for a question: ask about "
+    )
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @every_question

@@ -12,10 +12,11 @@ from model.lens.token_circuits import check_circuit, token_circuit
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..question import HEAD, LAYER, MODEL, Field, ModelAnswer, NamedToken, Question
-from ..timing.work import Work
+from ..timing.work import ATTENTION_PART, Work
 
 FACTORS_PART = 0.2  # of the work, roughly; the rest is the search for the largest pairs
 MAX_PAIRS = 1_000
+ENTRIES_PART = 0.5  # of the time of computing all logits at a position, which computing a row of entries takes
 
 
 class TokenPair(BaseModel):
@@ -74,10 +75,9 @@ def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
 
 def token_circuit_work(inquiry: Inquiry) -> Work:
     values, config = inquiry.values, inquiry.loaded.config
-    # Each entry takes about as long as a logit, and both sides read all tokens, through the first MLP if there is one.
-    n_rows = 1 if values["token"] is not None else config.vocab_size
-    read = Work(tokens=2 * config.vocab_size) if values["layer"] else Work(tokens=config.vocab_size)
-    return read + Work(logits=n_rows)
+    sides = 2 if values["circuit"] == "qk" else 1  # that read tokens, through the first MLP if there is one
+    read = Work(tokens=sides * config.vocab_size * (1 - ATTENTION_PART if values["layer"] else ATTENTION_PART))
+    return read + Work(logits=ENTRIES_PART * (config.vocab_size if values["token"] is None else 1))
 
 
 TOKEN_CIRCUIT = Question(
