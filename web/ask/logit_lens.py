@@ -12,7 +12,7 @@ from .question import HEAD_MASK, MODEL, PROMPT, Field, ProbableToken, Question, 
 from .timing.work import Work
 
 MAX_TOP = 20
-COMPARED = 3  # how much longer than computing all logits it takes to rank and compare them as well
+COMPARED = 2  # how much longer than computing all logits it takes to rank and compare them as well
 
 
 class Reading(ProbableToken):
