@@ -54,7 +54,8 @@ class LoadedModel(Questions):
 
     ``sha256`` is the digest of the stored weights, and ``model_type`` the family that the checkpoint names, or "" for a
     model never saved. ``chat_template`` is the checkpoint's Jinja template, or "". A text ends at the eos token, or at
-    one of ``other_end_ids``.
+    one of ``other_end_ids``. ``declared_context`` is the context length in its config, which may be longer than the one
+    used; 0 if there is none.
     """
 
     name: str
@@ -66,6 +67,7 @@ class LoadedModel(Questions):
     chat_template: str = ""
     other_end_ids: tuple[int, ...] = ()
     model_type: str = ""
+    declared_context: int = 0
 
     @property
     def config(self) -> GPTConfig:

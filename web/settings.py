@@ -166,7 +166,9 @@ class Limits:
 
     max_batch: int = limit(16, "texts that a model writes at once")
     max_waiting: int = limit(128, "further texts that may wait; requests beyond that get 429", least=0)
-    max_seconds: int = limit(300, "seconds that writing a text may take before it is cut off")
+    max_seconds: int = limit(
+        300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-reading-seconds"
+    )
     max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
     max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
     max_stop: int = limit(16, "stop strings in a request")
@@ -176,7 +178,10 @@ class Limits:
         4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"
     )
     max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
-    max_reading_seconds: int = limit(1_800, "seconds that a question of Ask about a long text may take")
+    max_reading_seconds: int = limit(
+        1_800,
+        "seconds that a question of Ask may take; one that is expected to take longer is refused before it starts",
+    )
     max_traces: int = limit(2, "attention requests computed at once, for all models together")
     memory_budget_mb: int = limit(
         512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128

@@ -33,13 +33,17 @@ FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MIST
 
 
 class ModelConfig(NamedTuple):
-    """What a ``config.json`` says. A text ends at the eos token or at any of ``other_end_ids``."""
+    """What a ``config.json`` says. A text ends at the eos token or at any of ``other_end_ids``.
+
+    ``declared_context`` is the context length in the file, of which at most ``MAX_ROTARY_CONTEXT`` tokens are used.
+    """
 
     config: GPTConfig
     bos_token_id: int | None
     eos_token_id: int | None
     other_end_ids: tuple[int, ...]
     model_type: str
+    declared_context: int
 
 
 def config_from_json(content: object) -> ModelConfig:
@@ -52,13 +56,15 @@ def config_from_json(content: object) -> ModelConfig:
         raise InvalidValue("model_type", model_type, f"one of {', '.join(map(repr, FAMILIES))}")
     content = family.defaults | content
     config = family.config_from(content)
+    declared_context = config.context_length
     if config.rotary is not None and config.context_length > MAX_ROTARY_CONTEXT:
         config = replace(config, context_length=MAX_ROTARY_CONTEXT)
     end = content.get("eos_token_id")
     ends = [special_token("eos_token_id", token_id, config) for token_id in (end if isinstance(end, list) else [end])]
     known = [token_id for token_id in ends if token_id is not None]
     bos = special_token("bos_token_id", content.get("bos_token_id"), config)
-    return ModelConfig(config, bos, known[0] if known else None, tuple(known[1:]), family.model_type)
+    ends_after = tuple(known[1:])
+    return ModelConfig(config, bos, known[0] if known else None, ends_after, family.model_type, declared_context)
 
 
 @lru_cache(maxsize=64)

@@ -61,6 +61,7 @@ class Checkpoint(NamedTuple):
     chat_template: str
     other_end_ids: tuple[int, ...]
     model_type: str
+    declared_context: int
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
@@ -91,6 +92,7 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
         checkpoint.chat_template,
         checkpoint.other_end_ids,
         checkpoint.model_type,
+        checkpoint.declared_context,
     )
 
 

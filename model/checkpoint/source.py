@@ -51,6 +51,7 @@ class Source(NamedTuple):
     chat_template: str = ""  # in Jinja; "" if there is none
     other_end_ids: tuple[int, ...] = ()  # tokens at which a text ends, in addition to the eos token
     model_type: str = GPT2.model_type  # its family
+    declared_context: int = 0  # tokens, of which the config may use fewer; 0 if nothing says so
 
 
 def read_source(
@@ -84,7 +85,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     if readable(str(folder)) != str(folder):
         raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors cannot open it
     before = file_versions(folder)
-    config, bos, eos, others, model_type = read_config(folder)
+    config, bos, eos, others, model_type, declared_context = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
@@ -97,7 +98,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
         )
     bos, eos = (token if token is None or tokenizer.token_bytes(token) else None for token in (bos, eos))
     template = read_chat_template(folder)
-    return Source(name, config, tokenizer, bos, eos, state, sha256, template, others, model_type)
+    return Source(name, config, tokenizer, bos, eos, state, sha256, template, others, model_type, declared_context)
 
 
 def read_file(

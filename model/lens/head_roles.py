@@ -52,6 +52,7 @@ MIN_CONTEXT_LENGTH = 4  # two tokens, repeated
 
 # The random tokens on which every role score is measured, so that a score is the same number everywhere.
 N_TEXTS, LENGTH, SEED = 16, 64, 0
+N_SAMPLED = 512  # tokens on which copying is measured
 
 
 def threshold(uniform: float) -> float:
@@ -217,7 +218,7 @@ def random_texts(loaded: TokenizedModel) -> list[list[int]]:
     return repeated_tokens(loaded, N_TEXTS, min(LENGTH, context_length // 2), SEED).tolist()
 
 
-def sampled_tokens(loaded: TokenizedModel, n_tokens: int = 512, seed: int = 0) -> Tensor:
+def sampled_tokens(loaded: TokenizedModel, n_tokens: int = N_SAMPLED, seed: int = 0) -> Tensor:
     """At most ``n_tokens`` different tokens, drawn at random: ``(N,)``."""
     ids = ordinary_tokens(loaded)
     generator = torch.Generator().manual_seed(seed)

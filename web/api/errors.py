@@ -15,7 +15,7 @@ from model.errors import Busy, Closed, shorten
 from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 
-from ..ask.turns import OutOfTime
+from ..ask.timing.turns import OutOfTime
 from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
 
@@ -101,7 +101,7 @@ def as_api_error(error: Exception) -> ApiError:
         case Busy():
             return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
         case OutOfTime():
-            return ApiError(503, str(error), code="deadline")
+            return ApiError(400, str(error), code="deadline")
         case EngineLost():
             return ApiError(502, str(error), code="engine_lost")
         case Closed() | Cancelled():  # a question is cancelled when its client disconnects or the server shuts down

@@ -34,6 +34,7 @@ from .streaming import LEFT, Stream, unless_client_leaves
 JSON = "application/json"
 MAX_HEADS = 4096
 MAX_TEXTS = 256
+MIN_EXPECTED_SECONDS = 2.0  # of an answer, to be told beforehand
 
 # ---- Bodies ----------------------------------------------------------------------------------------------------------
 
@@ -152,12 +153,11 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
                 body = schema.model_validate_strings(dict(request.query_params))
             client = client_of(request)
             inquiry = await parse_inquiry(services, question, body, client)
-        pending = question.ask(inquiry, client, route, limits)
+        pending = question.ask(inquiry, client, route)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(pending)
             if body.stream:  # the response outlives this function, so the computation must too
-                seconds = question.max_seconds(limits)
-                on_end = stack.pop_all().aclose
+                on_end, seconds = stack.pop_all().aclose, limits.max_reading_seconds
                 return Stream(events(pending), on_end, limits, media_type=EVENT_STREAM, max_seconds=seconds)
             return await unless_client_leaves(request, in_full(pending)) or LEFT
 
@@ -176,14 +176,19 @@ async def in_full(pending: PendingAnswer) -> Response:
 
 
 async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
-    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``."""
+    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``.
+
+    The first event of an answer that takes a while also has ``expected_seconds``.
+    """
     n_sent = 0
+    expected = {"expected_seconds": round(pending.expected)} if pending.expected > MIN_EXPECTED_SECONDS else {}
     try:
         async for fraction in pending.progress():
             for row in (rows := list(pending.rows))[n_sent:]:
                 yield event_of_json(to_json({"row": row}))
             n_sent = len(rows)
-            yield server_sent_event({"progress": round(fraction, 4)})
+            yield server_sent_event({"progress": round(fraction, 4)} | expected)
+            expected = {}
         yield event_of_json(await pending.answer())
     except Exception as error:
         yield server_sent_event(as_api_error(error).body)
@@ -209,7 +214,7 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
         with refusals(services, route):
             inquiry = await parse_inquiry(services, question, BODIES[question.name].model_validate(given), client)
         with refusals(services):
-            async with question.ask(inquiry, client, route, services.limits) as pending:
+            async with question.ask(inquiry, client, route) as pending:
                 placeholder: dict[str, Any] = store_answer(services, request, await pending.answer())
         return placeholder
 

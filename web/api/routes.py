@@ -17,6 +17,7 @@ from model import InputError, LoadedModel, __version__
 from model.errors import Busy, Closed, shorten
 from model.lens.interventions.sites import find_site
 
+from ..ask.timing.turns import OutOfTime
 from ..client import client_of
 from ..services import Services
 from ..serving.activations_answer import ActivationsAnswer
@@ -58,7 +59,18 @@ ACTIVATIONS = "/v1/activations"
 
 JSON, BINARY = "application/json", "application/octet-stream"
 # ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
-ERRORS = (ApiError, InputError, ValidationError, Busy, Closed, EngineLost, HTTPException, ClientDisconnect, Exception)
+ERRORS = (
+    ApiError,
+    InputError,
+    ValidationError,
+    Busy,
+    Closed,
+    OutOfTime,
+    EngineLost,
+    HTTPException,
+    ClientDisconnect,
+    Exception,
+)
 
 
 def api_routes(services: Services) -> list[BaseRoute]:

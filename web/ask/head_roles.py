@@ -15,17 +15,28 @@ from model import LoadedModel
 from model.config import is_number
 from model.errors import Busy, InputError
 from model.lens.answer import with_tensors_as
-from model.lens.head_roles import LOOKS, check_repeats, describe_roles, head_roles, roles_in_text
+from model.lens.head_roles import (
+    LENGTH,
+    LOOKS,
+    N_SAMPLED,
+    N_TEXTS,
+    check_repeats,
+    describe_roles,
+    head_roles,
+    roles_in_text,
+)
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
 from .inquiry import Answer, Ask, Inquiry
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, TextAnswer
-from .turns import lower_priority
+from .timing.turns import lower_priority
+from .timing.work import ATTENTION_PART, Work, all_weights, layers
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
 IDLE_SECONDS = 0.2  # between two checks for texts being written
+MATCHED = 1  # how many times as long as computing a layer's weights it takes to match them with every role
 
 Grid = list[list[float]]  # [layer][head]
 Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
@@ -34,15 +45,23 @@ Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying"
 def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
     """The role scores of every head, in float32. Raises ``InputError`` if the context is too short to measure them."""
     check_repeats(loaded.config)
-    name = f"roles-{VERSION}-{loaded.sha256}-{str(loaded.dtype).removeprefix('torch.')}"
-    kept = ask.disk.get(name) if loaded.sha256 else None
-    if kept is not None and fits(kept, loaded):
+    kept = stored_roles(ask, loaded)
+    if kept is not None:
         return kept
     roles = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress)
     measured: Measured = with_tensors_as(Tensor.tolist, roles.numbers())
     if loaded.sha256:
-        ask.disk.put(name, measured)
+        ask.disk.put(file_name(loaded), measured)
     return measured
+
+
+def stored_roles(ask: Ask, loaded: LoadedModel) -> Measured | None:
+    kept = ask.disk.get(file_name(loaded)) if loaded.sha256 else None
+    return kept if kept is not None and fits(kept, loaded) else None
+
+
+def file_name(loaded: LoadedModel) -> str:
+    return f"roles-{VERSION}-{loaded.sha256}-{str(loaded.dtype).removeprefix('torch.')}"
 
 
 def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
@@ -139,6 +158,16 @@ def answer_roles(inquiry: Inquiry, progress: Progress) -> Answer:
     return describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))
 
 
+def roles_work(inquiry: Inquiry) -> Work:
+    config = inquiry.loaded.config
+    if stored_roles(inquiry.ask, inquiry.loaded) is not None:
+        return Work()
+    length = 2 * min(LENGTH, config.context_length // 2)
+    text = (layers(1, length) + all_weights(config, length, MATCHED)) * config.n_layer + Work(logits=length)
+    copying = layers(1, N_SAMPLED) + all_weights(config, N_SAMPLED, MATCHED)
+    return text * N_TEXTS + copying * config.n_layer
+
+
 ROLES = Question(
     "roles",
     "What each head of a model looks at on random tokens that are repeated once, and whether it copies.",
@@ -146,6 +175,8 @@ ROLES = Question(
     "For each layer and head a label, its scores, and the scores of uniform attention or random weights.",
     RolesAnswer,
     answer_roles,
+    roles_work,
+    less="a smaller model",
 )
 
 
@@ -161,6 +192,12 @@ def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
     return roles_in_text(inquiry.text, progress=progress).to_dict()
 
 
+def text_roles_work(inquiry: Inquiry) -> Work:
+    config, length = inquiry.loaded.config, len(inquiry.ids)
+    attention = layers(ATTENTION_PART, length) + all_weights(config, length, 1 + MATCHED)
+    return inquiry.reading() + attention * config.n_layer
+
+
 TEXT_ROLES = Question(
     "text-roles",
     "How well each head of a model fits each role in a text, instead of random tokens.",
@@ -169,6 +206,7 @@ TEXT_ROLES = Question(
     "number of queries that have such keys.",
     TextRolesAnswer,
     answer_text_roles,
+    text_roles_work,
 )
 
 TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, "text_roles")

@@ -12,11 +12,10 @@ import orjson
 from torch import Tensor
 
 from model import InputError, LoadedModel
-from model.errors import Busy
+from model.errors import Busy, Closed
 from model.gpt import GPT
 from model.lens.float32 import served_difference
 from model.lens.interventions.reference import mean_contexts
-from model.lens.progress import Progress
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
@@ -24,7 +23,9 @@ from ..prometheus import Metrics
 from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
-from .turns import Job, OutOfTime, Turns
+from .timing.speed import Speeds
+from .timing.turns import Job, OutOfTime, Turns
+from .timing.work import Work, layers
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers
@@ -62,6 +63,10 @@ class Inquiry:
         """A pass over another text, or with another model, with the same head mask."""
         return self.ask.text(loaded or self.loaded, tuple(ids), self.head_mask)
 
+    def reading(self) -> Work:
+        """The work of the pass over the text."""
+        return layers(self.loaded.config.n_layer, len(self.ids))
+
     def precision(self) -> Answer:
         """The precision of the answer and of the served model, and how much a difference between the two matters."""
         served = str(self.loaded.dtype).removeprefix("torch.")
@@ -91,7 +96,8 @@ class Ask:
 
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
-        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_seconds)
+        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_reading_seconds)
+        self.speeds = Speeds()
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
@@ -128,12 +134,6 @@ class Ask:
         key = identity(loaded), mask_bytes(head_mask), tuple(map(tuple, texts))
         return self.means.get_or_compute(key, lambda: mean_contexts(self.gpt(loaded), texts, head_mask))
 
-    def start(
-        self, key: Hashable, compute: Callable[[Progress], Answer], client: Hashable, route: str, max_seconds: float
-    ) -> "PendingAnswer":
-        """The answer cached under ``key``, or else the answer that ``compute`` returns in a thread of its own."""
-        return PendingAnswer(self, key, Job(client, lambda progress: to_json(compute(progress)), max_seconds), route)
-
     def close(self) -> None:
         self.turns.close()
 
@@ -143,15 +143,26 @@ def to_json(answer: Answer) -> bytes:
 
 
 class PendingAnswer:
-    """An answer being computed. Entering queues the computation unless the answer is cached; leaving cancels it."""
+    """An answer being computed. Entering queues the computation unless the answer is cached; leaving cancels it.
 
-    def __init__(self, ask: Ask, key: Hashable, job: Job, route: str) -> None:
-        self.ask, self.key, self.job, self.route = ask, key, job, route
+    ``seconds`` estimates how long it takes. ``rows`` are those computed so far, of a question about many prompts.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        key: Hashable,
+        job: Job,
+        route: str,
+        seconds: Callable[[], float],
+        rows: Sequence[Answer],
+    ) -> None:
+        self.ask, self.key, self.job, self.route, self.seconds, self.rows = ask, key, job, route, seconds, rows
+        self.expected = 0.0  # seconds
         self.outcome = "cancelled"  # until another outcome is known
-        self.rows: Sequence[Answer] = ()  # those computed so far, of a question about many prompts
 
     async def __aenter__(self) -> Self:
-        """Raises ``Busy`` or ``Closed``."""
+        """Raises ``OutOfTime`` if the answer would take too long, ``InputError``, ``Busy`` or ``Closed``."""
         self.future = asyncio.wrap_future(self.job.done)
         # Reading the exception keeps asyncio from logging that it was never retrieved.
         self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
@@ -160,9 +171,10 @@ class PendingAnswer:
             self.job.done.set_result(kept)
             return self
         try:
-            self.ask.turns.submit(self.job)
+            self.expected = await asyncio.to_thread(self.seconds)
+            self.ask.turns.submit(self.job, self.expected)
         except Exception as error:
-            self.ask.metrics.count(self.route, "busy" if isinstance(error, Busy) else "refused")
+            self.ask.metrics.count(self.route, "refused" if isinstance(error, Closed) else outcome_of(error))
             raise
         return self
 

@@ -44,7 +44,7 @@ def facts(loaded: LoadedModel) -> str:
     parts = [
         f"{count(config.n_parameters)} weights",
         f"{counted(config.n_layer, 'layer')} × {counted(config.n_head, 'head')}",
-        f"context {config.context_length:,}",
+        context(config.context_length, loaded.declared_context),
         f"{precision} on {loaded.device.type.replace('cpu', 'CPU')}",
     ]
     if n_rows := len(loaded.ids_without_token):
@@ -72,5 +72,12 @@ def about(source: Path | str) -> str:
     return ""
 
 
+def context(used: int, declared: int) -> str:
+    """The context length, and that of the checkpoint if not all of it is used."""
+    return f"context {used:,}" + (f" of {declared:,}" if declared > used else "")
+
+
 def count(n: int) -> str:
+    if n >= 999_950_000:  # which would be 1000.0 M
+        return f"{n / 1e9:.1f} B"
     return f"{n / 1e6:.1f} M" if n >= 1e5 else f"{n:,}"

@@ -163,6 +163,8 @@ def find_circuit(
 
     removed = prune(order, heads_suffice, part(progress, 0.25, 0.4))
     heads = sorted([head for head in order if head not in removed][-MAX_HEADS:])
+    if unmeasured := [head for head in heads if head not in lost]:  # that could not be removed, whatever was estimated
+        lost |= pairs.lost_alone(unmeasured, ignore)
     edges = edges_between(heads)
     start = float(pairs.with_edges(edges, all_of(edges)))
     losses = start - pairs.without_each_edge(heads, part(progress, 0.4, 0.6))

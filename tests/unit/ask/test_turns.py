@@ -8,8 +8,8 @@ import pytest
 from helpers.gate import Gate, News
 from model.errors import Busy, Closed
 from model.lens.progress import Cancelled
-from web.ask import turns as turns_module
-from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns
+from web.ask.timing import turns as turns_module
+from web.ask.timing.turns import MAX_BEGUN, Job, OutOfTime, Turns, duration
 
 
 class Stepper:
@@ -153,9 +153,6 @@ def test_deadline_and_close_end_computations() -> None:
     stepper.step("one")
     with pytest.raises(OutOfTime):
         job.done.result(20)
-    longer = Job("me", lambda progress: progress(0.5) or b"read", max_seconds=60.0)
-    stepper.turns.submit(longer)
-    assert longer.done.result(20) == b"read"
     stepper.turns.close()
     with pytest.raises(Closed):
         stepper.submit("two")
@@ -173,9 +170,30 @@ def test_a_computation_that_would_take_too_long_ends_early(spent: float, fractio
     if not refused:
         assert job.done.result(20) == b"read"
         return
-    said = "took longer" if spent > 1000 else "would take about 167 minutes"
-    with pytest.raises(OutOfTime, match=f"This {said}; the server allows 17 minutes"):
+    said = "took longer" if spent > 1000 else "would take about 3 hours"
+    with pytest.raises(OutOfTime, match=f"^This {said}, and the server allows 17 minutes for a question: ask about"):
         job.done.result(20)
+
+
+def test_a_computation_that_is_expected_to_take_too_long_never_begins() -> None:
+    turns, begun = Turns(1, 9, 30.0), list[str]()
+    jobs = [Job("me", lambda _progress: begun.append("one") or b"read", "a shorter text") for _ in range(2)]
+    with pytest.raises(OutOfTime) as refused:
+        turns.submit(jobs[0], 31.0)
+    assert str(refused.value) == (
+        "This would take about 31 seconds, and the server allows 30 seconds for a question: ask about a shorter text."
+    )
+    assert not begun and not turns.running
+    turns.submit(jobs[1], 30.0)
+    assert jobs[1].done.result(20) == b"read"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1, "1 second"), (119, "119 seconds"), (120, "2 minutes"), (7_000, "117 minutes"), (7_300, "2 hours")],
+)
+def test_durations_are_said_in_the_unit_that_fits(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
 
 
 def test_exceptions_are_passed_on(stepper: Stepper) -> None:

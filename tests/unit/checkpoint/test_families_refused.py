@@ -118,9 +118,9 @@ def test_unsupported_configs_are_refused_in_one_sentence(changes: dict[str, Any]
 
 
 def test_a_longer_context_is_used_up_to_a_limit() -> None:
-    long = config_from_json(LLAMA | {"max_position_embeddings": 131_072}).config
-    assert long.context_length == MAX_ROTARY_CONTEXT == 8_192
-    assert config_from_json(LLAMA).config.context_length == 32
+    long, short = config_from_json(LLAMA | {"max_position_embeddings": 131_072}), config_from_json(LLAMA)
+    assert (long.config.context_length, long.declared_context) == (MAX_ROTARY_CONTEXT, 131_072)
+    assert MAX_ROTARY_CONTEXT == 8_192 and (short.config.context_length, short.declared_context) == (32, 32)
 
 
 def test_all_families_are_named() -> None:

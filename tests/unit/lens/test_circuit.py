@@ -8,9 +8,10 @@ from helpers.files import ROOT
 from helpers.models import prompt_ids, tiny_gpt
 from model import InputError, LoadedModel
 from model.lens.interventions import circuit as module
-from model.lens.interventions.ablated_graph import Edge, dangling, edges_between
+from model.lens.interventions.ablated_graph import Edge, Pairs, dangling, edges_between
 from model.lens.interventions.circuit import find_circuit, prune
-from model.lens.interventions.patching import PatchRun, patch_run
+from model.lens.interventions.patching import PatchRun, patch_each, patch_run
+from model.lens.interventions.sites import SITES
 from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass
 
@@ -61,6 +62,18 @@ def test_heads_chosen_by_attribution_patching(monkeypatch: pytest.MonkeyPatch) -
     assert found.kept >= 0.9 and all(abs(each.lost - exact[each.layer, each.head]) < 1e-4 for each in found.heads)
     with pytest.raises(InputError, match="'exact' or 'attribution'"):
         loaded.circuit(rows, method="mean")  # type: ignore[arg-type]
+
+
+def test_a_head_that_cannot_be_removed_is_measured_whatever_was_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this model, a head that the estimates leave out is needed, while some of those that they choose are not."""
+    monkeypatch.setattr(module, "MAX_HEADS", 4)
+    gpt, ids = tiny_gpt(12, n_head=4), prompt_ids(8, seed=12)
+    changed = [*ids[:3], (ids[3] + 1) % 65, *ids[4:]]
+    run = patch_run(TextPass(gpt, ids), TextPass(gpt, changed), answer=1, wrong=2, direction="noise")
+    exact = 1 - Pairs([run]).kept([patch_each(run, SITES["z"], each_position=False)])
+    found = find_circuit([run], method="attribution").heads
+    assert (0, 0) in [(each.layer, each.head) for each in found]
+    assert all(each.lost == pytest.approx(float(exact[each.layer, each.head]), abs=1e-4) for each in found)
 
 
 def test_heads_that_copy_a_name_are_found() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helpers.models import tiny_model
-from web.page.model_list import MAX_ABOUT, MAX_CARD_BYTES, about, facts, model_list
+from web.page.model_list import MAX_ABOUT, MAX_CARD_BYTES, about, count, facts, model_list
 from web.services import Services
 
 CARD = """---
@@ -58,6 +58,28 @@ def test_facts_about_a_model(services: Services) -> None:
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
     assert all(set(model) == {"name", "label", "facts", "about", "chat", "steps"} for model in listed)
+
+
+@pytest.mark.parametrize(
+    ("n", "said"),
+    [
+        (99_999, "99,999"),
+        (135_000_000, "135.0 M"),
+        (999_949_999, "999.9 M"),
+        (999_950_000, "1.0 B"),
+        (1_235_814_400, "1.2 B"),
+    ],
+)
+def test_a_number_of_weights_is_short(n: int, said: str) -> None:
+    assert count(n) == said
+
+
+def test_a_context_that_was_cut_says_so() -> None:
+    loaded = tiny_model()
+    used = loaded.config.context_length
+    for declared, said in ((0, f"context {used}"), (used, f"context {used}"), (32_768, f"context {used} of 32,768")):
+        loaded.declared_context = declared
+        assert said in facts(loaded).split(" · ")
 
 
 def test_facts_name_rows_without_a_token() -> None:

@@ -7,13 +7,13 @@ import { copyMenu } from "./copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
+import { timeLeft } from "./time_left.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
 /** @import { BuiltQuestion, Question } from "./question.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 
-const MIN_ESTIMATED_SECONDS = 3; // after which an estimate of the remaining time is shown
 const MAX_AUTOMATIC_SECONDS = 4; // a question that takes longer is not asked again when the text alone changes
 const MAX_CACHED = 12; // answers
 
@@ -35,6 +35,7 @@ export class AskPanel {
   #slow = false; // whether the last answer took long
   #nextFrame = new NextFrame(() => this.redraw());
   #began = 0; // time at which the request was sent, in milliseconds
+  #expected = 0; // seconds that the server expects it to take, 0 if it did not say
   /** @type {Record<string, string>} */
   #choices = {};
   #chosen = ""; // the choices of the current request
@@ -188,13 +189,13 @@ export class AskPanel {
   async send(key, asked) {
     this.abort();
     const { signal } = (this.#controller = new AbortController());
-    this.showProgress(0);
-    const began = performance.now();
+    this.#began = performance.now();
+    this.showProgress(0, 0);
     try {
-      const answer = await askServer(asked, { signal, onProgress: (fraction) => this.showProgress(fraction) });
+      const answer = await askServer(asked, { signal, onProgress: (...told) => this.showProgress(...told) });
       if (signal.aborted) return;
       this.#controller = null;
-      this.cache(key, { answer, seconds: (performance.now() - began) / 1000 });
+      this.cache(key, { answer, seconds: (performance.now() - this.#began) / 1000 });
       if (key === this.#key) this.redraw();
     } catch (error) {
       if (signal.aborted) return;
@@ -252,13 +253,13 @@ export class AskPanel {
     setFlag(this.element, "aria-busy", false);
   }
 
-  /** @param {number} fraction */
-  showProgress(fraction) {
+  /** @param {number} fraction @param {number} [expected] seconds */
+  showProgress(fraction, expected = this.#expected) {
     this.hideAnswer();
     this.progress.hidden = false;
     this.bar.value = fraction;
-    if (!fraction) this.#began = performance.now();
-    this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
+    this.#expected = expected;
+    this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction, expected);
     setFlag(this.element, "aria-busy", true);
   }
 
@@ -286,17 +287,6 @@ export class AskPanel {
     this.controls.hidden = !this.#built?.controls.length;
     setFlag(this.element, "aria-busy", false);
   }
-}
-
-/**
- * The estimated remaining time; "" while it is too early to tell.
- * @param {number} seconds since it began
- * @param {number} fraction of it that is done
- */
-function timeLeft(seconds, fraction) {
-  if (seconds < MIN_ESTIMATED_SECONDS || fraction < 0.005) return "";
-  const left = (seconds * (1 - fraction)) / fraction;
-  return left > 90 ? `about ${Math.round(left / 60)} minutes left` : `about ${Math.ceil(left / 5) * 5} seconds left`;
 }
 
 /** @param {{ computed: string, served: string, largest_difference?: number } | undefined} precision */

@@ -16,12 +16,12 @@ from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
 from model.serving.fair_queue import FairQueue
 
-from ..settings import NICENESS
+from ...settings import NICENESS
 
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 1.0  # after which a computation pauses for others
-ESTIMATE_SECONDS, ESTIMATE_FRACTION = 5.0, 0.002  # of a computation, before the time it will take is estimated
+ESTIMATE_SECONDS, ESTIMATE_FRACTION = 5.0, 0.002  # of a computation, after which they tell how long it takes
 DOUBT = 1.5  # factor by which an estimate may exceed the limit, since parts of a computation differ in speed
 MAX_BEGUN = 4  # computations that have started, running or paused
 
@@ -33,32 +33,33 @@ def lower_priority() -> None:
 
 
 class OutOfTime(Exception):
-    """A computation took longer than the server allows, or would take ``expected`` seconds."""
+    """A computation took longer than the server allows, or would take ``expected`` seconds; ``less`` would not."""
 
-    def __init__(self, max_seconds: float, expected: float | None = None) -> None:
-        super().__init__(max_seconds, expected)
-        self.max_seconds, self.expected = max_seconds, expected
+    def __init__(self, max_seconds: float, less: str, expected: float | None = None) -> None:
+        super().__init__(max_seconds, less, expected)
+        self.max_seconds, self.less, self.expected = max_seconds, less, expected
 
     def __str__(self) -> str:
-        would = "took longer" if self.expected is None else f"would take about {duration(self.expected)}"
-        return f"This {would}; the server allows {duration(self.max_seconds)}. Ask about less text or fewer prompts."
+        took = "took longer" if self.expected is None else f"would take about {duration(self.expected)}"
+        return f"This {took}, and the server allows {duration(self.max_seconds)} for a question: ask about {self.less}."
 
 
 def duration(seconds: float) -> str:
-    """A length of time as it is said: "45 seconds", "7 minutes"."""
-    return counted(round(seconds), "second") if seconds < 120 else counted(round(seconds / 60), "minute")
+    """A length of time as it is said: "45 seconds", "7 minutes", "3 hours"."""
+    for size, unit in ((3_600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return counted(round(seconds / size), unit)
+    return counted(round(seconds), "second")
 
 
 class Job:
     """One computation for one ``client``: ``done`` is the future of its result, ``fraction`` its progress from 0 to 1.
 
-    ``max_seconds`` limits its running time; None stands for the usual limit.
+    ``less`` says what would take less time.
     """
 
-    def __init__(
-        self, client: Hashable, compute: Callable[[Progress], bytes], max_seconds: float | None = None
-    ) -> None:
-        self.client, self.compute, self.max_seconds = client, compute, max_seconds
+    def __init__(self, client: Hashable, compute: Callable[[Progress], bytes], less: str = "less") -> None:
+        self.client, self.compute, self.less = client, compute, less
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
@@ -68,7 +69,7 @@ class Job:
 
 
 class Turns:
-    """Runs at most ``max_running`` jobs at once, each in a low-priority thread of its own.
+    """Runs at most ``max_running`` jobs at once, each for ``max_seconds`` and in a low-priority thread of its own.
 
     Jobs wait in a queue that is fair by client. When its turn is over, a job pauses in its next call of ``progress`` if
     others are waiting, so that no client has to wait for a long job to end.
@@ -83,8 +84,14 @@ class Turns:
         self.queue_first = False  # whether the next turn goes to a job that has not begun rather than to a paused one
         self.closed = False
 
-    def submit(self, job: Job) -> None:
-        """Add a job to the queue. Raises ``Busy`` if it is full and no client has more jobs in it, and ``Closed``."""
+    def submit(self, job: Job, expected: float = 0.0) -> None:
+        """Add a job to the queue that is ``expected`` to run for so many seconds.
+
+        Raises ``OutOfTime`` if that is too long, ``Busy`` if the queue is full and no client has more jobs in it, and
+        ``Closed``.
+        """
+        if expected > self.max_seconds:
+            raise OutOfTime(self.max_seconds, job.less, expected)
         with self.changed:
             if self.closed:
                 raise Closed
@@ -175,8 +182,8 @@ class Turns:
                 turn = 0.0
             if job.cancelled:
                 raise Cancelled
-            most, spent = self.max_seconds if job.max_seconds is None else job.max_seconds, job.seconds + turn
+            most, spent = self.max_seconds, job.seconds + turn
             if spent > most:
-                raise OutOfTime(most)
+                raise OutOfTime(most, job.less)
             if spent > ESTIMATE_SECONDS and job.fraction > ESTIMATE_FRACTION and spent / job.fraction > DOUBT * most:
-                raise OutOfTime(most, spent / job.fraction)
+                raise OutOfTime(most, job.less, spent / job.fraction)
