@@ -30,7 +30,7 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
     own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
     drawn = draw_tokens(drawn_with, request.seed, request.draws)
     counts = torch.bincount(drawn, minlength=len(logits))
-    shown = logits.argsort(descending=True, stable=True)[:SHOWN_TOKENS]
+    shown, rest = logits.argsort(descending=True, stable=True).tensor_split([SHOWN_TOKENS])
     first = int(drawn[0])
     config = tokenized.loaded.config
     is_end = query == len(tokenized.ids) - 1 and len(tokenized.ids) < min(config.context_length, MAX_TOKENS)
@@ -46,8 +46,8 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
             for i, token in zip(shown.tolist(), tokenized.loaded.tokens(shown.tolist()), strict=True)
         ],
         "others": {
-            "p": 1 - own[shown].sum().item(),
-            "drawn_with": 1 - drawn_with[shown].sum().item(),
+            "p": own[rest].sum().item(),
+            "drawn_with": drawn_with[rest].sum().item(),
             "n": request.draws - int(counts[shown].sum()),
         },
     }
