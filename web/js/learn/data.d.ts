@@ -27,6 +27,7 @@ export interface Data {
       vocab_size: number;
       n: number;
       n_bytes: number;
+      n_start: number;
       tokens: { text: string; id: number; known: boolean }[];
       merges: { pair: string[]; occurrences: number }[];
       end_of_text: { pieces: number; id: number; allowed: boolean };

@@ -22,7 +22,7 @@ export class Draw {
   constructor(lesson) {
     this.lesson = lesson;
     // Kept while another rung is open, and when the drawn token has been appended.
-    this.settings = lesson.kept.draw ??= { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 };
+    this.settings = lesson.kept.draw;
     /** @param {string} name @param {string} label @param {{ min: number, max: number, step: number }} range */
     const setting = (name, label, range) =>
       slider({ ...range, label, value: this.settings[name], change: (value) => this.#draw({ [name]: value }) });

@@ -28,6 +28,8 @@ export const wholeModel = {
   name: "The whole model",
   learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),
+  choices: () => ({ draw: { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 } }),
+  ofSentence: ["query"],
   followsModel: true,
   question: {
     ask: "Which probability does the model give to a token that makes no sense at this place?",
