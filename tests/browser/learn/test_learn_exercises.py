@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, say, settle
+from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, settle
 from helpers.page import show_page
-from helpers.server import Server
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
 pytestmark = pytest.mark.gradio

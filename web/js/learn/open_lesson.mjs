@@ -142,8 +142,8 @@ export class OpenLesson {
       lessons.note.textContent = data.note ?? "";
       this.picture.hidden = false;
       this.built.update(data);
-      this.play.reset();
       this.data = data;
+      this.play.reset();
       this.poseOwn();
     } catch (error) {
       if (!lessons.isOpen(this)) return;
