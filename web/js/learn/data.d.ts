@@ -534,6 +534,7 @@ export interface Data {
     ids: number[];
     tokens: string[];
     weights: number[];
+    scores: number[];
     error: number;
     largest_error: number;
     embedding: { token: number[]; position: number[]; error: number };
