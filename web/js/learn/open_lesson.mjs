@@ -42,9 +42,10 @@ export class OpenLesson {
     const { rung, content, built, lessons } = this;
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
+    const does = content.notebookDoes ?? "prints the numbers of this page";
     const needs = content.followsModel
       ? "With your sentence and settings. It needs torch, safetensors, tokenizers and the folder of the model."
-      : "With your sentence and settings. It needs torch alone, and prints the numbers of this page.";
+      : `With your sentence and settings. It needs torch alone, and ${does}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),

@@ -107,5 +107,7 @@ export interface Rung<Key extends keyof Data> {
   waitsForClick?: boolean;
   /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */
   followsModel?: boolean;
+  /** What its notebook does, if not print the numbers of the page. */
+  notebookDoes?: string;
   build(lesson: Lesson): BuiltRung<Data[Key]>;
 }

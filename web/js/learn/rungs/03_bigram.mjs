@@ -38,6 +38,8 @@ export const bigram = {
   choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
   question: questionFor(65),
   waitsForClick: true,
+  notebookDoes:
+    "trains the table as “Train it” does, with the same result: on your text, or on that of rung 1 while there is none",
   exercises: [
     {
       kind: "number",
