@@ -241,6 +241,13 @@ def sample(
     return int(torch.searchsorted(cumulative, drawn, right=True))
 
 
+def draw_tokens(probabilities: Tensor, generator: random.Random, n: int) -> Tensor:
+    """``n`` token ids ``(n,)``, each drawn as ``sample`` draws it, from ``probabilities`` ``(vocab_size,)``."""
+    uniform = torch.tensor([generator.random() for _ in range(n)], dtype=torch.float64)
+    cumulative = probabilities.cpu().cumsum(-1)
+    return torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)
+
+
 def check_finite(number: Tensor) -> None:
     """Raise ``FloatingPointError`` for NaN or infinity; a single bad logit makes the sum one of them."""
     if not number.isfinite():

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -182,7 +183,7 @@ class BigramTraining:
     def done(self) -> bool:
         return len(self.losses) >= self.steps
 
-    def end(self, sentence: str) -> dict[str, object]:
+    def end(self, sentence: str) -> dict[str, Any]:
         """After training: losses, a sample, and the probabilities of ``sentence``."""
         with torch.inference_mode():
             table = self.model.table.weight.softmax(dim=-1)

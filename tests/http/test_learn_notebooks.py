@@ -1,6 +1,7 @@
 """The notebooks of Learn: run without Headscope, they print the page's numbers."""
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from web.learn.notebook import NOTEBOOKS
 
 SENTENCE = "What is in a name?"
 TEXT = "the cat sat on the mat. the dog sat on the cat. " * 20
+DRAW = {"temperature": 1.3, "top_k": 40, "top_p": 0.9, "seed": 7, "draws": 1000}
 SETTINGS: dict[str, dict[str, Any]] = {
     "windows": {"context_length": 3, "stride": 2},
     "untrained-bigram": {"training_text": TEXT, "steps": 50, "seed": 3},
@@ -27,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "causal-masking": {"dropout": 0.3, "seed": 5, "flipped": [[1, 4], [3, 0], [9, 0]]},
     "many-heads": {"d_out": 16},
     "block": {"scale": 5.0},
-    "whole-model": {"layer": 1, "head": 2, "query": 3},
+    "whole-model": {"layer": 1, "head": 2, "query": 3} | DRAW,
     "induction": {"step": 831, "muted": [0, 2]},
 }
 # The tables of each rung that a notebook prints, and the page's numbers by their names in the server's answer.
@@ -66,6 +68,9 @@ TABLES: dict[str, dict[str, str]] = {
         "Context vectors": "batch.0",
     },
     "many-heads": {
+        "Attention weights, head 1": "random.1.weights",
+        "Values, head 0": "values.0",
+        "Masked scores of head 1, seed 123": "splits_scores.1",
         "Stacked heads": "stacked",
         "Weight splits": "merged",
         "Weights of head 1, seed 123": "splits_weights.1",
@@ -129,6 +134,8 @@ def notebook_server() -> Iterator[Server]:
 
 def post(server: Server, path: str, name: str) -> Any:
     body = {"sentence": SENTENCE} | SETTINGS.get(name, {})
+    if path == "whole-model":
+        body = {field: value for field, value in body.items() if field not in DRAW}
     response = httpx.post(f"{server.url}/learn/{path}", json=body, timeout=60)
     assert response.status_code == 200, response.text
     return response.json()
@@ -141,6 +148,11 @@ def notebooks(notebook_server: Server) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def printed(notebooks: dict[str, Any]) -> dict[str, str]:
+    return run(notebooks)
+
+
+def run(notebooks: dict[str, Any]) -> dict[str, str]:
+    """What each of the notebooks prints."""
     command = [sys.executable, "-I", "-c", RUN]  # isolated: nothing of the repository can be imported
     ran = subprocess.run(command, input=json.dumps(notebooks), cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
@@ -154,10 +166,19 @@ def rows_below(text: str, name: str) -> list[list[str]]:
     start = lines.index(name) + 1
     found = []
     for line in lines[start:]:
-        if not re.fullmatch(r"(?: *-?(?:\d+\.\d{4}|inf|nan))+", line):
+        numbers = re.search(r"(?:(?:^| ) *-?(?:\d+\.\d{4}|inf|nan))+$", line)
+        if not numbers:
             break
-        found.append(line.split())
+        found.append(numbers[0].split())
     return found
+
+
+def names_below(text: str, name: str) -> list[str]:
+    """What the rows printed below a name begin with."""
+    lines = text.splitlines()
+    start = lines.index(name) + 1
+    n = len(rows_below(text, name))
+    return [re.split(r" {2,}-?(?:\d+\.\d{4}|inf|nan)", f" {line}")[0].strip() for line in lines[start : start + n]]
 
 
 def at(data: Any, path: str) -> Any:
@@ -195,13 +216,17 @@ def test_tokens_are_those_of_the_page(printed: dict[str, str], notebook_server: 
 
 
 def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:
-    body = SETTINGS["untrained-bigram"] | {"sentence": "a"}
+    body = SETTINGS["untrained-bigram"] | {"sentence": SENTENCE}
     lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
     before, after = json.loads(lines[0]), json.loads(lines[-1])
     text = printed["untrained-bigram"]
     assert_same(rows_below(text, "the floor: counted pairs"), before["floor"])
     assert_same(rows_below(text, "trained, on the training part"), after["loss"])
     assert_same(rows_below(text, "trained, on the held-out tenth"), after["held_out"])
+    rated = [each for each in after["sentence"] if each["probability"]]
+    title = "each character of the sentence: probability, surprise"
+    assert_same(rows_below(text, title), [[each["probability"], -math.log(each["probability"])] for each in rated])
+    assert names_below(text, title) == [each["text"].strip() for each in rated]
     assert after["wrote"] in text
 
 
@@ -210,18 +235,55 @@ def test_a_model_predicts_as_on_the_page(printed: dict[str, str], notebook_serve
     assert f"ids {shown['ids']}\n" in printed["whole-model"]
     for token in shown["end"]["next"][:10]:
         assert re.search(rf"logit +{token['logit']:.4f} probability {token['p']:.4f}", printed["whole-model"])
+    drawn = post(notebook_server, "draw", "whole-model")
+    for token in drawn["tokens"]:
+        line = rf"drawn with {token['drawn_with']:.4f}, {token['n']} of 1000 draws\n"
+        assert re.search(line, printed["whole-model"]), token
+    assert f"drawn first: {drawn['drawn']['text']!r}\n" in printed["whole-model"]
     found = rows_below(printed["whole-model"], "Attention weights of L1 H2")
     weights = iter(shown["weights"])
     side = range(len(found))
     assert_same(found, [[next(weights) if key <= query else 0.0 for key in side] for query in side])
 
 
-def test_induction_without_a_head(printed: dict[str, str], notebook_server: Server) -> None:
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"windows", "whole-model"}))
+def test_rows_are_named_after_the_visitor_s_words(
+    name: str, notebooks: dict[str, Any], printed: dict[str, str], notebook_server: Server
+) -> None:
+    shown = post(notebook_server, name, name)
+    assert f"sentence = {SENTENCE!r}\nwords = {shown['words']!r}\n" in notebooks[name]["cells"][2]["source"]
+    assert printed[name].startswith(f"{SENTENCE}\n")
+    for title, path in TABLES[name].items():
+        if len(at(shown, path)) == len(shown["words"]):
+            assert names_below(printed[name], title) == shown["words"], title
+
+
+def test_a_block_s_notebook_quotes_the_recorded_losses(printed: dict[str, str], notebook_server: Server) -> None:
+    models = post(notebook_server, "block", "block")["ladder"]["models"]
+    title = "The loss ladder, as recorded"
+    assert names_below(printed["block"], title) == [each["name"] for each in models]
+    assert_same(rows_below(printed["block"], title), [[each["held_out_loss"]] for each in models])
+
+
+def test_induction_forms_and_needs_another_head(printed: dict[str, str], notebook_server: Server) -> None:
     shown = post(notebook_server, "induction", "induction")
+    assert names_below(printed["induction"], "How it formed") == [str(step) for step in shown["steps"]]
+    columns = ("induction", "previous_token", "first_loss", "second_loss")
+    assert_same(
+        rows_below(printed["induction"], "How it formed"), [[row[name] for name in columns] for row in shown["curve"]]
+    )
     all_heads, muted = printed["induction"].split("without [")
     for text, numbers in ((all_heads, shown["read"]), (muted, shown["without"])):
         assert_same(rows_below(text, "weight of L1 H2 on what followed last time"), numbers["induction"])
         assert_same(rows_below(text, "loss of the repetition"), numbers["second_loss"])
+        assert_same(rows_below(text, "loss of each token but the first"), [[loss] for loss in numbers["losses"]])
+
+
+def test_without_a_muted_head_nothing_is_printed_twice(notebook_server: Server) -> None:
+    body = {"sentence": SENTENCE, "step": 831}
+    notebook = httpx.post(f"{notebook_server.url}/learn/notebooks/induction.ipynb", json=body, timeout=60).json()
+    text = run({"induction": notebook})["induction"]
+    assert text.count("loss of the repetition") == 1
 
 
 def test_refused_inputs_have_no_notebook(notebook_server: Server) -> None:

@@ -292,11 +292,20 @@ def test_tokens_are_drawn_as_the_model_writes(server: Server, settings: dict[str
         counts[sample(logits, SamplingSettings(**settings), generator)] += 1
     assert [token["n"] for token in many["tokens"]] == [counts[token["id"]] for token in many["tokens"]]
     assert many["others"]["n"] == 1_000 - sum(token["n"] for token in many["tokens"])
+    assert many["n_possible"] == int((expected > 0).sum())
     for token in many["tokens"]:
         assert token["drawn_with"] == pytest.approx(float(expected[token["id"]]), abs=1e-6)
-    assert many["n_possible"] == int((expected > 0).sum())
+    for token_id in (token["id"] for token in many["tokens"]):
+        expected[token_id] = 0
+    assert many["others"]["drawn_with"] == pytest.approx(float(expected.sum()), abs=1e-6)
     assert post(server, "draw", query=3).json()["continued"] is None
     assert post(server, "draw", sentence="a" * 64).json()["continued"] is None  # the context is full
+
+
+def test_tokens_that_cannot_be_drawn_have_exactly_no_probability(server: Server) -> None:
+    for top_k in range(1, 11):
+        others = post(server, "draw", top_k=top_k, temperature=0.9).json()["others"]
+        assert others["drawn_with"] == 0 < others["p"], top_k  # not 1 minus a sum, which is rounded
 
 
 def test_swapped_words_take_their_numbers_along(server: Server) -> None:

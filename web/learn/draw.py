@@ -4,7 +4,7 @@ import torch
 from pydantic import Field
 
 from model import SamplingSettings
-from model.sampling import probabilities, random_generator
+from model.sampling import draw_tokens, probabilities, random_generator
 
 from ..serving.served_models import ServedModels
 from .whole_model import MAX_TOKENS, SHOWN_TOKENS, WholeModelRequest, head_and_query, tokenize_sentence
@@ -28,9 +28,9 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
     logits = tokenized.text_pass.logits(query, query + 1)[0]
     settings = SamplingSettings(temperature=request.temperature, top_k=request.top_k or None, top_p=request.top_p)
     own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
-    drawn = draw_tokens(drawn_with, request.seed, request.draws)
+    drawn = draw_tokens(drawn_with, random_generator(request.seed), request.draws)
     counts = torch.bincount(drawn, minlength=len(logits))
-    shown = logits.argsort(descending=True, stable=True)[:SHOWN_TOKENS]
+    shown, rest = logits.argsort(descending=True, stable=True).tensor_split([SHOWN_TOKENS])
     first = int(drawn[0])
     config = tokenized.loaded.config
     is_end = query == len(tokenized.ids) - 1 and len(tokenized.ids) < min(config.context_length, MAX_TOKENS)
@@ -46,16 +46,8 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
             for i, token in zip(shown.tolist(), tokenized.loaded.tokens(shown.tolist()), strict=True)
         ],
         "others": {
-            "p": 1 - own[shown].sum().item(),
-            "drawn_with": 1 - drawn_with[shown].sum().item(),
+            "p": own[rest].sum().item(),
+            "drawn_with": drawn_with[rest].sum().item(),
             "n": request.draws - int(counts[shown].sum()),
         },
     }
-
-
-def draw_tokens(drawn_with: torch.Tensor, seed: int, n: int) -> torch.Tensor:
-    """``n`` ids from one generator, each as ``model.sampling.sample`` draws it: the cumulative sum, inverted."""
-    generator = random_generator(seed)
-    uniform = torch.tensor([generator.random() for _ in range(n)], dtype=torch.float64)
-    cumulative = drawn_with.cpu().cumsum(-1)
-    return torch.searchsorted(cumulative, uniform * cumulative[-1], right=True)

@@ -25,10 +25,11 @@ from model.ladder.terms import seeded
 from ..serving.snapshots import Snapshots
 from . import notebook_cells
 from .bigram import check_bigram
-from .block import BlockRequest, make_block
+from .block import BlockRequest, loss_ladder, make_block
+from .draw import DrawRequest
 from .induction import InductionRequest
 from .induction import induction as induction_lesson
-from .lesson_request import BigramRequest, StrictRequest, check_sentence, check_training_text
+from .lesson_request import BigramRequest, LessonRequest, StrictRequest, check_sentence, check_training_text
 from .multi_head import CausalMaskingRequest, ManyHeadsRequest, changed_mask
 from .self_attention import (
     AveragesRequest,
@@ -40,8 +41,8 @@ from .self_attention import (
     without_weights,
 )
 from .sentence import parse_sentence
-from .tokens_and_windows import ALPHABET, TRAINING_TEXT, TokensRequest, WindowsRequest
-from .whole_model import WholeModelRequest, tokenize_sentence
+from .tokens_and_windows import ALPHABET, SHOWN_TOKENS, TRAINING_TEXT, TokensRequest, WindowsRequest
+from .whole_model import tokenize_sentence
 from .whole_model import whole_model as whole_model_lesson
 
 Inputs = dict[str, object]
@@ -65,64 +66,78 @@ def windows(_: Snapshots, request: WindowsRequest) -> Inputs:
 def bigram(snapshots: Snapshots, request: BigramRequest) -> Inputs:
     text = request.training_text or TRAINING_TEXT
     check_bigram(snapshots.served, request.model_copy(update={"training_text": text}))
-    return {"training_text": text, **{name: getattr(request, name) for name in ("steps", "learning_rate", "seed")}}
+    settings = {name: getattr(request, name) for name in ("steps", "learning_rate", "seed")}
+    return {"sentence": request.sentence[:SHOWN_TOKENS], "training_text": text} | settings
 
 
 def averages(snapshots: Snapshots, request: AveragesRequest) -> Inputs:
-    x = torch.tensor(averages_of_the_past(snapshots.served, request)["x"])
-    return {"x": x, "scores": scores_in_place_of_zeros(len(x), request.scores)}
+    lesson: Any = averages_of_the_past(snapshots.served, request)
+    scores = scores_in_place_of_zeros(len(lesson["x"]), request.scores)
+    sentence = "8 random tokens" if request.lecture else request.sentence
+    return words(lesson, request) | {"sentence": sentence, "scores": scores}
 
 
 def self_attention(snapshots: Snapshots, request: SelfAttentionRequest) -> Inputs:
     lesson: Any = without_weights(snapshots.served, request)
-    return {"x": torch.tensor(lesson["x"]), "factor": request.factor}
+    return words(lesson, request) | {"factor": request.factor}
 
 
 def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) -> Inputs:
     lesson: Any = with_trainable_weights(snapshots.served, request)
     matrices = {f"W_{name}": torch.tensor(matrix) for name, matrix in lesson["matrices"].items()}
     is_swapped = request.kind.startswith("reader")
-    return words(snapshots, request) | matrices | {"scale": lesson["scale"], "is_swapped": is_swapped}
+    return words(lesson, request) | matrices | {"scale": lesson["scale"], "is_swapped": is_swapped}
 
 
 def causal_masking(snapshots: Snapshots, request: CausalMaskingRequest) -> Inputs:
-    x = parse_sentence(snapshots.served, request).x
-    return {"x": x, "mask": changed_mask(request, len(x)), "dropout": request.dropout, "seed": request.seed}
+    given = parse_sentence(snapshots.served, request)
+    settings = {"mask": changed_mask(request, len(given.x)), "dropout": request.dropout, "seed": request.seed}
+    return words(given.data, request) | settings
 
 
 def many_heads(snapshots: Snapshots, request: ManyHeadsRequest) -> Inputs:
-    return words(snapshots, request) | {"d_out": request.d_out}
+    return words(parse_sentence(snapshots.served, request).data, request) | {"d_out": request.d_out}
 
 
 def block(snapshots: Snapshots, request: BlockRequest) -> Inputs:
     made = seeded(123, make_block)
     # GPT-2 stores its matrices transposed.
     tensors = {name: t.T if t.ndim == 2 else t for name, t in made.state_dict().items()}
-    x = parse_sentence(snapshots.served, request).x * request.scale
+    given = parse_sentence(snapshots.served, request)
     config = {"n_head": made.attn.n_head, "eps": 1e-5, "activation": made.mlp.activation}
-    return {"x": x, "tensors": tensors, "config": config}
+    recorded: Any = loss_ladder()["models"]
+    losses = {each["name"]: each["held_out_loss"] for each in recorded}
+    inputs = {"x": given.x * request.scale, "tensors": tensors, "config": config, "recorded_losses": losses}
+    return words(given.data, request) | inputs
 
 
-def whole_model(snapshots: Snapshots, request: WholeModelRequest) -> Inputs:
+def whole_model(snapshots: Snapshots, request: DrawRequest) -> Inputs:
     shown: Any = whole_model_lesson(snapshots.served, request)
     tokenized = tokenize_sentence(snapshots.served, request)
     text, tokenizer = request.sentence, tokenized.loaded.tokenizer
     if tokenized.note:  # the model cannot read all of it
         text = tokenizer.decode(tokenized.ids)
     place = {name: shown[name] for name in ("layer", "head", "query")}
+    place |= {name: getattr(request, name) for name in ("temperature", "top_k", "top_p", "seed", "draws")}
     return folder_of(snapshots, shown["model"]) | {"sentence": text, "n_tokens": len(tokenized.ids), **place}
 
 
 def induction(snapshots: Snapshots, request: InductionRequest) -> Inputs:
     shown: Any = induction_lesson(snapshots, request)
+    phrase = {
+        "sentence": request.sentence,
+        "words": shown["tokens"][: shown["n"]],
+        "phrase": shown["ids"][: shown["n"]],
+    }
+    steps = {step: folder_of(snapshots, shown["model"], step)["file"] for step in shown["steps"]}
     layer, head = shown["head"]
-    files = folder_of(snapshots, shown["model"], shown["step"])
-    muted = [shown["muted"]] if shown["muted"] else []
-    return files | {"phrase": shown["ids"][: shown["n"]], "layer": layer, "head": head, "muted": muted}
+    heads = {"layer": layer, "head": head, "fed_by": shown["fed_by"], "muted": shown["muted"]}
+    return phrase | folder_of(snapshots, shown["model"], shown["step"]) | {"steps": steps} | heads
 
 
-def words(snapshots: Snapshots, request: Any) -> Inputs:
-    return {"x": parse_sentence(snapshots.served, request).x}
+def words(lesson: dict[str, Any], request: LessonRequest) -> Inputs:
+    """The sentence, its words as the rung shows them, and their numbers."""
+    return {"sentence": request.sentence, "words": lesson["words"], "x": torch.tensor(lesson["x"])}
 
 
 def folder_of(snapshots: Snapshots, name: str, step: int | None = None) -> Inputs:
@@ -139,13 +154,20 @@ class Notebook(NamedTuple):
     inputs: Callable[[Snapshots, Any], Inputs]  # raises ``InputError``
     run: Callable[..., None]
     needs: str = ""  # packages besides torch
+    prints: str = "the numbers of the page to four decimal places"
 
 
 MODEL_PACKAGES = "safetensors, tokenizers and the folder of the model"
 NOTEBOOKS = {
     "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, notebook_cells.tokens),
     "windows": Notebook("2. The sliding window", WindowsRequest, windows, notebook_cells.windows),
-    "untrained-bigram": Notebook("3. The bigram model", BigramRequest, bigram, notebook_cells.bigram),
+    "untrained-bigram": Notebook(
+        "3. The bigram model",
+        BigramRequest,
+        bigram,
+        notebook_cells.bigram,
+        prints="the numbers that “Train it” gives on the page for this text and these settings",
+    ),
     "averages": Notebook("4. The average of the past", AveragesRequest, averages, notebook_cells.averages),
     "self-attention": Notebook(
         "5. Self-attention without weights", SelfAttentionRequest, self_attention, notebook_cells.self_attention
@@ -159,7 +181,7 @@ NOTEBOOKS = {
     "many-heads": Notebook("8. Many heads", ManyHeadsRequest, many_heads, notebook_cells.many_heads),
     "block": Notebook("9. The rest of a block", BlockRequest, block, notebook_cells.block),
     "whole-model": Notebook(
-        "10. The whole model", WholeModelRequest, whole_model, notebook_cells.whole_model, MODEL_PACKAGES
+        "10. The whole model", DrawRequest, whole_model, notebook_cells.whole_model, MODEL_PACKAGES
     ),
     "induction": Notebook("11. Induction", InductionRequest, induction, notebook_cells.induction, MODEL_PACKAGES),
 }
@@ -167,7 +189,7 @@ NOTEBOOKS = {
 
 def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, object]:
     """The notebook of a rung as JSON. Raises ``InputError``."""
-    title, _, inputs, run, needs = NOTEBOOKS[name]
+    title, _, inputs, run, needs, prints = NOTEBOOKS[name]
     if not isinstance(request, BigramRequest):
         check_sentence(request.sentence)
     given = inputs(snapshots, request)
@@ -175,7 +197,7 @@ def make_notebook(name: str, snapshots: Snapshots, request: Any) -> dict[str, ob
         raise InputError("sentence", "These inputs are too large for a notebook.")
     told = inspect.getdoc(run) or ""
     needed = " and ".join(["torch", needs] if needs else ["torch alone"])
-    text = f"# {title}\n\n{told} It needs {needed}, and prints the numbers of the page to four decimal places."
+    text = f"# {title}\n\n{told} It needs {needed}, and prints {prints}."
     setting = "\n".join(f"{key} = {literal(value)}" for key, value in given.items())
     cells = [("markdown", text), ("code", definitions(run)), ("code", setting), ("code", body_of(run))]
     return {

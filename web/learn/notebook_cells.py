@@ -6,6 +6,7 @@ The definitions that they use are copied from the ladder (see ``notebook.py``), 
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,7 @@ from model.ladder.averages import (
     average_by_loop,
     average_by_matrix,
     average_by_softmax,
+    mask_future,
     naive_softmax,
     stable_softmax,
     sum_normalise,
@@ -40,13 +42,16 @@ from model.ladder.trainable_attention import (
     transfer_heads,
     transfer_weights,
 )
+from model.sampling import draw_tokens, probabilities, random_generator
 
 
-def show(name: str, values: Tensor) -> None:
-    """Print numbers to four decimal places, one line for each row."""
+def show(name: str, values: Tensor, rows: Sequence[str] = ()) -> None:
+    """Print numbers to four decimal places, one line for each row, after its name if it has one."""
     print(name)
-    for row in torch.atleast_2d(values.detach().float()).tolist():
-        print(" ".join(f"{value:9.4f}" for value in row))
+    lines = torch.atleast_2d(values.detach().float()).tolist()
+    names = [row if row.isprintable() else repr(row) for row in rows] or [""] * len(lines)
+    for row, line in zip(names, lines, strict=True):
+        print(row.rjust(max(map(len, names))), " ".join(f"{value:9.4f}" for value in line))
 
 
 # The words that byte pairs never cross. Each non-ASCII character is represented by an ASCII character of the same kind.
@@ -132,143 +137,227 @@ def tokens(sentence: str, training_text: str, alphabet: str, merges: int, allow_
 
 def windows(sentence: str, context_length: int, stride: int) -> None:
     """Windows with their targets, and the vectors of the words: token plus position."""
-    embedded = embed_words(split_words(sentence), 3)
+    words = split_words(sentence)
+    embedded = embed_words(words, 3)
     print("ids", embedded.ids.tolist())
     inputs, targets = sliding_windows(embedded.ids, min(context_length, len(embedded.ids) - 1), stride)
     for one, other in zip(inputs.tolist(), targets.tolist(), strict=True):
         print("inputs", one, "targets", other)
-    show("Token embeddings", embedded.token)
-    show("Position embeddings", embedded.position)
-    show("Their sum", embedded.x)
+    show("Token embeddings", embedded.token, words)
+    show("Position embeddings", embedded.position, words)
+    show("Their sum", embedded.x, words)
 
 
-def bigram(training_text: str, steps: int, learning_rate: float, seed: int) -> None:
-    """A bigram model, trained on a text."""
+def bigram(sentence: str, training_text: str, steps: int, learning_rate: float, seed: int) -> None:
+    """A bigram model, trained on a text, and a sentence as its table rates it."""
     training = BigramTraining(training_text, steps, learning_rate, seed)
     before = training.begin()
     show("all characters equally likely", torch.tensor(before["uniform"]))
     show("the floor: counted pairs", torch.tensor(before["floor"]))
     show("untrained, on the training part", torch.tensor(before["loss"]))
     training.advance(float("inf"))
-    after = training.end(training_text[:1])
+    after = training.end(sentence)
     show("trained, on the training part", torch.tensor(after["loss"]))
     if after["held_out"] is not None:
         show("trained, on the held-out tenth", torch.tensor(after["held_out"]))
+    rated = [each for each in after["sentence"] if each["probability"]]
+    if rated:
+        p = torch.tensor([each["probability"] for each in rated])
+        characters = [each["text"] for each in rated]
+        show("each character of the sentence: probability, surprise", torch.stack([p, -p.log()], dim=1), characters)
+        show("their mean surprise", -p.log().mean())
     print(after["wrote"])
 
 
-def averages(x: Tensor, scores: Tensor) -> None:
+def averages(sentence: str, words: list[str], x: Tensor, scores: Tensor) -> None:
     """The average of the past, three ways; the scores, if not all are 0, make it a weighted one."""
-    show("Weights", average_by_matrix(torch.eye(len(x))))
-    show("By a loop", average_by_loop(x))
-    show("By a matrix product", average_by_matrix(x))
-    show("Weights of the softmax", average_by_softmax(torch.eye(len(x)), scores))
-    show("By a softmax", average_by_softmax(x, scores))
+    print(sentence)
+    show("Weights", average_by_matrix(torch.eye(len(x))), words)
+    show("By a loop", average_by_loop(x), words)
+    show("By a matrix product", average_by_matrix(x), words)
+    show("Weights of the softmax", average_by_softmax(torch.eye(len(x)), scores), words)
+    show("By a softmax", average_by_softmax(x, scores), words)
 
 
-def self_attention(x: Tensor, factor: float) -> None:
+def self_attention(sentence: str, words: list[str], x: Tensor, factor: float) -> None:
     """Self-attention without weights."""
+    print(sentence)
     scores, weights, context = attention_without_weights(x)
-    show("Attention scores", scores)
-    show("Plain normalisation", sum_normalise(scores))
-    show("Attention weights", weights)
-    show("Context vectors", context)
-    show("Softmax by its definition", naive_softmax(scores * factor))
-    show("Stable softmax", stable_softmax(scores * factor))
+    show("Attention scores", scores, words)
+    show("Plain normalisation", sum_normalise(scores), words)
+    show("Attention weights", weights, words)
+    show("Context vectors", context, words)
+    show("Softmax by its definition", naive_softmax(scores * factor), words)
+    show("Stable softmax", stable_softmax(scores * factor), words)
 
 
 def trainable_weights(
-    x: Tensor, W_query: Tensor, W_key: Tensor, W_value: Tensor, scale: float, is_swapped: bool
+    sentence: str,
+    words: list[str],
+    x: Tensor,
+    W_query: Tensor,
+    W_key: Tensor,
+    W_value: Tensor,
+    scale: float,
+    is_swapped: bool,
 ) -> None:
     """Self-attention with trainable weights, and the same class with parameters and with linear layers."""
+    print(sentence)
     query, key, value = x @ W_query, x @ W_key, x @ W_value
-    show("Queries", query)
-    show("Keys", key)
-    show("Values", value)
+    show("Queries", query, words)
+    show("Keys", key, words)
+    show("Values", value, words)
     scores = key @ query.T if is_swapped else query @ key.T
-    show("Attention scores", scores)
+    show("Attention scores", scores, words)
     weights = stable_softmax(scores * scale)
-    show("Attention weights", weights)
-    show("Context vectors", weights @ value)
+    show("Attention weights", weights, words)
+    show("Context vectors", weights @ value, words)
     layers, parameters = seeded(789, lambda: SelfAttentionV2(3, 2)), seeded(123, lambda: SelfAttentionV1(3, 2))
-    show("SelfAttentionV1, seed 123", parameters(x))
-    show("SelfAttentionV2, seed 789", layers(x))
+    show("SelfAttentionV1, seed 123", parameters(x), words)
+    show("SelfAttentionV2, seed 789", layers(x), words)
     transfer_weights(layers, parameters)
-    show("SelfAttentionV1 with the weights of SelfAttentionV2", parameters(x))
+    show("SelfAttentionV1 with the weights of SelfAttentionV2", parameters(x), words)
 
 
-def causal_masking(x: Tensor, mask: Tensor, dropout: float, seed: int) -> None:
+def causal_masking(sentence: str, words: list[str], x: Tensor, mask: Tensor, dropout: float, seed: int) -> None:
     """Masked attention two ways, dropout, and the class, whose mask is causal, on a batch."""
+    print(sentence)
     layers = seeded(789, lambda: SelfAttentionV2(3, 2))
     stages = causal_stages(layers.attend(x).scores, layers.scale, mask)
-    show("Masked scores", stages.masked)
-    show("Attention weights", stages.weights)
-    show("1. Softmax over all keys", stages.all_weights)
-    show("2. The hidden ones set to 0", stages.cut)
-    show("3. Divided by the sum of the rest", stages.renormalised)
-    show("After dropout", drop_weights(stages.weights, dropout, torch.Generator().manual_seed(seed)))
+    show("Masked scores", stages.masked, words)
+    show("Attention weights", stages.weights, words)
+    show("1. Softmax over all keys", stages.all_weights, words)
+    show("2. The hidden ones set to 0", stages.cut, words)
+    show("3. Divided by the sum of the rest", stages.renormalised, words)
+    show("After dropout", drop_weights(stages.weights, dropout, torch.Generator().manual_seed(seed)), words)
     attention = seeded(123, lambda: CausalAttention(3, 2)).eval()
-    show("Context vectors", attention(torch.stack([x, x]))[0])
+    show("Context vectors", attention(torch.stack([x, x]))[0], words)
 
 
-def many_heads(x: Tensor, d_out: int) -> None:
+def many_heads(sentence: str, words: list[str], x: Tensor, d_out: int) -> None:
     """Two heads, stacked and split from one projection, and an output projection."""
+    print(sentence)
     stacked, splits = seeded(123, lambda: StackedHeads(3, 2, 2)), seeded(123, lambda: WeightSplits(3, 4, 2))
     transfer_heads(stacked, splits)
-    show("Stacked heads", stacked(x))
-    show("Weight splits", merge_heads(splits.attend(x).context))
+    attention = splits.attend(x)
+    for head in range(2):
+        show(f"Attention weights, head {head}", attention.weights[head], words)
+        show(f"Values, head {head}", splits.project(x)[2][head], words)
+    show("Stacked heads", stacked(x), words)
+    show("Weight splits", merge_heads(splits.attend(x).context), words)
     book = seeded(123, lambda: WeightSplits(3, d_out, 2))
     attention = book.attend(x)
     for head in range(2):
-        show(f"Weights of head {head}, seed 123", attention.weights[head])
-    show("Before the output projection", merge_heads(attention.context))
-    show("After the output projection", book(x))
+        show(f"Masked scores of head {head}, seed 123", mask_future(attention.scores[head]), words)
+        show(f"Weights of head {head}, seed 123", attention.weights[head], words)
+    show("Before the output projection", merge_heads(attention.context), words)
+    show("After the output projection", book(x), words)
 
 
-def block(x: Tensor, tensors: dict[str, Tensor], config: dict[str, Any]) -> None:
-    """A block on three numbers for each word."""
+def block(
+    sentence: str,
+    words: list[str],
+    x: Tensor,
+    tensors: dict[str, Tensor],
+    config: dict[str, Any],
+    recorded_losses: dict[str, float],
+) -> None:
+    """A block on three numbers for each word, and the recorded losses of models with ever more parts of it."""
+    print(sentence)
     stages = block_by_ladder(make_block(tensors, config), x)
-    show("Layer norm", stages.normed)
-    show("Attention weights, head 0", stages.weights[0])
-    show("What attention adds", stages.attended)
-    show("x + attention", stages.resid_mid)
-    show("Layer norm again", stages.mlp_input)
-    show("Hidden numbers", stages.hidden)
-    show("After GELU", stages.activated)
-    show("What the MLP adds", stages.mlp_output)
-    show("... + MLP", stages.after)
+    show("Layer norm", stages.normed, words)
+    show("Attention weights, head 0", stages.weights[0], words)
+    show("What attention adds", stages.attended, words)
+    show("x + attention", stages.resid_mid, words)
+    show("Layer norm again", stages.mlp_input, words)
+    show("Hidden numbers", stages.hidden, words)
+    show("After GELU", stages.activated, words)
+    show("What the MLP adds", stages.mlp_output, words)
+    show("... + MLP", stages.after, words)
+    # Training the five models takes minutes: bench/lecture.py of Headscope has recorded these.
+    losses = torch.tensor(list(recorded_losses.values()))
+    show("The loss ladder, as recorded", losses[:, None], list(recorded_losses))
 
 
-def whole_model(folder: str, file: str, sentence: str, n_tokens: int, layer: int, head: int, query: int) -> None:
-    """A trained model, from the tokens of a sentence to the probabilities of the next one."""
+def whole_model(
+    folder: str,
+    file: str,
+    sentence: str,
+    n_tokens: int,
+    layer: int,
+    head: int,
+    query: int,
+    temperature: float,
+    top_k: int,
+    top_p: float,
+    seed: int,
+    draws: int,
+) -> None:
+    """A trained model, from the tokens of a sentence to the probabilities of the next one, which is then drawn."""
     gpt = open_gpt2(folder, file)
     tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     ids = tokenizer.encode(sentence, add_special_tokens=False).ids[:n_tokens]
     print("ids", ids)
+    words = [tokenizer.decode([token_id], skip_special_tokens=False) for token_id in ids]
     x = gpt.wte(torch.tensor(ids)) + gpt.wpe.weight[: len(ids)]
     for i, each_block in enumerate(gpt.h):
         stages = block_by_ladder(each_block, x)
         if i == layer:
             show("Residual stream", stages.x[query])
-            show(f"Attention weights of L{layer} H{head}", stages.weights[head])
+            show(f"Attention weights of L{layer} H{head}", stages.weights[head], words)
             show("Context vector of the head", stages.context[head, query])
             show("Residual stream after the layer", stages.after[query])
         x = stages.after
     logits = linear(gpt.lm_head, normalise(gpt.ln_f, x[query]))
-    probabilities = stable_softmax(logits)
+    shares = stable_softmax(logits)
+    drawn_with = to_draw_with(logits, temperature, top_k, top_p)
+    drawn = draw_tokens(drawn_with, random_generator(seed), draws)
+    counts = torch.bincount(drawn, minlength=len(logits))
     for token_id in logits.argsort(descending=True)[:10].tolist():
         token = tokenizer.decode([token_id], skip_special_tokens=False)
-        print(f"{token!r:12} logit {logits[token_id]:9.4f} probability {probabilities[token_id]:.4f}")
+        print(f"{token!r:12} logit {logits[token_id]:9.4f} probability {shares[token_id]:.4f}", end=" ")
+        print(f"drawn with {drawn_with[token_id]:.4f}, {counts[token_id]} of {draws} draws")
+    print("drawn first:", repr(tokenizer.decode([int(drawn[0])], skip_special_tokens=False)))
     if query + 1 < len(ids):
-        show("surprise at the token that follows", -probabilities[ids[query + 1]].log())
+        show("surprise at the token that follows", -shares[ids[query + 1]].log())
 
 
-def induction(folder: str, file: str, phrase: list[int], layer: int, head: int, muted: list[tuple[int, int]]) -> None:
-    """A phrase read twice, with all heads and with some of them muted."""
+def to_draw_with(logits: Tensor, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """The probabilities that the next token is drawn with."""
+    settings: Any = SimpleNamespace(temperature=temperature, top_k=top_k, top_p=top_p, min_p=0, has_penalties=False)
+    return probabilities(logits, settings)
+
+
+def induction(
+    sentence: str,
+    words: list[str],
+    phrase: list[int],
+    folder: str,
+    file: str,
+    steps: dict[int, str],
+    layer: int,
+    head: int,
+    fed_by: tuple[int, int] | None,
+    muted: tuple[int, int] | None,
+) -> None:
+    """A phrase read twice: by each kept step of a training, and at one of them with all heads and without one."""
+    print(sentence)
+    curve = []
+    for each in steps.values():
+        read = read_twice(open_gpt2(folder, each), phrase)
+        fed = [float(read.previous_token[fed_by])] if fed_by else []
+        curve.append([float(read.induction[layer, head]), *fed, read.first_loss, read.second_loss])
+    if curve:
+        also = f", weight of L{fed_by[0]} H{fed_by[1]} on the token before" if fed_by else ""
+        print(
+            f"after each step: weight of L{layer} H{head} on what followed{also}, loss of the phrase, of its repetition"
+        )
+        show("How it formed", torch.tensor(curve), list(map(str, steps)))
     gpt = open_gpt2(folder, file)
-    for without in ([], muted):
+    for without in [[], [muted]] if muted else [[]]:
         read = read_twice(gpt, phrase, without)
         print("without", without or "none")
+        show("loss of each token but the first", read.losses[:, None], [*words[1:], *words])
         show(f"weight of L{layer} H{head} on what followed last time", read.induction[layer, head])
         show("loss of the phrase", torch.tensor(read.first_loss))
         show("loss of the repetition", torch.tensor(read.second_loss))

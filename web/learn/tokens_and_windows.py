@@ -119,6 +119,7 @@ def by_pairs(training_text: str, request: TokensRequest) -> dict[str, object]:
         "vocab_size": len(tokenizer.tokens),
         "n": len(ids),
         "n_bytes": len(sentence.encode()),
+        "n_start": len(BytePairEncoding([]).encode(sentence, allow_end_of_text=allowed)),
         "tokens": [{"text": visible(tokenizer.tokens[i]), "id": i, "known": True} for i in ids[:SHOWN_TOKENS]],
         "merges": [
             {"pair": [visible(half) for half in pair], "occurrences": occurrences} for pair, occurrences in merges

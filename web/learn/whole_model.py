@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
 from model.drawing.metrics import most_selective_head
 from model.gpt import Block
+from model.head_tensors import Head
 from model.ladder.block import (
     BlockStages,
     block_by_ladder,
@@ -157,6 +158,7 @@ def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, o
         "ids": ids,
         "tokens": [token.text for token in loaded.tokens(ids)],
         "weights": theirs[past[0], past[1]].tolist(),
+        "scores": (stages.scores[head, query, : query + 1].float() * block.attn.scale).tolist(),  # of the query
         "error": largest_difference(stages.weights[head].float().cpu(), theirs),
         "largest_error": 1e-4 if loaded.dtype == torch.float32 else 0.1,
         "embedding": {
@@ -244,14 +246,23 @@ def head_overview(loaded: LoadedModel, ids: tuple[int, ...]) -> dict[str, Any]:
     attention = torch.stack([text_pass.attention(layer) for layer in range(loaded.config.n_layer)])
     first = min(len(ids), TOKENS_TO_CHOOSE_FROM)
     pooled = F.adaptive_max_pool2d(attention, min(len(ids), THUMBNAIL))
-    roles = [
-        [{"role": role, "score": round(score, 4)} for role, score in row] for row in clear_text_roles(attention, ids)
-    ]
+    roles = clear_text_roles(attention, ids)
     return {
-        "start": most_selective_head(attention[..., :first, :first]),
+        "start": starting_head(roles) or most_selective_head(attention[..., :first, :first]),
         "thumbnails": (255 * pooled.clamp(min=0).sqrt()).round().to(torch.uint8).flatten(-2).tolist(),
-        "roles": roles,
+        "roles": [[{"role": role, "score": round(score, 4)} for role, score in row] for row in roles],
     }
+
+
+def starting_head(roles: list[list[tuple[str, float]]]) -> Head | None:
+    """The head whose role is the clearest, None without any; one that looks at the first token only if all do."""
+    clear = {
+        (layer, head): (role != "first_token", score)
+        for layer, row in enumerate(roles)
+        for head, (role, score) in enumerate(row)
+        if role
+    }
+    return max(clear, key=lambda place: clear[place], default=None)
 
 
 def story(served: ServedModels, loaded: LoadedModel) -> dict[str, object]:

@@ -31,7 +31,7 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     training_text = page.get_by_label("Text that the word list and the merges are made from")
     training_text.fill(texts.verdict)
     training_text.blur()
-    expect(page.get_by_text(f"from a list of {texts.expect(published.VERDICT_VOCABULARY, 13)}")).to_be_visible()
+    expect(page.get_by_text(f"from a list of {texts.expect(published.VERDICT_VOCABULARY, 13):,}")).to_be_visible()
     say(page, published.TEA_TEXT)
     expect(page.get_by_text(f"{len(published.TEA_WORD_IDS)} tokens from a list")).to_be_visible()
     expected = texts.expect(published.TEA_WORD_IDS, MADE_TEA_IDS)

@@ -185,6 +185,15 @@ def test_readers_code_with_and_without_mistakes_gives_its_published_numbers(page
     open_rung(page, 6)
     page.get_by_role("button", name="a reader’s code, with mistakes").click()
     expect(cell(page, "Context vectors", 0, 0)).to_have_text("0.2867")
+    axes = table(page, "Attention weights").locator("xpath=ancestor::figure").locator(".hl-axes")
+    expect(axes).to_have_text("softmax of score / √256")
+    follow = page.get_by_role("group", name="Follow one number")
+    said = follow.get_by_role("status")
+    follow.get_by_role("button", name="Follow one number").click()
+    for words in ("A weight of W key", "of the key of", "its key times the query", "Divided by √256"):
+        follow.get_by_role("button", name="On to the next stop").click()
+        expect(said).to_contain_text(re.compile(words, re.IGNORECASE))
+    follow.get_by_role("button", name="Stop following the number").click()
     assert_close(numbers(page, "Context vectors")[0], [0.2867, 0.3880])
     cell(page, "Attention scores", 2, 4).hover()
     assert lit(page, "Keys", "hl-left") == [(2, 0), (2, 1)] and lit(page, "Queries", "hl-right") == [(4, 0), (4, 1)]

@@ -12,6 +12,7 @@ from helpers.models import tiny_model
 from helpers.page_types.learn import FILE, learn_types
 from model.lens.head_roles import clear_text_roles
 from web.learn.lessons import LESSONS
+from web.learn.whole_model import starting_head
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
 from web.settings import CHECKPOINTS, Settings
@@ -85,3 +86,17 @@ def test_a_role_needs_three_queries_and_much_more_than_chance() -> None:
     induction = torch.eye(12).expand(1, 1, 12, 12).clone()
     induction[..., 9, :], induction[..., 11, :] = torch.eye(12)[1], torch.eye(12)[1]
     assert clear_text_roles(induction, ids)[0][0][0] == ""
+
+
+def test_the_whole_model_opens_on_the_head_with_the_clearest_role() -> None:
+    nothing, first, previous = ("", 0.9), ("first_token", 0.95), ("previous_token", 0.6)
+    assert starting_head([[nothing, first], [previous, ("induction", 0.5)]]) == (1, 0)
+    assert starting_head([[nothing, first]]) == (0, 1)
+    assert starting_head([[nothing]]) is None
+    served = ServedModels(Settings(checkpoints=("stories-bpe",), device="cpu"))
+    served.load()
+    shown: Any = LESSONS["whole-model"].answer(Snapshots(served), LESSONS["whole-model"].request(sentence=SENTENCE))
+    assert shown["roles"][shown["layer"]][shown["head"]]["role"]
+    query = shown["query"]
+    row = shown["weights"][query * (query + 1) // 2 :]
+    torch.testing.assert_close(torch.tensor(shown["scores"]).softmax(0), torch.tensor(row))

@@ -27,6 +27,7 @@ export interface Data {
       vocab_size: number;
       n: number;
       n_bytes: number;
+      n_start: number;
       tokens: { text: string; id: number; known: boolean }[];
       merges: { pair: string[]; occurrences: number }[];
       end_of_text: { pieces: number; id: number; allowed: boolean };
@@ -533,6 +534,7 @@ export interface Data {
     ids: number[];
     tokens: string[];
     weights: number[];
+    scores: number[];
     error: number;
     largest_error: number;
     embedding: { token: number[]; position: number[]; error: number };

@@ -18,11 +18,12 @@ import { slidingWindow } from "./rungs/02_sliding_window.mjs";
 import { textToTokens } from "./rungs/01_text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/06_trainable_weights.mjs";
 import { wholeModel } from "./rungs/10_whole_model.mjs";
+import { VisitorSettings } from "./settings.mjs";
 import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
 import { Diagram } from "./widgets/diagram.mjs";
 import { canTrain } from "./widgets/elements.mjs";
 
-/** @import { Rung, Settings } from "./rung.js" */
+/** @import { Rung } from "./rung.js" */
 
 const STYLES = ["page", "pictures", "model", "play"];
 
@@ -36,7 +37,7 @@ export async function mount(element) {
 }
 
 /** @type {Rung<any>[]} */
-const RUNGS = [
+export const RUNGS = [
   textToTokens,
   slidingWindow,
   bigram,
@@ -50,12 +51,6 @@ const RUNGS = [
   induction,
 ];
 const LAST_PAGE = RUNGS.length + 1;
-/** Settings that mean nothing for another sentence. @type {[Rung<any>, string][]} */
-const OF_A_SENTENCE = [
-  [averageOfThePast, "scores"],
-  [selfAttention, "swapped"],
-  [wholeModel, "query"],
-];
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
@@ -72,12 +67,9 @@ const addressOf = (rung) => `${location.pathname}${location.search}#learn/${rung
 export class Lessons {
   /** @type {OpenLesson | null} */
   #lesson = null;
-  /** @type {Record<number, Settings>} the visitor's settings, by rung */
-  #changes = {};
-  /** @type {Record<number, Record<string, any>>} state that a rung keeps while others are open, by rung */
-  #kept = {};
-  /** @type {Settings} settings that all rungs share */
-  shared = {};
+  settings = new VisitorSettings(RUNGS);
+  /** The model that the settings are for, null before one is known. */
+  #modelOfSettings = chosenModel();
 
   /** @param {HTMLElement} element */
   constructor(element) {
@@ -108,11 +100,10 @@ export class Lessons {
     window.addEventListener("hashchange", follow);
     window.addEventListener("popstate", follow);
     window.addEventListener(modelChosen, () => {
-      const lesson = this.#lesson;
-      for (const rung of [wholeModel, induction]) {
-        delete this.#changes[RUNGS.indexOf(rung) + 1]; // another model has other heads
-        if (lesson?.content === rung) Object.assign(lesson.options, rung.options(false));
-      }
+      const [lesson, before] = [this.#lesson, this.#modelOfSettings];
+      this.#modelOfSettings = this.model;
+      if (before !== null && before !== this.model) this.settings.forgetModel();
+      if (lesson?.content.followsModel) Object.assign(lesson.options, this.settings.options(lesson.rung, false));
       lesson?.load();
     });
   }
@@ -140,8 +131,7 @@ export class Lessons {
   changeSentence(sentence) {
     if (this.input) this.input.value = sentence;
     this.progress.set({ sentence });
-    this.shared = {};
-    for (const [rung, setting] of OF_A_SENTENCE) delete this.#changes[RUNGS.indexOf(rung) + 1]?.[setting];
+    this.settings.forgetSentence();
     this.open(this.progress.rung, true);
   }
 
@@ -176,9 +166,7 @@ export class Lessons {
   startOver() {
     const forget = () => {
       this.progress.forget();
-      this.#changes = {};
-      this.#kept = {};
-      this.shared = {};
+      this.settings.forget();
       if (this.input) this.input.value = this.progress.sentence;
       this.go(1);
     };
@@ -206,19 +194,14 @@ export class Lessons {
     history.replaceState(history.state, "", addressOf(fixed.rung));
     this.progress.set({ sentence: fixed.sentence });
     if (this.input) this.input.value = fixed.sentence;
-    this.shared = fixed.shared ?? {};
-    this.#changes[fixed.rung] = fixed.options ?? {};
+    if (RUNGS[fixed.rung - 1]) this.settings.follow(fixed.rung, fixed);
     return true;
   }
 
   /** @param {OpenLesson} lesson */
   linkForClass({ rung, sentence, options }) {
-    return makeClassLink({ rung, sentence, options, shared: this.shared, model: this.model }, location.href);
-  }
-
-  /** @param {number} rung @param {Settings} changes */
-  remember(rung, changes) {
-    this.#changes[rung] = { ...this.#changes[rung], ...changes };
+    const { isCut, ...linked } = this.settings.link(rung, options);
+    return { link: makeClassLink({ rung, sentence, ...linked, model: this.model }, location.href), isCut };
   }
 
   /**
@@ -248,9 +231,8 @@ export class Lessons {
       this.article.setAttribute("aria-busy", "false");
       return;
     }
-    const first = RUNGS[rung - 1].options(this.progress.sentence === BOOK_SENTENCE);
-    const options = { ...first, ...this.#changes[rung] };
-    const kept = (this.#kept[rung] ??= {});
+    const options = this.settings.options(rung, this.progress.sentence === BOOK_SENTENCE);
+    const kept = this.settings.kept(rung);
     const lesson = new OpenLesson(this, { rung, content: RUNGS[rung - 1], options, kept });
     this.#lesson = lesson;
     this.article.replaceChildren(...lesson.elements);

@@ -29,8 +29,9 @@ export class OpenLesson {
     this.question = make("div");
     this.rephrase(content.question);
     this.built = content.build(this);
-    this.hasNumbers = false;
-    this.play = new Play(() => (this.hasNumbers ? (this.built.play?.() ?? []) : []));
+    /** @type {any} the server's answer */
+    this.data = null;
+    this.play = new Play(() => (this.data ? (this.built.play?.() ?? []) : []));
     const shown = [this.play.element, ...this.built.picture, this.play.flight];
     this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...shown);
     this.own = make("div", { class: "hl-own" });
@@ -41,9 +42,10 @@ export class OpenLesson {
     const { rung, content, built, lessons } = this;
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
+    const does = content.notebookDoes ?? "prints the numbers of this page";
     const needs = content.followsModel
       ? "With your sentence and settings. It needs torch, safetensors, tokenizers and the folder of the model."
-      : "With your sentence and settings. It needs torch alone, and prints the numbers of this page.";
+      : `With your sentence and settings. It needs torch alone, and ${does}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
@@ -84,6 +86,11 @@ export class OpenLesson {
     this.lessons.changeSentence(sentence);
   }
 
+  poseOwn() {
+    const own = this.data && this.content.own(this.data, this);
+    this.own.replaceChildren(...(own ? [ownExercise(own, (this.kept.own ??= {}))] : []));
+  }
+
   /** Open another rung. @param {number} rung */
   go(rung) {
     this.lessons.go(rung);
@@ -100,7 +107,7 @@ export class OpenLesson {
   }
 
   get shared() {
-    return this.lessons.shared;
+    return this.lessons.settings.shared;
   }
 
   /** The fields of every request about the sentence. */
@@ -115,7 +122,7 @@ export class OpenLesson {
   /** Change settings: the server recomputes the rung. @param {Settings} changes */
   set(changes) {
     Object.assign(this.options, changes);
-    this.lessons.remember(this.rung, changes);
+    this.lessons.settings.remember(this.rung, changes);
     return this.load(SLIDER_PAUSE);
   }
 
@@ -136,10 +143,9 @@ export class OpenLesson {
       lessons.note.textContent = data.note ?? "";
       this.picture.hidden = false;
       this.built.update(data);
-      this.hasNumbers = true;
+      this.data = data;
       this.play.reset();
-      const own = this.content.own(data);
-      this.own.replaceChildren(...(own ? [ownExercise(own, (this.kept.own ??= {}))] : []));
+      this.poseOwn();
     } catch (error) {
       if (!lessons.isOpen(this)) return;
       lessons.problem.textContent = /** @type {Error} */ (error).message;

@@ -19,7 +19,7 @@ export interface Question {
 export type Exercise = { hint: string } & (
   | ({ kind: "choice" } & Question)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
-  | { kind: "number"; ask: string; right: number; tolerance: number; why: string }
+  | { kind: "number"; ask: string; right: number; alsoRight?: number[]; tolerance: number; why: string }
   | { kind: "order"; ask: string; steps: string[]; why: string }
 );
 
@@ -60,6 +60,8 @@ export interface Lesson {
   readonly rung: number;
   /** Use another sentence on all rungs. */
   read(sentence: string): void;
+  /** Ask the exercise on the sentence again; its numbers have changed without `set` or `share`. */
+  poseOwn(): void;
   /** Open another rung. */
   go(rung: number): void;
   /** Ask the question before the picture in other words. */
@@ -89,14 +91,23 @@ export interface Rung<Key extends keyof Data> {
   learned: string;
   /** The first settings, which may depend on the sentence. */
   options: (isBook: boolean) => Settings;
+  /**
+   * The first values of what the visitor chooses apart from the options. They are in `kept`; a link for a class fixes
+   * them, too.
+   */
+  choices?: () => Settings;
+  /** The options that mean nothing for another sentence. */
+  ofSentence?: string[];
   question: Question;
   /** Tasks after the picture. */
   exercises: Exercise[];
-  /** A task about the numbers in the server's answer; null if there are too few. */
-  own(data: Data[Key]): Exercise | null;
+  /** A task about the numbers that the rung shows; null if there are too few. */
+  own(data: Data[Key], lesson: Pick<Lesson, "sentence" | "kept">): Exercise | null;
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;
   /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */
   followsModel?: boolean;
+  /** What its notebook does, if not print the numbers of the page. */
+  notebookDoes?: string;
   build(lesson: Lesson): BuiltRung<Data[Key]>;
 }

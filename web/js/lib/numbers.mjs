@@ -60,6 +60,10 @@ export const fixed = (value, digits = 4) => {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", MINUS);
 };
 
+/** Four decimals, and at least four significant digits. @param {number} value */
+export const significant = (value) =>
+  Math.abs(value) >= 0.1 || value === 0 ? fixed(value) : value.toPrecision(4).replaceAll("-", MINUS);
+
 /** A number without its leading zero, for narrow places: ".25", "−.25". @param {string} text */
 export const withoutZero = (text) => text.replace(/^(−?)0\./, "$1.");
 

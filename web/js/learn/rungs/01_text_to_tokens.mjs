@@ -35,6 +35,7 @@ export const textToTokens = {
     "A text becomes a sequence of ids. Bigger pieces make shorter sequences and longer lists; a tokenizer that can " +
     "fall back to bytes loses nothing.",
   options: () => ({ merges: 60, allow_end_of_text: false }),
+  choices: () => ({ step: 0 }),
   question: {
     ask: "Which of the three tokenizers loses a word that its training text does not contain?",
     options: ["The word list", "The characters", "The byte pairs"],
@@ -85,22 +86,19 @@ export const textToTokens = {
         "special token is <|endoftext|>, with the id 50256, the last one.",
     },
   ],
-  own: ({ pairs: { n, n_bytes: bytes, end_of_text: special } }) =>
-    special.allowed
-      ? null
-      : {
-          kind: "number",
-          ask:
-            `Your sentence has ${number(bytes)} bytes and becomes ${counted(n, "byte pair")} here. How many pairs of ` +
-            "tokens were merged in it, counting each occurrence?",
-          right: bytes - n,
-          tolerance: 0,
-          hint: "Every merge of two neighbours leaves one token less.",
-          why: `It starts with ${number(bytes)} tokens and ends with ${number(n)}, one less for each merge.`,
-        },
+  own: ({ pairs: { n, n_start: start } }) => ({
+    kind: "number",
+    ask:
+      `Before the first merge your sentence has ${counted(start, "token")}, and here it has ${counted(n, "token")}. ` +
+      "How many pairs of tokens were merged in it, counting each occurrence?",
+    right: start - n,
+    tolerance: 0,
+    hint: "Every merge of two neighbours leaves one token less.",
+    why: `${number(start)} − ${number(n)}: each merge leaves one token less.`,
+  }),
   build(lesson) {
     const [words, characters, pairs, ofModel] = [new Chips(), new Chips(), new Chips(), new Chips()];
-    const merging = new Merging();
+    const merging = new Merging(lesson.kept);
     const merges = slider({
       label: "merges learned",
       max: 200,
@@ -216,13 +214,13 @@ export const textToTokens = {
         back.hidden = !lesson.options.training_text;
         known.hidden = !model;
         if (model) {
-          const size = `from ${number(model.vocab_size)} tokens: a common word is one or two`;
-          ofModel.show(idChips(model), model.n, `${counted(model.n, "token")} of ${model.name}, ${size}`);
+          const summary = `${counted(model.n, "token")} of ${model.name}, from ${number(model.vocab_size)}`;
+          ofModel.show(idChips(model), model.n, summary);
         }
         if (document.activeElement !== text) text.value = source;
-        words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${w.vocab_size}`);
+        words.show(idChips(w), w.n, `${counted(w.n, "token")} from a list of ${number(w.vocab_size)}`);
         decoded.textContent = `Read back: ${w.decoded}`;
-        const alphabet = `${counted(c.n, "token")} from an alphabet of ${c.vocab_size}`;
+        const alphabet = `${counted(c.n, "token")} from an alphabet of ${number(c.vocab_size)}`;
         characters.show(idChips(c), c.n, alphabet, c.problem);
         readBack.textContent = c.problem ? "" : `Read back: ${c.decoded}`;
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
@@ -251,7 +249,7 @@ export const textToTokens = {
           {
             at: at(words, 1),
             words: word.known
-              ? `Its place in the sorted list of ${found.words.vocab_size} is its id.`
+              ? `Its place in the sorted list of ${number(found.words.vocab_size)} is its id.`
               : "The list does not have it: it gets the id of everything unknown, and the word is lost.",
           },
           {
@@ -305,15 +303,17 @@ const idChips = ({ tokens }) =>
 
 /** A sentence, and buttons that apply the merges to it one at a time. */
 class Merging {
-  #step = 0;
-  #sentence = "";
+  /** @type {string | null} */
+  #sentence = null;
   /** @type {Merges} */
   #data = { start: [], steps: [], cut: false };
 
-  constructor() {
+  /** @param {Record<string, any>} kept the number of merges applied */
+  constructor(kept) {
+    this.kept = kept;
     /** @param {number} by @param {string} name */
     const button = (by, name) => {
-      const onclick = () => this.go(this.#step + by);
+      const onclick = () => this.go(kept.step + by);
       return make("button", { type: "button", class: "hs-small", onclick }, name);
     };
     this.back = button(-1, "◀ undo");
@@ -327,25 +327,25 @@ class Merging {
   show(data) {
     this.#data = data;
     const sentence = data.start.flat().join("");
-    this.go(sentence === this.#sentence ? this.#step : 0);
+    this.go(this.#sentence === null || sentence === this.#sentence ? this.kept.step : 0);
     this.#sentence = sentence;
   }
 
-  /** @param {number} step */
-  go(step) {
+  /** @param {number} wanted */
+  go(wanted) {
     const { start, steps, cut } = this.#data;
-    this.#step = clamp(step, 0, steps.length);
-    const merge = this.#step ? steps[this.#step - 1] : null;
+    const step = (this.kept.step = clamp(wanted, 0, steps.length));
+    const merge = step ? steps[step - 1] : null;
     const merged = merge?.pair.join("");
     const words = (merge?.words ?? start).map((word) => {
       const tokens = word.map((token) => make("b", { class: token === merged ? "hl-new" : "" }, token));
       return make("span", { class: "hl-word" }, ...tokens);
     });
     this.words.replaceChildren(...words);
-    this.back.disabled = this.#step === 0;
-    this.next.disabled = this.#step === steps.length;
+    this.back.disabled = step === 0;
+    this.next.disabled = step === steps.length;
     const what = merge ? `merge ${merge.rank + 1}: ${merge.pair[0]} + ${merge.pair[1]}` : "single bytes";
     const where = cut ? " (beginning of your sentence only)" : "";
-    this.status.textContent = `Step ${this.#step} of ${steps.length}, ${what}${where}`;
+    this.status.textContent = `Step ${step} of ${steps.length}, ${what}${where}`;
   }
 }

@@ -1,7 +1,7 @@
 // Rung 2: inputs and targets, and what a token and its position become.
 
 import { make, setFlag } from "../../lib/dom.mjs";
-import { counted } from "../../lib/numbers.mjs";
+import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
@@ -38,6 +38,7 @@ export const slidingWindow = {
   learned:
     "Windows and the same windows shifted by one token are the training data: the target is always what comes next.",
   options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
+  choices: () => ({ example: 3, batch: 0 }),
   question: {
     ask: "How many next tokens can a model practise on with a window of 4 tokens?",
     options: ["1", "4", "16"],
@@ -95,11 +96,13 @@ export const slidingWindow = {
       ? null
       : {
           kind: "number",
-          ask: `Your sentence has ${n} tokens. How many windows of ${length} with a stride of ${stride} does it give?`,
+          ask:
+            `Your sentence has ${counted(n, "token")}. How many windows of ${length} with a stride of ${stride} does ` +
+            "it give?",
           right: windows,
           tolerance: 0,
           hint: `The last window must start early enough for ${length} inputs and one target more.`,
-          why: `Windows start at 0, ${stride}, … up to ${n - length - 1}: ⌊${n - length - 1} / ${stride}⌋ + 1.`,
+          why: `Windows start at 0, ${stride}, … up to ${number(n - length - 1)} at most.`,
         },
   build(lesson) {
     /** @param {"context_length" | "stride"} name */
@@ -132,8 +135,8 @@ export const slidingWindow = {
       change: (key) => lesson.set({ drop_last: key === "dropped" }),
     });
     const status = make("p", { class: "hl-count", role: "status" });
-    const list = new WindowList();
-    const batches = batchList();
+    const list = new WindowList(lesson.kept);
+    const batches = batchList(lesson.kept);
     const vocabulary = make("p", { class: "hl-spelled" });
     const arithmetic = new Arithmetic();
     /** @type {Data["windows"]} */
@@ -180,7 +183,7 @@ export const slidingWindow = {
       }
       length.update(data.context_length, Math.min(MAX_WINDOW, data.n_words - 1));
       const { n_windows: n = 0, context_length: most, n_words: of } = data;
-      status.textContent = `${counted(n, "window")} of ${most} from ${of} tokens`;
+      status.textContent = `${counted(n, "window")} of ${most} from ${counted(of, "token")}`;
       list.update(/** @type {Required<Data["windows"]>} */ (data));
     }
 
@@ -191,7 +194,7 @@ export const slidingWindow = {
       );
       vocabulary.replaceChildren(...words);
       const left = data.vocab_size - entries.length;
-      if (left) vocabulary.append(`… and ${left} more`);
+      if (left) vocabulary.append(`… and ${number(left)} more`);
     }
 
     return {
@@ -322,13 +325,14 @@ const SHOWN_CHARACTERS = 60; // from the end of the given text, in the status li
 class WindowList {
   /** @type {{ windows: Window[], stride: number, context_length: number, sentence: string[] } | null} */
   #data = null;
-  #example = NaN; // index of the target that is shown, counted through all windows
   /** @type {HTMLElement[]} */
   #chips = [];
   /** @type {HTMLTableElement[]} */
   #tables = [];
 
-  constructor() {
+  /** @param {Record<string, any>} kept the index of the target that is shown, counted through all windows */
+  constructor(kept) {
+    this.kept = kept;
     this.slider = slider({
       label: "example",
       min: 0,
@@ -345,7 +349,7 @@ class WindowList {
 
   /** @param {number} i */
   #count(i) {
-    return this.#data ? `${i + 1} of ${this.#data.windows.length * this.#data.context_length}` : "";
+    return this.#data ? `${number(i + 1)} of ${number(this.#data.windows.length * this.#data.context_length)}` : "";
   }
 
   /** Hide everything: there is no window. */
@@ -364,10 +368,11 @@ class WindowList {
     this.#tables = windows.map((/** @type {Window} */ window, /** @type {number} */ i) => this.#table(window, i));
     const items = this.#tables.map((table) => make("li", {}, make("div", { class: "hl-scroll" }, table)));
     this.list.replaceChildren(...items);
-    if (n > windows.length) this.list.append(make("li", { class: "hl-more" }, `… and ${n - windows.length} more`));
+    if (n > windows.length)
+      this.list.append(make("li", { class: "hl-more" }, `… and ${number(n - windows.length)} more`));
     const most = windows.length * length - 1;
-    this.#choose(Math.min(most, Number.isNaN(this.#example) ? length - 1 : this.#example));
-    this.slider.update(this.#example, most);
+    this.#choose(clamp(this.kept.example, 0, most));
+    this.slider.update(this.kept.example, most);
   }
 
   /** Inputs above their targets, each token with its id. @param {Window} window @param {number} i */
@@ -390,7 +395,7 @@ class WindowList {
   /** Highlight one target and all tokens that it is predicted from. @param {number} example */
   #choose(example) {
     if (!this.#data) return;
-    this.#example = example;
+    this.kept.example = example;
     this.slider.update(example);
     const { windows, stride, context_length: length } = this.#data;
     const [window, place] = [Math.floor(example / length), example % length];
@@ -423,11 +428,11 @@ class WindowList {
 
 /** @typedef {{ inputs: number[][], targets: number[][] }} Tensors */
 
-function batchList() {
+/** @param {Record<string, any>} kept the batch that is shown */
+function batchList(kept) {
   const batches = make("p", { class: "hl-spelled", role: "group", "aria-label": "Batches" });
   const status = make("p", { class: "hl-count", role: "status" });
   const tensors = make("div", {});
-  let chosen = 0;
 
   /** @param {string} name @param {number[][]} ids @param {string} css */
   function tensor(name, ids, css) {
@@ -441,22 +446,22 @@ function batchList() {
   /** @param {Data["windows"]} data */
   function update(data) {
     const { batches: shown = [], n_batches: n = 0, left_over: left = 0, tensors: all = [] } = data;
-    chosen = Math.max(0, Math.min(chosen, shown.length - 1));
+    kept.batch = clamp(kept.batch, 0, Math.max(0, shown.length - 1));
     const buttons = shown.map((/** @type {number[]} */ batch, /** @type {number} */ i) => {
       const name = `Batch ${i}: ${batch.length > 1 ? "windows" : "window"} ${batch.join(", ")}`;
       const button = make("button", { type: "button", class: "hl-word", title: name, "aria-label": name });
       button.append(...batch.map((window) => make("b", {}, window)));
       button.addEventListener("click", () => {
-        chosen = i;
+        kept.batch = i;
         show();
       });
       return button;
     });
     const show = () => {
       buttons.forEach((/** @type {Element} */ button, /** @type {number} */ i) =>
-        setFlag(button, "aria-pressed", i === chosen),
+        setFlag(button, "aria-pressed", i === kept.batch),
       );
-      const found = /** @type {Tensors | undefined} */ (all[chosen]);
+      const found = /** @type {Tensors | undefined} */ (all[kept.batch]);
       tensors.replaceChildren(
         ...(found
           ? [rowOf(tensor("Batch inputs", found.inputs, ""), tensor("Batch targets", found.targets, "hl-all-targets"))]
@@ -464,7 +469,7 @@ function batchList() {
       );
     };
     batches.replaceChildren(...buttons);
-    if (n > shown.length) batches.append(`… and ${n - shown.length} more`);
+    if (n > shown.length) batches.append(`… and ${number(n - shown.length)} more`);
     const lost = left
       ? `; ${counted(left, "window")} that would not fill another batch ${left > 1 ? "are" : "is"} dropped`
       : "";

@@ -35,8 +35,11 @@ export const bigram = {
   learned:
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
+  choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
   question: questionFor(65),
   waitsForClick: true,
+  notebookDoes:
+    "trains the table as “Train it” does, with the same result: on your text, or on that of rung 1 while there is none",
   exercises: [
     {
       kind: "number",
@@ -71,16 +74,20 @@ export const bigram = {
       why: "Cross-entropy is lowest where the predicted probabilities are the observed frequencies.",
     },
   ],
-  own({ example }) {
-    const rated = example[2].sentence ?? [];
+  own({ example }, { kept, sentence }) {
+    const last = kept.events?.at(-1);
+    const isTrained = last?.stage === "after" && kept.sentence === sentence;
+    /** @type {import("./03_bigram_report.mjs").Rated[]} */
+    const rated = (isTrained ? last : example[2]).sentence ?? [];
     const at = rated.findIndex(({ probability: p }) => p !== null && p > 0.02 && p < 0.9);
     if (at < 1) return null;
     const p = rated[at].probability ?? 1;
     return {
       kind: "number",
       ask:
-        `In your sentence “${visible(rated[at].text)}” follows “${visible(rated[at - 1].text)}”, to which the ` +
-        `lecture’s table gives the probability ${fixed(p)}. How surprising is that, in nats?`,
+        `In your sentence “${visible(rated[at].text)}” follows “${visible(rated[at - 1].text)}”, to which ` +
+        `${isTrained ? "your" : "the lecture’s"} table gives the probability ${fixed(p)}. How surprising is that, in ` +
+        "nats?",
       right: -Math.log(p),
       tolerance: 0.006,
       hint: "Surprise is −ln p, the natural logarithm with a minus sign.",
@@ -89,10 +96,10 @@ export const bigram = {
   },
   build(lesson) {
     const { kept } = lesson; // the text, the settings and the last training, while another rung is open
-    const settings = (kept.settings ??= { steps: 2000, learning_rate: 0.01 });
+    const { settings } = kept;
     const text = make("textarea", { id: TEXT_ID, rows: 2 });
     text.addEventListener("input", () => (kept.text = text.value));
-    text.value = kept.text ?? "";
+    text.value = kept.text;
     const steps = slider({
       label: "steps",
       values: STEPS,
@@ -112,7 +119,10 @@ export const bigram = {
         experiment.show(event);
         lesson.rephrase(questionFor(event.characters.length));
       },
-      after: (event) => experiment.end(event),
+      after(event) {
+        experiment.end(event);
+        lesson.poseOwn();
+      },
     });
     const tooLong = make("p", { class: "hl-problem", role: "alert" });
     const shorten = make("button", { type: "button", class: "hs-small" }, "");

@@ -35,6 +35,8 @@ export const averageOfThePast = {
   name: "The average of the past",
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   options: () => ({ lecture: false }),
+  choices: () => ({ way: "by_softmax" }),
+  ofSentence: ["scores"],
   question: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
     options: ["t", "1", "1 / (t + 1)"],
@@ -83,7 +85,6 @@ export const averageOfThePast = {
       change: (key) => lesson.set({ lecture: key === "lecture", scores: null }),
     });
     const { kept } = lesson;
-    kept.way ??= "by_softmax";
     const wayNow = () => /** @type {Way} */ (kept.way);
     const way = choice({ label: "computed by", options: WAYS, value: wayNow(), change: choose });
     const back = make("button", { type: "button", class: "hs-small" }, "Reset the scores");

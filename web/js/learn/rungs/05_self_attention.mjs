@@ -22,6 +22,7 @@ import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { BOOK_SENTENCE } from "../progress.mjs";
 import { looksMost } from "../widgets/play.mjs";
+import { dotTolerance } from "../widgets/questions.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
@@ -50,6 +51,7 @@ export const selfAttention = {
   learned:
     "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",
   options: () => ({ factor: 1 }),
+  ofSentence: ["swapped"],
   question: {
     ask:
       "In the book’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
@@ -107,14 +109,12 @@ export const selfAttention = {
   ],
   own({ words, x, scores }) {
     if (words.length < 2) return null;
-    const [a, b] = [x[1], x[0]].map((values) =>
-      values.map((/** @type {number} */ value) => fixed(value, 2)).join(", "),
-    );
+    const [a, b] = [x[1], x[0]].map((values) => values.map((/** @type {number} */ value) => fixed(value)).join(", "));
     return {
       kind: "number",
       ask: `“${words[1]}” has the numbers ${a}, and “${words[0]}” ${b}. What is the score of the two?`,
       right: scores[1][0],
-      tolerance: 0.02,
+      tolerance: dotTolerance(x[1], x[0]),
       hint: "Multiply number by number and add up the three products.",
       why: "A score is a dot product. It is the same in both directions here, because nothing has been learned yet.",
     };

@@ -21,20 +21,20 @@ const DURATION = 2500; // milliseconds
 
 /**
  * Buttons that train from the start, and from another one.
+ * @param {{ seed: number }} settings
  * @param {object} training
  * @param {(seed: number) => void} training.restart
  * @param {() => void} training.step
  * @param {() => void} training.draw
  */
-function trainer({ restart, step, draw }) {
-  let seed = 1;
+function trainer(settings, { restart, step, draw }) {
   let done = 0;
   let frame = 0;
   const stop = () => cancelAnimationFrame(frame);
   function begin() {
     stop();
     done = 0;
-    restart(seed);
+    restart(settings.seed);
     draw();
   }
   function run() {
@@ -51,10 +51,10 @@ function trainer({ restart, step, draw }) {
   const train = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, `Learn ${STEPS} steps`);
   const another = make("button", { type: "button", class: "hs-small" }, "Another start");
   another.addEventListener("click", () => {
-    seed += 1;
+    settings.seed += 1;
     run();
   });
-  return { buttons: [train, another], begin, stop, progress: () => `Seed ${seed}, step ${done} of ${STEPS}` };
+  return { buttons: [train, another], begin, stop, progress: () => `Seed ${settings.seed}, step ${done} of ${STEPS}` };
 }
 
 /**
@@ -86,9 +86,11 @@ const SHOWN_KEYS = ["cat", "dogs", "the"]; // keys that are drawn as arrows
 const SCALES = { divided: "divided by √head_dim", plain: "not divided" };
 const KINDS = Object.keys(SCALES);
 
-/** Queries, keys and values learn to find the subject of a verb. */
-export function findTheSubject() {
-  const settings = { head_dim: 2, shown: "divided" };
+/**
+ * Queries, keys and values learn to find the subject of a verb.
+ * @param {{ head_dim: number, shown: string, seed: number }} settings the visitor's, which are kept
+ */
+export function findTheSubject(settings) {
   /** @type {Record<string, { heads: Heads, weights: number[], gradients: number[] }>} */
   let runs;
   const status = make("p", { class: "hl-count", role: "status" });
@@ -97,7 +99,7 @@ export function findTheSubject() {
   const looks = make("div", {});
   const weightChart = make("div", {});
   const gradientChart = make("div", {});
-  const training = trainer({
+  const training = trainer(settings, {
     restart(seed) {
       const task = subjectTask();
       const { head_dim } = settings;
@@ -151,7 +153,7 @@ export function findTheSubject() {
   const size = choice({
     label: "numbers in a query",
     options: DIMS,
-    value: "2",
+    value: String(settings.head_dim),
     change(key) {
       settings.head_dim = Number(key);
       training.begin();
@@ -205,8 +207,9 @@ const RUNS = /** @type {const} */ ({ "one head": 1, "two heads": 2 });
 
 /**
  * One head and two learn the same two jobs on words of the visitor's sentence.
+ * @param {{ seed: number }} settings the visitor's, which are kept
  */
-export function twoJobs() {
+export function twoJobs(settings) {
   /** @type {string[]} */
   let words = FILL;
   /** @type {Record<string, { heads: Heads, losses: number[] }>} */
@@ -216,7 +219,7 @@ export function twoJobs() {
     (name) => new HeatTable({ name, axes: "this word looks at that word", hole: "", digits: 2 }),
   );
   const losses = make("div", {});
-  const training = trainer({
+  const training = trainer(settings, {
     restart(seed) {
       const task = twoJobsTask(N_WORDS, seed);
       runs = Object.fromEntries(

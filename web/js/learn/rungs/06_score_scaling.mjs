@@ -21,9 +21,11 @@ const DIMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SHARPNESS = [1, 2, 4, 8, 16];
 const SLIDER_PAUSE = 80; // milliseconds to wait for a slider that is still moving
 
-/** @param {Arithmetic} arithmetic shows how a number is computed */
-export function scoreScaling(arithmetic) {
-  const settings = { head_dim: 16, sharpness: 8 };
+/**
+ * @param {Arithmetic} arithmetic shows how a number is computed
+ * @param {{ head_dim: number, sharpness: number }} settings the visitor's, which are kept
+ */
+export function scoreScaling(arithmetic, settings) {
   const request = new LatestRequest();
   const dims = slider({
     label: "head_dim",

@@ -21,6 +21,7 @@ import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
+import { dotTolerance } from "../widgets/questions.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./06_score_scaling.mjs";
@@ -52,6 +53,10 @@ const ABOUT = {
   reader_linear: "The reader’s second version: linear layers, with the same mistakes.",
 };
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);
+/** Whether these matrices are those of the reader, whose code swaps queries and keys. @param {string} kind */
+const isReaders = (kind) => kind.startsWith("reader");
+/** What the scores are divided by. @param {string} kind */
+const rootOf = (kind) => (isReaders(kind) ? "√256" : "√head_dim");
 const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
 /** @type {Rung<"trainable-weights">} */
@@ -62,6 +67,12 @@ export const trainableWeights = {
     "With three matrices, training decides what a word looks for, what it is found by and what it contributes; " +
     "dividing by √head_dim keeps the scores small.",
   options: () => ({ kind: "parameters" }),
+  choices: () => ({
+    transfer: { query: "own", key: "own", value: "own" },
+    subject: { head_dim: 2, shown: "divided", seed: 1 },
+    scaling: { head_dim: 16, sharpness: 8 },
+    heads: "trained",
+  }),
   question: {
     ask:
       "Queries and keys have 64 random numbers each, with variance 1. About how large is the variance of their dot " +
@@ -107,18 +118,19 @@ export const trainableWeights = {
       why: "The weights are computed from queries and keys. The values are only averaged with them.",
     },
   ],
-  own({ words, score_terms: { left, right, products }, scores }) {
+  own({ words, kind, score_terms: { left, right, products }, scores }) {
     if (words.length < 2) return null;
     const [a, b] = [left[1], right[0]].map((values) =>
       values.map((/** @type {number} */ value) => fixed(value)).join(", "),
     );
+    const [first, second] = isReaders(kind) ? ["key", "query"] : ["query", "key"];
     return {
       kind: "number",
       ask:
-        `The query of “${words[1]}” is (${a}) and the key of “${words[0]}” is (${b}). What is the score before the ` +
-        "scale?",
+        `The ${first} of “${words[1]}” is (${a}) and the ${second} of “${words[0]}” is (${b}). ` +
+        `${isReaders(kind) ? "The reader’s code multiplies the two. " : ""}What is the score before the scale?`,
       right: scores[1][0],
-      tolerance: 0.002,
+      tolerance: dotTolerance(left[1], right[0]),
       hint: "It is a dot product again, of two numbers each.",
       why: products[1][0]
         .map((/** @type {number} */ value) => fixed(value))
@@ -194,19 +206,18 @@ export const trainableWeights = {
       explain: (r, c) =>
         dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] }),
       operands: (r, c) => {
-        const [first, second] = data.kind.startsWith("reader") ? [keys, queries] : [queries, keys];
+        const [first, second] = isReaders(data.kind) ? [keys, queries] : [queries, keys];
         return [cellsOf(first, r), cellsOf(second, c)];
       },
     });
     const weights = arithmetic.table({
       name: "Attention weights",
-      axes: "softmax of score / √head_dim",
+      axes: "softmax",
       sums: true,
       operands: (r) => [cellsOf(scores, r)],
       explain: (r, c) => {
         const product =
-          `The score ${number(data.scores[r][c])} × ${number(data.scale)} ` +
-          `(${data.kind.startsWith("reader") ? "1 / √256" : "which is 1 / √head_dim"})`;
+          `The score ${number(data.scores[r][c])} × ${number(data.scale)} ` + `(which is 1 / ${rootOf(data.kind)})`;
         const title = ["Weight: ", ...pair(r, c)];
         const share = softmaxCell({ terms: data.weight_terms, r, c, total: data.weights[r][c], title });
         return [paragraph(`${product} goes into the softmax.`), ...share];
@@ -247,11 +258,11 @@ export const trainableWeights = {
     });
     const transfer = transferWeights(lesson);
     arithmetic.shown = (table, [r, c]) => {
-      if (table === scores || table === weights) drawArrows(r, c);
+      if (table === scores || table === weights) drawArrows(...(isReaders(data.kind) ? [c, r] : [r, c]));
       else if (table === queries || table === keys) drawArrows(r, r);
     };
-    /** @param {number} r @param {number} c */
-    function drawArrows(r, c) {
+    /** @param {...number} place of the query and the key */
+    function drawArrows(...[r, c]) {
       const { words, query, key } = data;
       const all = words.map((/** @type {string} */ word, /** @type {number} */ i) => {
         return { name: `k ${word}`, values: key[i], css: i === c ? "hl-other" : "" };
@@ -259,8 +270,8 @@ export const trainableWeights = {
       arrows.show([...all, { name: `q ${words[r]}`, values: query[r] }]);
       arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
     }
-    const scaling = scoreScaling(arithmetic);
-    const learning = findTheSubject();
+    const scaling = scoreScaling(arithmetic, lesson.kept.scaling);
+    const learning = findTheSubject(lesson.kept.subject);
     return {
       text: [
         paragraph(
@@ -358,6 +369,7 @@ export const trainableWeights = {
           projected.show({ rows, columns, values: data[role] });
         }
         scores.show({ rows, columns: rows, values: data.scores });
+        weights.axes.textContent = `softmax of score / ${rootOf(data.kind)}`;
         weights.show({ rows, columns: rows, values: data.weights });
         context.show({ rows, columns, values: data.context });
         stamp.show(data.error);
@@ -370,15 +382,25 @@ export const trainableWeights = {
         const [q, k] = looksMost(data.weights);
         const [query, key] = [data.words[q], data.words[k]];
         const weight = fixed(data.weights[q][k]);
+        const swaps = isReaders(data.kind);
+        const role = swaps ? "key" : "query";
         return [
           { at: [x, q, 0], words: `“${query}” comes with the number ${fixed(data.x[q][0])}.` },
-          { at: [matrices.query, 0, 0], words: "A weight of W query, which training would change, multiplies it." },
-          { at: [queries, q, 0], words: `With two more products: number 0 of what “${query}” looks for.` },
+          { at: [matrices[role], 0, 0], words: `A weight of W ${role}, which training would change, multiplies it.` },
+          {
+            at: [swaps ? keys : queries, q, 0],
+            words: `With two more products: number 0 of the ${role} of “${query}”.`,
+          },
           {
             at: [scores, q, k],
-            words: `Query times key: how well “${key}” matches what “${query}” looks for.`,
+            words: swaps
+              ? `Its key times the query of “${key}”: the reader’s code has swapped the two.`
+              : `Query times key: how well “${key}” matches what “${query}” looks for.`,
           },
-          { at: [weights, q, k], words: `Divided by √head_dim, then softmax: “${key}” gets the weight ${weight}.` },
+          {
+            at: [weights, q, k],
+            words: `Divided by ${rootOf(data.kind)}, then softmax: “${key}” gets the weight ${weight}.`,
+          },
           {
             at: [context, q, 0],
             words: `${weight} × the value of “${key}”, and the same for all words: number 0 of what “${query}” found.`,
@@ -396,9 +418,7 @@ const TOLERANCE = 1e-6;
 
 /** @param {Lesson} lesson */
 function transferWeights(lesson) {
-  const { kept } = lesson;
-  /** @type {Record<string, string>} */
-  const transfer = (kept.transfer ??= { query: "own", key: "own", value: "own" });
+  const transfer = /** @type {Record<string, string>} */ (lesson.kept.transfer);
   const request = new LatestRequest();
   const verdict = make("p", { class: "hl-count", role: "status" });
   const columns = ROLE_NAMES.map((role) => {

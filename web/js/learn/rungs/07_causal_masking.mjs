@@ -1,7 +1,7 @@
 // Rung 7: a mask that the visitor may change, another way to mask, and dropout.
 
 import { make } from "../../lib/dom.mjs";
-import { counted, fixed, number } from "../../lib/numbers.mjs";
+import { counted, fixed, number, significant } from "../../lib/numbers.mjs";
 import { Arithmetic, named } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
@@ -32,6 +32,7 @@ export const causalMasking = {
   name: "Causal masking",
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
   options: () => ({ dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
+  ofSentence: ["flipped"],
   question: {
     ask: "What is the first word’s attention weight on itself, once the future is masked?",
     options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
@@ -84,12 +85,12 @@ export const causalMasking = {
     return {
       kind: "number",
       ask:
-        `Before the mask, “${words[1]}” gives ${fixed(a)} to “${words[0]}” and ${fixed(b)} to itself. What weight ` +
-        `does “${words[0]}” get once the future is masked? A fraction will do.`,
+        `Before the mask, “${words[1]}” gives ${significant(a)} to “${words[0]}” and ${significant(b)} to itself. ` +
+        `What weight does “${words[0]}” get once the future is masked? A fraction will do.`,
       right: a / (a + b),
       tolerance: 0.002,
       hint: "The two weights that are left must add up to 1: divide by their sum.",
-      why: `${fixed(a)} / (${fixed(a)} + ${fixed(b)}).`,
+      why: `${significant(a)} / (${significant(a)} + ${significant(b)}).`,
     };
   },
   build(lesson) {

@@ -88,8 +88,8 @@ function gridsOf({ x, grids, isMasked = false }) {
 const HEADS = [1, 2, 4, 8, 16, 32];
 const TOKENS = [16, 64, 128, 256, 512];
 
-export function headTimes() {
-  const settings = { n_head: 8, n_tokens: 64 };
+/** @param {{ n_head: number, n_tokens: number }} settings the visitor's, which are kept */
+export function headTimes(settings) {
   const result = make("div", { class: "hl-row" });
   const status = make("p", { class: "hl-count", role: "status" });
   const stamp = new Stamp("the three constructions on the same random tokens", false, ALL_THREE);

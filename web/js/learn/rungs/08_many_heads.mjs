@@ -16,6 +16,7 @@ import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
+import { dotTolerance } from "../widgets/questions.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
@@ -27,7 +28,6 @@ import { twoJobs } from "./06_08_watch_learning.mjs";
 
 const HEAD_DIM = 2; // numbers of a head in the book's example
 const HEADS = [0, 1];
-const FIRST_TO_LAST = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
 
 /** @type {Rung<"many-heads">} */
 export const manyHeads = {
@@ -36,6 +36,7 @@ export const manyHeads = {
   learned:
     "Several heads look for different things; one wide projection, split, computes them all, and another mixes them.",
   options: () => ({ d_out: 2 }),
+  choices: () => ({ jobs: { seed: 1 }, times: { n_head: 8, n_tokens: 64 }, heads: "trained" }),
   question: {
     ask: "Which needs more weights for its queries: eight heads of 8 numbers, or one head of 64?",
     options: ["Eight heads", "One head", "Neither"],
@@ -105,7 +106,7 @@ export const manyHeads = {
         `In head 0, “${words[1]}” gives ${fixed(a)} to “${words[0]}”, whose value 0 is ${fixed(v)}, and ` +
         `${fixed(b)} to itself, with ${fixed(w)}. What is number 0 of its context vector?`,
       right: merged[1][0],
-      tolerance: 0.002,
+      tolerance: dotTolerance([a, b], [v, w]),
       hint: "Each attention weight times the value, added up.",
       why: `${fixed(a)} × ${fixed(v)} + ${fixed(b)} × ${fixed(w)}.`,
     };
@@ -219,7 +220,8 @@ export const manyHeads = {
     };
     const projection = outputProjection(arithmetic, lesson);
     const batched = batchedProduct(arithmetic);
-    const learning = twoJobs();
+    const learning = twoJobs(lesson.kept.jobs);
+    const firstToLast = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
     return {
       text: [
         paragraph(
@@ -244,7 +246,7 @@ export const manyHeads = {
           ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
           ...["(", "B", ",", "T", ",", "C", ")"],
         ],
-        ["Z", "=", row("[", ...FIRST_TO_LAST, "]"), sub("W", "out"), "+", sub("b", "out")],
+        ["Z", "=", row("[", ...firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")],
       ),
       picture: [
         ...learning.elements,
@@ -283,7 +285,7 @@ export const manyHeads = {
           ...projection.elements,
           ...batched.elements,
           heading("Where the time goes"),
-          ...headTimes(),
+          ...headTimes(lesson.kept.times),
         ),
         arithmetic.element,
       ],

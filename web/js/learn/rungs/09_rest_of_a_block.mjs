@@ -1,7 +1,7 @@
 // Rung 9: the rest of a block: residual stream, layer norm and MLP.
 
 import { make } from "../../lib/dom.mjs";
-import { fixed, number } from "../../lib/numbers.mjs";
+import { fixed, number, significant } from "../../lib/numbers.mjs";
 import {
   Arithmetic,
   dotCell,
@@ -65,16 +65,16 @@ export const restOfABlock = {
     },
   ],
   own({ words, scaled, mean, variance, eps, normed }) {
-    const values = scaled[0].map((/** @type {number} */ value) => fixed(value)).join(", ");
+    const values = scaled[0].map((/** @type {number} */ value) => significant(value)).join(", ");
     return {
       kind: "number",
       ask:
-        `“${words[0]}” has the numbers ${values}, with the mean ${fixed(mean[0])} and the variance ` +
-        `${fixed(variance[0])}. What does layer norm make of the first?`,
+        `“${words[0]}” has the numbers ${values}, with the mean ${significant(mean[0])} and the variance ` +
+        `${significant(variance[0])}. What does layer norm make of the first?`,
       right: normed[0][0],
-      tolerance: 0.02,
+      tolerance: 0.02 + 0.0001 / Math.sqrt(variance[0] + eps), // the numbers are shown to four decimals
       hint: "Subtract the mean, then divide by the square root of the variance.",
-      why: `(${fixed(scaled[0][0])} − ${fixed(mean[0])}) / √(${fixed(variance[0])} + ${eps}).`,
+      why: `(${significant(scaled[0][0])} − ${significant(mean[0])}) / √(${significant(variance[0])} + ${eps}).`,
     };
   },
   build(lesson) {

@@ -1,12 +1,13 @@
-// Part of rung 10: draw the next token, append it, and read again.
+// Part of rung 10: draw the next token, append it, and read again; and the loops that do so when a text is written.
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { counted, exact, number } from "../../lib/numbers.mjs";
 import { drawnHow } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
+import { formula, row, sub, sum } from "../../widgets/formula.mjs";
 import { ask } from "../server.mjs";
-import { controls, heading, paragraph, slider } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, slider } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 
 /** @import { Lesson } from "../rung.js" */
@@ -22,7 +23,7 @@ export class Draw {
   constructor(lesson) {
     this.lesson = lesson;
     // Kept while another rung is open, and when the drawn token has been appended.
-    this.settings = lesson.kept.draw ??= { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 };
+    this.settings = lesson.kept.draw;
     /** @param {string} name @param {string} label @param {{ min: number, max: number, step: number }} range */
     const setting = (name, label, range) =>
       slider({ ...range, label, value: this.settings[name], change: (value) => this.#draw({ [name]: value }) });
@@ -49,7 +50,12 @@ export class Draw {
     const table = make("table", { class: "hl-next hl-draws", "aria-label": "Drawing the next token" });
     table.append(make("thead", {}, make("tr", {}, ...titles)), this.body);
     this.title = heading("4. Draw the next token");
-    const code = make("details", { class: "hl-source" }, make("summary", {}, "The code that draws"), openLines("draw"));
+    const lines = make(
+      "details",
+      { class: "hl-source" },
+      make("summary", {}, "The code that draws"),
+      openLines("draw"),
+    );
     this.elements = [
       this.title,
       paragraph(
@@ -62,7 +68,7 @@ export class Draw {
       this.said,
       make("div", { class: "hl-scroll" }, table),
       this.how,
-      code,
+      lines,
     ];
   }
 
@@ -120,4 +126,43 @@ export class Draw {
     Object.assign(this.settings, { seed: this.settings.seed + 1, draws: 1 });
     if (this.continued) this.lesson.read(this.continued);
   }
+}
+
+// The compiled loops that compute attention when a text is written on a CPU.
+
+export function compiledLoops() {
+  const scores = formula(
+    [sub("s", "j"), "=", sum("d"), sub("q", "d"), sub("k", row("j", "d"))],
+    [sub("w", "j"), "=", "softmax", "(", "scale", "·", "s", ")", sub("", "j")],
+    [sub("z", "d"), "=", sum("j"), sub("w", "j"), sub("v", row("j", "d"))],
+  );
+  const words = make("div", {});
+  words.append(
+    scores,
+    paragraph(
+      "For one new token and one head: the first loop takes the dot products of the query with all keys so far, ",
+      code("softmax"),
+      " turns the scores into weights in place, and the second loop adds up the weighted values. ",
+      code("multiply"),
+      " is the dot product, for as many columns at once as the processor has lanes. There is no mask, because the ",
+      "newest token has no future.",
+    ),
+    paragraph(
+      "PyTorch computes the same with a call for every small operation, and in a small model the calls take longer ",
+      "than the arithmetic. Compiled as a whole, the forward pass is several times as fast; the factor depends on ",
+      "model and machine. docs/performance.md has the figures, and ",
+      code("python -m bench.decode"),
+      " measures them again.",
+    ),
+  );
+  const details = make("details", { class: "hl-remarks" });
+  details.append(
+    make("summary", {}, "Attention while writing: compiled loops"),
+    paragraph(
+      "The classes in these lessons are written to be read. On a CPU, texts are written by the same forward pass as ",
+      "plain loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
+    ),
+    make("div", { class: "hl-loops" }, words, openLines("compiled")),
+  );
+  return details;
 }

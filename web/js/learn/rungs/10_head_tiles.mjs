@@ -1,9 +1,17 @@
-// All heads of the model as small pictures, to choose one from.
+// All heads of the model as small pictures, to choose one from, and where the chosen one looks.
 
 import { make } from "../../lib/dom.mjs";
 import { packedPixels } from "../../lib/drawing/canvas.mjs";
 import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { headName } from "../../lib/heads.mjs";
+import { fixed } from "../../lib/numbers.mjs";
+import { cells } from "../../lib/triangle.mjs";
+import { visible } from "../../lib/words.mjs";
+import { Chips } from "../widgets/elements.mjs";
+
+/** @import { Stop } from "../widgets/play.mjs" */
+
+const SHOWN_KEYS = 12; // the tokens that the head looks at most
 
 /** @type {Record<string, { name: string, does: string }>} */
 const ROLES = {
@@ -12,6 +20,7 @@ const ROLES = {
   first_token: { name: "first token", does: "looks at the first token" },
 };
 
+/** @import { Data } from "../data.js" */
 /** @typedef {{ role: string, score: number }} Role the name of a role, or "" */
 
 export class HeadTiles {
@@ -25,12 +34,15 @@ export class HeadTiles {
     this.choose = choose;
     this.grid = make("div", { class: "hl-tiles", role: "group", "aria-label": "All heads" });
     this.status = make("p", { class: "hl-count", role: "status" });
-    this.element = make("div", {}, this.grid, this.status);
+    this.looks = new Chips();
+    this.element = make("div", {}, this.grid, this.status, this.looks.element);
+    /** @type {Stop[]} the way of a number through the chosen head */
+    this.stops = [];
     onThemeChange(() => this.#paint());
   }
 
-  /** @param {{ thumbnails: number[][][], roles: Role[][], layer: number, head: number }} data */
-  update({ thumbnails, roles, layer, head }) {
+  /** @param {Data["whole-model"]} data */
+  update({ thumbnails, roles, layer, head, tokens, query, weights, scores }) {
     const [n_layer, n_head] = [thumbnails.length, thumbnails[0].length];
     if (this.#tiles.length !== n_layer || this.#tiles[0].length !== n_head) this.#build(n_layer, n_head);
     this.#thumbnails = thumbnails;
@@ -51,6 +63,40 @@ export class HeadTiles {
       : "";
     this.status.textContent = `${headName([layer, head])} ${clear || "has no clear role in this text"}.`;
     this.#paint();
+    this.#showLooks([layer, head], tokens.map(visible), { query, scores, weights: weights.slice(cells(query)) });
+  }
+
+  /**
+   * Where the token that is followed looks.
+   * @param {[layer: number, head: number]} place
+   * @param {string[]} tokens
+   * @param {{ query: number, scores: number[], weights: number[] }} row
+   */
+  #showLooks(place, tokens, { query, scores, weights }) {
+    const byWeight = scores.map((_, key) => key).sort((a, b) => weights[b] - weights[a]);
+    const shown = byWeight.slice(0, SHOWN_KEYS).sort((a, b) => a - b);
+    const chips = shown.map((key) => {
+      return { text: tokens[key], below: `${fixed(scores[key], 2)} → ${fixed(weights[key], 2)}`, known: true };
+    });
+    const name = headName(place);
+    const from = `“${tokens[query]}”`;
+    this.looks.show(chips, scores.length, `Where ${from} looks in ${name}: scores / √head_dim → attention weights`);
+    const [most] = byWeight;
+    const [at, to] = [this.looks.list.children[shown.indexOf(most)], `“${tokens[most]}”`];
+    const weight = fixed(weights[most]);
+    this.stops = [
+      { at: this.#tiles[place[0]][place[1]], value: name, words: `In layer ${place[0]}, each head gathers something.` },
+      {
+        at: at.firstElementChild,
+        value: fixed(scores[most]),
+        words: `In ${name}, the query of ${from} times the key of ${to}, divided by √head_dim: the score.`,
+      },
+      {
+        at: at.lastElementChild,
+        value: weight,
+        words: `Softmax over all tokens so far: ${weight} of the value of ${to} goes into what the layer adds.`,
+      },
+    ];
   }
 
   /** @param {number} n_layer @param {number} n_head */

@@ -4,14 +4,13 @@ import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import { formula, fraction, root, row, sub, sup, sum } from "../../widgets/formula.mjs";
+import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { code, heading, paragraph, rowOf, deeper } from "../widgets/elements.mjs";
-import { openLines } from "../widgets/source_lines.mjs";
 import { Strip } from "../widgets/strip.mjs";
-import { Draw } from "./10_draw.mjs";
+import { compiledLoops, Draw } from "./10_draw.mjs";
 import { HeadTiles } from "./10_head_tiles.mjs";
 import { NumberPanel } from "./10_number_panel.mjs";
 import { OpenHead } from "./10_open_head.mjs";
@@ -28,6 +27,8 @@ export const wholeModel = {
   name: "The whole model",
   learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),
+  choices: () => ({ draw: { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 } }),
+  ofSentence: ["query"],
   followsModel: true,
   question: {
     ask: "Which probability does the model give to a token that makes no sense at this place?",
@@ -240,21 +241,27 @@ export const wholeModel = {
         panel.clear();
         lesson.diagram.count(data.n_layer);
       },
+      notebook: () => ({ ...lesson.body, ...lesson.kept.draw }),
       play() {
-        const { tokens: texts, query, guesses, end } = data;
+        const { tokens: texts, query, guesses, end, layer } = data;
         const word = visible(texts[query]);
-        const [{ text, logit, p }] = end.next;
-        const [logitButton, probability] = next.elements[0].querySelectorAll("tbody button");
-        return [
-          { at: tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
-          ...guesses.map((/** @type {{ text: string, p: number }} */ guess, /** @type {number} */ i) => ({
+        const layersOnTheWay = guesses.map(
+          (/** @type {{ text: string, p: number }} */ guess, /** @type {number} */ i) => ({
             at: layers.element.children[i],
             value: guess.p.toFixed(2),
             words:
               i === guesses.length - 1
                 ? `After the last layer it predicts “${visible(guess.text)}”, with a probability of ${exact(guess.p)}.`
                 : `If the model ended before layer ${i}, it would predict “${visible(guess.text)}” next.`,
-          })),
+          }),
+        );
+        const [{ text, logit, p }] = end.next;
+        const [logitButton, probability] = next.elements[0].querySelectorAll("tbody button");
+        return [
+          { at: tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
+          ...layersOnTheWay.slice(0, layer + 1),
+          ...tiles.stops,
+          ...layersOnTheWay.slice(layer + 1),
           { at: logitButton, words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit)}.` },
           { at: probability, words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
         ];
@@ -456,43 +463,4 @@ function storyInNumbers({ uniform, bigram, model }, { name, size }, open) {
     format: (value) => fixed(value, 2),
     explain: (i) => open(make("p", {}, why[i])),
   });
-}
-
-// Part of rung 10: the compiled loops that compute attention when a text is written on a CPU.
-
-function compiledLoops() {
-  const scores = formula(
-    [sub("s", "j"), "=", sum("d"), sub("q", "d"), sub("k", row("j", "d"))],
-    [sub("w", "j"), "=", "softmax", "(", "scale", "·", "s", ")", sub("", "j")],
-    [sub("z", "d"), "=", sum("j"), sub("w", "j"), sub("v", row("j", "d"))],
-  );
-  const words = make("div", {});
-  words.append(
-    scores,
-    paragraph(
-      "For one new token and one head: the first loop takes the dot products of the query with all keys so far, ",
-      code("softmax"),
-      " turns the scores into weights in place, and the second loop adds up the weighted values. ",
-      code("multiply"),
-      " is the dot product, for as many columns at once as the processor has lanes. There is no mask, because the ",
-      "newest token has no future.",
-    ),
-    paragraph(
-      "PyTorch computes the same with a call for every small operation, and in a small model the calls take longer ",
-      "than the arithmetic. Compiled as a whole, the forward pass is several times as fast; the factor depends on ",
-      "model and machine. docs/performance.md has the figures, and ",
-      code("python -m bench.decode"),
-      " measures them again.",
-    ),
-  );
-  const details = make("details", { class: "hl-remarks" });
-  details.append(
-    make("summary", {}, "Attention while writing: compiled loops"),
-    paragraph(
-      "The classes in these lessons are written to be read. On a CPU, texts are written by the same forward pass as ",
-      "plain loops, which Numba compiles to machine code. This is its attention, from the files that run here:",
-    ),
-    make("div", { class: "hl-loops" }, words, openLines("compiled")),
-  );
-  return details;
 }

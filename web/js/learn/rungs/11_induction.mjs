@@ -89,17 +89,20 @@ export const induction = {
       why: "Before the first layer no token has seen another. It takes a head to note the neighbour and one to use it.",
     },
   ],
-  own({ n, tokens }) {
+  own({ n, ids, tokens }) {
     const at = n + Math.min(2, n - 1);
+    const places = ids.slice(0, at).flatMap((id, i) => (id === ids[at] ? [i + 1] : []));
+    const more = places.length > 1 ? ` The token comes more than once: all of ${places.join(", ")} are right.` : "";
     return {
       kind: "number",
       ask:
         `Your phrase has ${n} tokens, so the text has the tokens 0 to ${2 * n - 1}. Token ${at} is ` +
         `“${visible(tokens[at])}”. At which token should the induction head look from there?`,
       right: at - n + 1,
+      alsoRight: places,
       tolerance: 0,
       hint: `The same token is at position ${at - n}, too. Which token followed?`,
-      why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.`,
+      why: `“${visible(tokens[at - n + 1])}”, token ${at - n + 1}, followed it: ${n - 1} places back.${more}`,
     };
   },
   build(lesson) {

@@ -3,21 +3,18 @@
 import { make } from "../../lib/dom.mjs";
 
 /** @import { Settings } from "../rung.js" */
-
-/**
- * What a link fixes.
- * @typedef {{ rung: number, sentence?: string, options?: Settings, shared?: Settings }} Fixed
- */
+/** @import { Linked } from "../settings.mjs" */
+/** @typedef {Linked & { rung: number, sentence?: string }} Fixed what a link fixes */
 
 /**
  * Everything but the model's name stays behind the “#”, which browsers do not send to the server.
  * @param {Fixed & { model: string | null }} fixed
  * @param {string} page the address of the page
  */
-export function makeClassLink({ rung, sentence = "", options = {}, shared = {}, model }, page) {
+export function makeClassLink({ rung, sentence = "", options = {}, choices = {}, shared = {}, model }, page) {
   const link = new URL(page);
   link.search = model ? `?${new URLSearchParams({ model })}` : "";
-  const words = new URLSearchParams({ sentence, settings: JSON.stringify({ options, shared }) });
+  const words = new URLSearchParams({ sentence, settings: JSON.stringify({ options, choices, shared }) });
   link.hash = `#learn/${rung}?${words}`;
   return link.href;
 }
@@ -33,28 +30,33 @@ export function readClassLink(hash) {
   const sentence = words.get("sentence");
   if (sentence === null) return { rung };
   try {
-    const { options, shared } = asSettings(JSON.parse(words.get("settings") ?? "{}"));
-    return { rung, sentence, options: asSettings(options), shared: asSettings(shared) };
+    const { options, choices, shared } = asSettings(JSON.parse(words.get("settings") ?? "{}"));
+    return { rung, sentence, options: asSettings(options), choices: asSettings(choices), shared: asSettings(shared) };
   } catch {
     return { rung, sentence };
   }
 }
 
-/** A button that copies the link. @param {() => string} link */
-export function classLinkButton(link) {
+/**
+ * A button that copies the link.
+ * @param {() => { link: string, isCut: boolean }} linkNow the link, and whether a text is missing in it
+ */
+export function classLinkButton(linkNow) {
   const said = make("span", { class: "hl-hint", role: "status" });
   const field = make("input", { type: "text", readonly: true, hidden: true, "aria-label": "Link for a class" });
   field.addEventListener("focus", () => field.select());
   const button = make("button", { type: "button", class: "hs-small" }, "Copy a link for a class");
   button.addEventListener("click", async () => {
-    const made = link();
+    const { link, isCut } = linkNow();
+    const rest = isCut ? " Your text is too long for a link: it is not in it." : "";
     try {
-      await navigator.clipboard.writeText(made);
-      said.textContent = "Copied: it opens this lesson with your sentence, model and settings.";
+      await navigator.clipboard.writeText(link);
+      said.textContent = `Copied: it opens this lesson with your sentence, model and settings.${rest}`;
     } catch {
       // The clipboard is refused, or missing: pages served over plain HTTP have none.
-      Object.assign(field, { hidden: false, value: made });
+      Object.assign(field, { hidden: false, value: link });
       field.focus();
+      said.textContent = rest;
     }
   });
   return make("div", { class: "hl-controls" }, button, field, said);

@@ -134,9 +134,20 @@ function oneExercise(exercise, earlier, keep) {
   return [make("p", {}, exercise.ask), task.element, buttons, verdict];
 }
 
+/**
+ * How far the dot product of two vectors, computed from their numbers to four decimals, may be from the exact one.
+ * @param {number[]} left
+ * @param {number[]} right
+ */
+export const dotTolerance = (left, right) =>
+  0.002 + 0.00005 * [...left, ...right].reduce((sum, value) => sum + Math.abs(value), 0);
+
 /** @param {Exercise} exercise @param {number | number[]} answer */
 function isRight(exercise, answer) {
-  if (exercise.kind === "number") return Math.abs(Number(answer) - exercise.right) <= exercise.tolerance;
+  if (exercise.kind === "number") {
+    const { right, alsoRight = [], tolerance } = exercise;
+    return [right, ...alsoRight].some((value) => Math.abs(Number(answer) - value) <= tolerance);
+  }
   if (exercise.kind === "choice") return answer === exercise.right;
   const wanted = exercise.kind === "many" ? exercise.right : exercise.steps.map((_, i) => i);
   return String(answer) === String(wanted);

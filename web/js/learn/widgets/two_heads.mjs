@@ -29,7 +29,7 @@ export function twoHeads(lesson, arithmetic, random) {
   let data;
   let hasModel = false;
   /** @type {"trained" | "random"} */
-  let shown = (lesson.kept.heads ??= "trained");
+  let shown = lesson.kept.heads;
   const status = make("p", { class: "hl-count", role: "status" });
   const stamp = new Stamp(
     "both heads’ queries and keys through the steps of these lessons, compared with the model",
