@@ -1,12 +1,12 @@
 """Rung 11 of the ladder: a phrase read twice, the head that finds its repetition, and the heads that feed that head."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-from ..gpt import GPT
+from ..gpt import GPT, Block
 from .block import block_by_ladder, final_norm, linear, normalise, position_embeddings
 
 
@@ -52,11 +52,11 @@ def read_twice(gpt: GPT, phrase: Sequence[int], muted: Sequence[tuple[int, int]]
 
     A muted head still looks, but what it has gathered is replaced with zeros.
     """
-    ids = torch.tensor([*phrase, *phrase], device=gpt.device)
+    ids = torch.tensor([*phrase, *phrase], device=gpt.wte.weight.device)
     x = gpt.wte(ids) + position_embeddings(gpt, 0, len(ids))
     weights = []
-    for layer, block in enumerate(gpt.blocks):
-        stages = block_by_ladder(block, x, [head for of, head in muted if of == layer])
+    for layer, block in enumerate(gpt.h):
+        stages = block_by_ladder(cast("Block", block), x, [head for of, head in muted if of == layer])
         weights.append(stages.weights.float().cpu())
         x = stages.after
     logits = linear(gpt.lm_head, normalise(final_norm(gpt), x)).float()
