@@ -223,7 +223,7 @@ class TorchReader:
 
         By default, on a CPU it has the whole context from the start, since it takes up memory only once written to.
         """
-        is_lazy = gpt.wte.weight.device.type == "cpu"
+        is_lazy = gpt.device.type == "cpu"
         self.gpt = gpt
         self.products = str(gpt.lm_head.weight.dtype).removeprefix("torch.")
         whole = gpt.config.context_length
