@@ -9,7 +9,6 @@ import sys
 import threading
 
 import gradio as gr
-from starlette.middleware import Middleware
 
 from web import settings
 from web.api import mcp
@@ -21,7 +20,6 @@ from web.edge.middleware import after_gradio
 from web.edge.server import configured_server, exit_now, listen_for_signals
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
-from web.page.first_screen import FirstScreenMiddleware
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.process_memory import share_heaps
@@ -60,10 +58,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             app_kwargs={
                 "routes": routes,
                 "exception_handlers": OUTSIDE_V1,
-                "middleware": [
-                    *after_gradio(chosen, services, demo, launched),
-                    Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=chosen.train),
-                ],
+                "middleware": after_gradio(chosen, services, demo, launched),
             },
             **LAUNCH,
         )

@@ -13,6 +13,7 @@ from ..api.auth import ApiKeyMiddleware
 from ..api.model_token import ModelTokenMiddleware
 from ..ask.question import BodyLimit
 from ..client import ClientMiddleware
+from ..page.first_screen import FirstScreenMiddleware
 from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
@@ -43,6 +44,7 @@ def after_gradio(
         Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.uncollected_answers)),
         Middleware(VisitorMiddleware),
         Middleware(ModelTokenMiddleware, models=services.served.private),
+        Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=settings.train),
     ]
 
 
