@@ -190,7 +190,7 @@ def test_ids_that_do_not_survive_retokenization_are_refused(
     assert error["param"] == "prompt" and "which is tokenized into other ids than these" in error["message"]
     half = loaded.tokenizer.encode("é")[:1]
     assert loaded.tokenizer.token_bytes(half[0]) != "é".encode()
-    assert "part of a character" in error_of(post_body(server, {"prompt": half}))["message"]
+    assert "an incomplete character" in error_of(post_body(server, {"prompt": half}))["message"]
     # On the page, this text is continued.
     branch = {"of": "x", "model": "pairs", "sha256": loaded.sha256, "n_prompt": 1, "ids": split, "instead": None}
     pointers = write_text(server, model="pairs", branch=branch)

@@ -1,8 +1,19 @@
 """Code shared by tests: small models, a server, driving the page, and the numbers of the oracles."""
 
-from typing import Any
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
+
+T = TypeVar("T")
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine; also in a process whose main thread has an event loop, as Playwright leaves it."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def also_slow(*values: Any) -> list[Any]:

@@ -95,7 +95,7 @@ def test_a_message_is_answered_and_the_conversation_goes_on(server: Server, load
         ({"messages": [{"role": "user"}]}, "The content of a message must be text"),
         ({"messages": [{"role": "assistant", "ids": [10**6]}]}, "1000000"),
         ({"messages": [{"role": "assistant", "ids": ["a"]}]}, "'a'"),
-        ({"messages": [{"role": "user", "content": "x y " * 5001}]}, "The messages have 20,004 characters"),
+        ({"messages": [{"role": "user", "content": "x y " * 10_001}]}, "The messages have 40,004 characters"),
         ({"messages": [{"role": "user", "content": "x y " * 200}]}, "The conversation has 651 tokens"),
         ({"temperature": -1}, "temperature"),
     ],

@@ -233,7 +233,9 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
 
 def test_the_expected_time_is_shown_at_once(page: Any, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Question, "seconds", lambda _question, _inquiry: 38.0)
-    turns, free = server.services.ask.turns, threading.Event()
+    ask, free = server.services.ask, threading.Event()
+    turns = ask.turns
+    ask.answers.remove(lambda *_: True)  # another test may have asked the same
     others = [Job("other", lambda _progress: str(free.wait(60)).encode()) for _ in range(turns.max_running)]
     for job in others:
         turns.submit(job)

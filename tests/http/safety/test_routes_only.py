@@ -1,6 +1,5 @@
 """The routes without Gradio, as behind Ray Serve, are guarded like those of the whole app. Ray itself is not needed."""
 
-import asyncio
 import importlib
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,6 +10,8 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse
 from starlette.types import Scope
+
+from helpers import run
 
 KEY = "open-sesame"
 ENVIRON = {
@@ -85,7 +86,7 @@ def caller(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., httpx.Resp
         async with httpx.AsyncClient(transport=transport, base_url="http://demo.example.org") as client:
             return await client.request(method, path, **request)
 
-    yield lambda *arguments, **request: asyncio.run(send(*arguments, **request))
+    yield lambda *arguments, **request: run(send(*arguments, **request))
     sys.modules.pop("web.replicas")
 
 

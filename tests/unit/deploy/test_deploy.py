@@ -1,6 +1,5 @@
 """The files in deploy/: they name only what exists, and agree with the app."""
 
-import asyncio
 import faulthandler
 import json
 import re
@@ -14,8 +13,10 @@ import pytest
 import yaml
 
 import model
+from helpers import run
 from helpers.files import DEPLOY, ROOT, copied, dockerfile
 from web import settings
+from web.edge import server
 from web.edge.middleware import allowed_hosts
 from web.edge.origins import HostMiddleware
 from web.edge.server import configured_server
@@ -165,7 +166,8 @@ def test_the_operator_of_prometheus_sends_the_key_of_the_pods() -> None:
     assert {"name": endpoint["port"], "containerPort": PORT} in container["ports"]
 
 
-def test_the_watchdog_of_the_image_reaches_the_server() -> None:
+def test_the_watchdog_of_the_image_reaches_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "suppress_repeats", lambda: None)  # pytest's handlers must still capture the log
     (line,) = (rest for name, rest in dockerfile() if name == "ENV")
     chosen = settings.parse([], dict(each.split("=", 1) for each in shlex.split(line)))
     with configured_server(chosen, budget_for(chosen.limits)):
@@ -179,7 +181,7 @@ def loop_is_alive(notify: Callable[[], Awaitable[None]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         postponed: list[tuple[float, bool]] = []
         patch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: postponed.append((seconds, exit)))
-        asyncio.run(notify())
+        run(notify())
     assert postponed == [(65, True)]
 
 

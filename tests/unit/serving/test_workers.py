@@ -7,6 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
+from helpers import run
 from helpers.gate import PATIENCE
 from model.errors import Busy
 from web.serving.workers import Workers
@@ -57,7 +58,7 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
         assert set(watched.began[2:5]) >= {"b", "c"}  # before most of those that came first
         assert not workers.at_work and not workers.queue
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_places_per_client_are_limited() -> None:
@@ -71,7 +72,7 @@ def test_places_per_client_are_limited() -> None:
         await asyncio.gather(*tasks)
         assert watched.most == 4 and not workers.at_work and not workers.queue
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
@@ -88,7 +89,7 @@ def test_full_queue_refuses_the_busiest_client() -> None:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 3, Busy, type(None)]
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_running_work_is_not_refused() -> None:
@@ -102,7 +103,7 @@ def test_running_work_is_not_refused() -> None:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 5, Busy]
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_a_place_is_taken_until_its_thread_ends() -> None:
@@ -119,7 +120,7 @@ def test_a_place_is_taken_until_its_thread_ends() -> None:
         await workers.run("b", watched.job("b"))
         assert watched.began == ["a", "b"] and watched.most == 1 and not workers.at_work
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_cancelling_while_being_started() -> None:
@@ -133,7 +134,7 @@ def test_cancelling_while_being_started() -> None:
         assert not workers.at_work
         await workers.run("c", lambda: None)
 
-    asyncio.run(check())
+    run(check())
 
 
 def test_an_error_is_handed_on_and_frees_the_place() -> None:
@@ -150,4 +151,4 @@ def test_an_error_is_handed_on_and_frees_the_place() -> None:
                 await workers.run("a", fail)
             await settled()
 
-    asyncio.run(check())
+    run(check())

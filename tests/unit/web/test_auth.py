@@ -10,6 +10,7 @@ import httpx
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from helpers import run
 from web.api.auth import MAX_COOKIES, MAX_REMEMBERED, MAX_WAIT, MAX_WAITING, ApiKeyMiddleware, WrongKeys
 
 KEY = "open-sesame"
@@ -55,7 +56,7 @@ async def locked(clock: Clock) -> AsyncIterator[Ask]:
 
 
 def test_each_wrong_key_waits_twice_as_long() -> None:
-    async def run() -> None:
+    async def requests() -> None:
         clock = Clock()
         async with locked(clock) as send:
             for i in range(7):
@@ -70,11 +71,11 @@ def test_each_wrong_key_waits_twice_as_long() -> None:
             assert clock.waits[-1] == 1
             assert (await send()).status_code == 401 and len(clock.waits) == 9  # a missing key is not a guess
 
-    asyncio.run(run())
+    run(requests())
 
 
 def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
-    async def run() -> None:
+    async def requests() -> None:
         clock = Clock()
         async with locked(clock) as send:
             entered = await send(form=KEY)
@@ -106,13 +107,13 @@ def test_while_four_wait_unknown_keys_are_not_looked_at() -> None:
             assert {answer.status_code for answer in await asyncio.gather(*wrong)} == {401}
             assert (await send(cookie=cookie, address="192.0.2.3")).status_code == 200
 
-    asyncio.run(run())
+    run(requests())
 
 
 def test_the_cookie_of_another_server_is_counted_once() -> None:
     """Browsers send it with every request; a list of made-up cookies is a list of guesses."""
 
-    async def run() -> None:
+    async def requests() -> None:
         clock = Clock()
         async with locked(clock) as send:
             other = "headscope_12345678=" + "0" * 64
@@ -126,7 +127,7 @@ def test_the_cookie_of_another_server_is_counted_once() -> None:
             assert clock.waits == [1, MAX_WAIT]
             assert (await send(cookie="; ".join([*guesses, cookie]))).status_code == 401  # not looked at
 
-    asyncio.run(run())
+    run(requests())
 
 
 def test_memory_is_bounded() -> None:
@@ -146,5 +147,5 @@ def test_the_start_of_the_server_passes() -> None:
     async def nothing(*_: object) -> Any:
         raise AssertionError
 
-    asyncio.run(ApiKeyMiddleware(inside, KEY, threading.Event())({"type": "lifespan"}, nothing, nothing))
+    run(ApiKeyMiddleware(inside, KEY, threading.Event())({"type": "lifespan"}, nothing, nothing))
     assert seen == ["lifespan"]
