@@ -38,8 +38,7 @@ export const bigram = {
   choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
   question: questionFor(65),
   waitsForClick: true,
-  notebookDoes:
-    "trains the table as “Train it” does, with the same result: on your text, or on that of rung 1 while there is none",
+  notebookDoes: "trains the table as “Train it” does, on your text or else on that of rung 1",
   exercises: [
     {
       kind: "number",
