@@ -8,23 +8,53 @@ from playwright.sync_api import expect
 from helpers.learn_page import CELLS, open_rung, say, table
 
 SCREENS = 2.5
+WORDS = 2_000  # of the paragraphs on all main paths together: ten minutes of reading
+LONG_SENTENCE = "The cat that chased the mice was tired and slept"
 HEIGHT = """async () => {
   document.querySelectorAll('.hl-fold').forEach((fold) => (fold.open = false));
   await new Promise(requestAnimationFrame);
   return document.documentElement.scrollHeight / innerHeight;
 }"""
+PROSE = """() => [...document.querySelectorAll('.hl-lesson p')]
+  .filter((p) => p.checkVisibility() && !p.closest('.hl-fold, .hl-unfold, .hl-take, .hs-matrix'))
+  .reduce((n, p) => n + p.textContent.trim().split(/\\s+/).length, 0)"""
+SCROLLED = """() => [...document.querySelectorAll('.hl-picture .hl-figure .hl-scroll')]
+  .filter((box) => box.offsetParent && box.scrollWidth > box.clientWidth)
+  .map((box) => box.parentElement.querySelector('figcaption').textContent)"""
 KNOWN = """() => Object.fromEntries([...document.querySelectorAll('.hl-tall .hl-part')].map(
   (part) => [part.querySelector('text').textContent, Number(part.style.getPropertyValue('--known'))]))"""
 
 
 def test_every_rung_is_short_and_fills_the_picture_of_the_gpt(page: Any) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    words = 0
     for rung in range(1, 12):
         open_rung(page, rung)
         if rung == 5:
             known = page.evaluate(KNOWN)
             assert (known["embedding"], known["attention"], known["MLP"]) == (1, 2 / 6, 0)
         assert page.evaluate(HEIGHT) <= SCREENS, rung
+        words += page.evaluate(PROSE)
+    assert words <= WORDS
     assert set(page.evaluate(KNOWN).values()) == {1}
+
+
+def test_a_long_sentence_makes_no_rung_long(page: Any) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    say(page, LONG_SENTENCE)
+    for rung in range(1, 12):
+        open_rung(page, rung)
+        assert page.evaluate(HEIGHT) <= SCREENS, rung
+
+
+def test_two_trained_heads_stand_side_by_side(page: Any) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for sentence in (LONG_SENTENCE, "Your journey starts with one step"):
+        say(page, sentence)
+        for rung in (6, 8):
+            open_rung(page, rung)
+            expect(page.get_by_text("The two that differ most")).to_be_visible()
+            assert page.evaluate(SCROLLED) == [], rung
 
 
 def status(page: Any) -> Any:

@@ -50,8 +50,7 @@ export class OpenLesson {
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
       make("h2", { tabindex: -1 }, content.name),
-      make("div", { class: "hl-text" }, ...built.text),
-      built.formula,
+      make("div", { class: "hl-opening" }, make("div", { class: "hl-text" }, ...built.text), built.formula),
       this.question,
       lessons.note,
       this.picture,

@@ -2,14 +2,14 @@
 
 import { ARROWS, make } from "../lib/dom.mjs";
 import { MAX_RAMP_SHADE, onThemeChange, palette } from "../lib/drawing/palette.mjs";
-import { clamp, fixed } from "../lib/numbers.mjs";
+import { clamp, fixed, withoutZero } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
 
 const MAX_TITLE = 12; // characters of a title
-const MAX_ROOMY = 8; // columns; with more the cells are narrower, so that two tables fit side by side
+const MAX_ROOMY = 7; // rows or columns; with more the cells are smaller, so that a rung stays short
 
 /** A word, shortened for a title or a chip. @param {string} text */
 export const shortWord = (text) => shorten(text, MAX_TITLE);
@@ -98,7 +98,9 @@ export class HeatTable {
     const lines = this.#cells.map((line, r) =>
       make("tr", {}, rowTitle(rows[r]), ...line, ...this.#sumOf(this.#values[r])),
     );
-    this.table.classList.toggle("hl-many", this.#values[0]?.length > MAX_ROOMY);
+    const [nRows, nColumns] = this.size;
+    this.element.classList.toggle("hl-dense", Math.max(nRows, nColumns) > MAX_ROOMY);
+    this.element.classList.toggle("hl-wide", nColumns > MAX_ROOMY);
     this.table.replaceChildren(...head, make("tbody", {}, ...lines));
   }
 
@@ -119,15 +121,20 @@ export class HeatTable {
 
   /** @param {number | null} value @param {number} row @param {number} column */
   #written(value, row, column) {
-    if (value !== null) return fixed(value, this.digits);
+    if (value !== null) return this.#inPlace(fixed(value, this.digits));
     return typeof this.hole === "string" ? this.hole : this.hole(row, column);
+  }
+
+  /** A number as it fits into its column. @param {string} text */
+  #inPlace(text) {
+    return this.size[1] > MAX_ROOMY ? withoutZero(text) : text;
   }
 
   /** @param {(number | null)[]} line */
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : fixed(total))];
+    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : this.#inPlace(fixed(total)))];
   }
 
   /** @param {number} row @param {number} column */

@@ -118,7 +118,7 @@ export const textToTokens = {
     add.addEventListener("click", () => lesson.set({ training_text: `${text.value.trimEnd()}\n${lesson.sentence}` }));
     const back = make("button", { type: "button", class: "hs-small" }, "Reset the text");
     back.addEventListener("click", () => lesson.set({ training_text: "" }));
-    const known = make("div", {}, paragraph("A model’s tokenizer has learned from far more text:"), ofModel.element);
+    const known = make("div", {}, paragraph("A model’s tokenizer, which has read far more:"), ofModel.element);
     const decoded = make("p", { class: "hl-hint" });
     const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
@@ -127,11 +127,10 @@ export const textToTokens = {
     return {
       text: [
         paragraph(
-          "A model computes with numbers, so a text is first cut into pieces, its ",
+          "A model computes with numbers, so a text is cut into pieces, its ",
           term("tokens"),
-          ", and each piece is replaced with its place in a list, its id. The pieces can be whole words, single ",
-          "characters, or byte pairs, which start as single bytes and grow by merging pairs that often occur ",
-          "together. GPTs use byte pairs. Below, your sentence is cut in all three ways, so that you see why.",
+          ", and each is replaced with its place in a list, its id. The pieces can be whole words, single characters, ",
+          "or byte pairs: bytes that grow by merging pairs that often occur together. GPTs use byte pairs.",
         ),
       ],
       formula: formula([
@@ -145,30 +144,25 @@ export const textToTokens = {
         make("details", {}, make("summary", {}, "The text that the word list and the merges are made from"), text),
         heading("Words"),
         paragraph(
-          "Every word and every punctuation mark of that text, sorted. The list ends with ",
-          code("<|endoftext|>"),
-          " and ",
+          "Every word and mark of that text, sorted. Everything unknown gets the same id, ",
           code("<|unk|>"),
-          ", the one id for everything unknown.",
+          ".",
         ),
         words.element,
         decoded,
         controls(add, back),
         heading("Characters"),
         paragraph(
-          "The 65 characters of tiny Shakespeare, sorted. A text made of them can be decoded exactly, but the ",
-          "sequence is long, and a character outside the alphabet has no id at all.",
+          "The 65 characters of tiny Shakespeare. Any text made of them can be read back, but the sequence is long.",
         ),
         characters.element,
         readBack,
         heading("Byte pairs"),
         paragraph(
-          "Start from bytes. Merge the most frequent pair of adjacent tokens in the same text into a new token, and ",
-          "repeat. Each byte is shown as one character: ",
+          "Start from bytes. Merge the most frequent pair of adjacent tokens of that text into a new token, and ",
+          "repeat. ",
           code("Ġ"),
-          " is a space, and ü, two bytes, is shown as ",
-          code("Ã¼"),
-          ".",
+          " is a space.",
         ),
         controls(merges.element),
         pairs.element,
@@ -177,14 +171,19 @@ export const textToTokens = {
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
         known,
-        paragraph(
-          "Such ids are all that a model sees of a text. Rung 2 turns them into vectors, with words as tokens.",
-        ),
+        paragraph("Such ids are all that a model sees of a text."),
         deeper(
           lesson,
-          "special tokens",
+          "special tokens, bytes that are no letters",
           controls(special.element),
           specialSaid,
+          paragraph(
+            "Each byte is shown as one character: ",
+            code("Ġ"),
+            " is a space, and ü, two bytes, is shown as ",
+            code("Ã¼"),
+            ". Rung 2 turns ids into vectors, with words as tokens.",
+          ),
           remarks(
             "Special tokens",
             [code("[BOS]"), " marks the beginning of a text, so that even its first word has something before it."],
@@ -222,7 +221,7 @@ export const textToTokens = {
         decoded.textContent = `Read back: ${w.decoded}`;
         const alphabet = `${counted(c.n, "token")} from an alphabet of ${number(c.vocab_size)}`;
         characters.show(idChips(c), c.n, alphabet, c.problem);
-        readBack.textContent = c.problem ? "" : `Read back: ${c.decoded}`;
+        readBack.textContent = c.problem || c.decoded === w.decoded ? "" : `Read back: ${c.decoded}`;
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
         const merged = p.vocab_size - N_BYTES - 1;
         const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and <|endoftext|>`;

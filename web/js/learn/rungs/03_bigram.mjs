@@ -25,8 +25,8 @@ import { Report } from "./03_bigram_report.mjs";
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
-  "Already trained: the experiment of Andrej Karpathy’s lecture “Let’s build GPT”, 10,000 steps on tiny Shakespeare " +
-  "at a learning rate of 0.001, not the settings above.";
+  "Already trained: the experiment of Andrej Karpathy’s lecture, 10,000 steps on tiny Shakespeare at a learning rate " +
+  "of 0.001.";
 
 /** @type {Rung<"untrained-bigram">} */
 export const bigram = {
@@ -38,8 +38,7 @@ export const bigram = {
   choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
   question: questionFor(65),
   waitsForClick: true,
-  notebookDoes:
-    "trains the table as “Train it” does, with the same result: on your text, or on that of rung 1 while there is none",
+  notebookDoes: "trains the table as “Train it” does, on your text or else on that of rung 1",
   exercises: [
     {
       kind: "number",
@@ -177,17 +176,16 @@ export const bigram = {
       text: [
         paragraph(
           "How well can the next character be guessed from the current one alone? That is what attention has to beat. ",
-          "The smallest language model is a table with a row for each character, which holds the ",
+          "The smallest language model is a table whose row for each character holds the ",
           defined("logits"),
-          " of the next character. Trained on a text, its row for “q” learns that “u” follows.",
+          " of the next one.",
         ),
         paragraph(
           "Its ",
           term("loss"),
           " is its average surprise at the next character, in ",
           defined("nats"),
-          ". The best possible table holds how often each pair occurs in the text. Its loss, the floor, is found by ",
-          "counting, without training.",
+          ". Counting the pairs of the text gives the best possible table, whose loss is the floor.",
         ),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),

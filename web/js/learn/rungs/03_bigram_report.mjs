@@ -341,10 +341,8 @@ function ratedSummary(tokens, floor) {
     ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence. It ` +
       `may lie ${where} the floor, ${fixed(floor)}: that is for the text trained on.`
     : "";
-  return (
-    "Your sentence as the model sees it: below each character are its probability p, given the one before it, and " +
-    `its surprise −ln p in nats.${loss} Outlined characters are not in the training text.`
-  );
+  const outlined = tokens.every(({ known }) => known) ? "" : " Outlined characters are not in that text.";
+  return `Your sentence: the probability p of each character after the one before it, and −ln p.${loss}${outlined}`;
 }
 
 // Whether a table memorises its text.

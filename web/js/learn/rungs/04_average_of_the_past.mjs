@@ -165,10 +165,9 @@ export const averageOfThePast = {
     return {
       text: [
         paragraph(
-          "The bigram model sees one token. The simplest way to use all earlier tokens as well is to take the ",
-          "average. A loop computes it slowly; one product with a triangular matrix does the same. The softmax of ",
-          "equal scores, with the future masked, gives the same triangle, and can be made to learn: replace the zeros ",
-          "by scores that depend on the tokens, and it becomes attention.",
+          "The simplest way to use all earlier tokens is to average them. A loop does it slowly; one product with a ",
+          "triangular matrix does the same. The softmax of equal scores, with the future masked, gives that triangle: ",
+          "replace the zeros by scores that depend on the tokens, and it becomes attention.",
         ),
       ],
       formula: formula(
@@ -295,9 +294,8 @@ function toyProduct(lesson) {
       heading("A product that averages"),
       paragraph(
         code("b"),
-        " holds three tokens with two numbers each. A product with ones adds them up; with a triangle of ones it adds ",
-        "up those so far; and with rows that add up to 1 it averages them. Attention does just that, with better ",
-        "weights.",
+        " holds three tokens with two numbers each. Ones add them all up, a triangle of ones those so far, and rows ",
+        "that add up to 1 average them.",
       ),
       controls(kind.element),
       rowOf(a.element, b.element, product.element),

@@ -246,12 +246,11 @@ export const selfAttention = {
     return {
       text: [
         paragraph(
-          "Which word comes next depends on words that may be far apart: in “The cat that chased the mice was tired”, ",
-          "“was” goes with “cat”. Attention lets each word look at all the others and gather information from those ",
-          "that matter to it. This rung shows how, without anything learned yet.",
+          "In “The cat that chased the mice was tired”, “was” goes with “cat”, far before it. Attention lets each ",
+          "word look at all the others and gather what matters to it; here, nothing is learned yet.",
         ),
         paragraph(
-          "Now the weights of the average depend on the words. Each word has three roles: it looks (",
+          "Each word has three roles: it looks (",
           term("query"),
           "), it is looked at (",
           term("key"),
@@ -261,9 +260,9 @@ export const selfAttention = {
           term("attention score"),
           " of a query and a key is the ",
           defined("dot product"),
-          " of their vectors, so words with similar vectors find each other. ",
+          " of their vectors, so similar words find each other. ",
           term("Softmax"),
-          " turns a row into positive ",
+          " turns a row of scores into positive ",
           term("attention weights"),
           " that add up to 1. The average of the words with these weights is a ",
           term("context vector"),
@@ -286,7 +285,6 @@ export const selfAttention = {
       picture: [
         vectors.element,
         rowOf(x.element, scores.element, weights.element, context.element, arrows.element),
-        loops.element,
         controls(swap),
         swapped,
         sameOutputs.element,
@@ -312,6 +310,7 @@ export const selfAttention = {
           rowOf(shares.element),
           negative,
           stamp.element,
+          loops.element,
           heading("Why the stable form?"),
           paragraph(
             "exp grows fast: for scores above about 88 it is too large for a ",

@@ -174,12 +174,11 @@ export function findTheSubject(settings) {
     elements: [
       heading("See it learn: a verb finds its subject"),
       paragraph(
-        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; with “sleep”, the dogs. Words ",
-        "have fixed vectors without positions; the verb’s context vector holds a logit for each noun. Each step ",
-        "changes the three matrices a little, against the ",
+        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; with “sleep”, the dogs. Each ",
+        "step changes the three matrices a little, against the ",
         defined("gradient"),
-        " of the loss, the surprise at the right noun. Try 256 numbers without the division: the gradient starts ",
-        "larger, but soon softmax gives everything to one word, right or wrong, and the gradient all but vanishes.",
+        " of the loss, the surprise at the right noun. Try 256 numbers without the division: the gradient soon all ",
+        "but vanishes.",
       ),
       controls(...training.buttons, size.element, scale.element),
       status,
@@ -269,9 +268,8 @@ export function twoJobs(settings) {
     elements: [
       heading("See them learn: two jobs for one head, and for two"),
       paragraph(
-        "Random texts of your words: each word from the third on has to name the word before it, and also the first. ",
-        "Two heads of 4 numbers share the work. One head of 8 puts both words into a single mixture, in which only ",
-        "their unequal amounts tell them apart. A loss of 0 is out of reach: softmax never gives all to one word.",
+        "In random texts of your words, each word from the third on has to name the one before it and the first. Two ",
+        "heads of 4 numbers share the work; one head of 8 puts both words into a single mixture.",
       ),
       controls(...training.buttons),
       status,

@@ -276,15 +276,14 @@ export const trainableWeights = {
       text: [
         paragraph(
           "Without weights, a word looks most at words like itself. But a verb has to find its subject, which is ",
-          "nothing like it: what counts as a match should be learned. Three trainable matrices give each word three ",
-          "roles: what it looks for (query), what it can be found by (key), and what it contributes when it is found ",
-          "(value).",
+          "nothing like it. Three trainable matrices decide what a word looks for (query), what it is found by (key), ",
+          "and what it contributes (value).",
         ),
         paragraph(
           "The more numbers a query has, ",
           code("head_dim"),
-          ", the larger the scores become. Softmax then gives almost everything to one word, so changing the scores ",
-          "a little changes nothing: no gradient, nothing to learn from. So the scores are divided by √head_dim.",
+          ", the larger the scores. Softmax then gives almost everything to one word, and there is no gradient to ",
+          "learn from. So the scores are divided by √head_dim.",
         ),
       ],
       formula: formula(
@@ -324,6 +323,8 @@ export const trainableWeights = {
           rowOf(wide.element),
           remarks(
             "Worth knowing",
+            "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a " +
+              "logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
             [
               "The book first makes the matrices with ",
               code("requires_grad=False"),

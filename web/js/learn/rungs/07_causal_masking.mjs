@@ -98,10 +98,7 @@ export const causalMasking = {
     const arithmetic = new Arithmetic();
     /** @type {Data["causal-masking"]} */
     let data;
-    const vectors = vectorsBar(
-      lesson,
-      "This choice changes only the words: the matrices of the head stay as they are.",
-    );
+    const vectors = vectorsBar(lesson);
     const x = arithmetic.table({
       name: "The words x",
       axes: "words × 3",
@@ -151,10 +148,8 @@ export const causalMasking = {
       const last = words[words.length - 1];
       const flips = mask.flatMap((keys, r) => keys.filter((shown, c) => Boolean(shown) !== c <= r));
       hint.hidden = words.length < 2;
-      const onlyLast =
-        ` Or change a number of “${last}” in x: only the last row of weights changes, because no other word may look ` +
-        `at “${last}”.`;
-      const always = "Click a cell of the mask to show or hide a word, and watch that row of the attention weights.";
+      const onlyLast = ` Or change a number of “${last}” in x: only the last row changes.`;
+      const always = "Click a cell of the mask to show or hide a word, and watch that row of the weights.";
       hint.textContent = flips.length ? always : always + onlyLast;
       const ahead = words.findIndex((_, r) => mask[r][r + 1]);
       const copies =
@@ -171,11 +166,10 @@ export const causalMasking = {
     return {
       text: [
         paragraph(
-          "A model trained to predict the next word must not see it. ",
+          "A model that predicts the next word must not see it. ",
           term("Causal"),
           " attention hides the keys j that come after the query i: their scores become minus infinity, whose exp is ",
-          "0. The softmax over j, the keys of a row, then shares the whole weight among the rest. The scores come ",
-          "from a new random head, so they differ from those of rung 6, except with its linear layers.",
+          "0, and softmax shares the whole weight among the rest.",
         ),
       ],
       formula: formula(
@@ -198,6 +192,10 @@ export const causalMasking = {
         deeper(
           lesson,
           "mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
+          paragraph(
+            "The scores are those of the linear layers of rung 6 (seed 789): the choice of numbers above does not ",
+            "change its matrices.",
+          ),
           heading("Another way: mask after the softmax"),
           paragraph(
             "Take the softmax of all scores, set the hidden weights to 0, and divide each row by the sum of the rest. ",

@@ -225,15 +225,14 @@ export const manyHeads = {
     return {
       text: [
         paragraph(
-          "The weights in a row add up to 1, so one head makes a single mixture: what it takes from the previous word ",
-          "and from the first word ends up in one sum. Several heads, each with its own matrices, keep them apart, ",
-          "and their context vectors are placed side by side.",
+          "One head makes a single mixture: what it takes from the previous word and from the first ends up in one ",
+          "sum. Several heads, each with its own matrices, keep them apart, and their context vectors are placed side ",
+          "by side.",
         ),
         paragraph(
           "Computed one after the other they are ",
           term("stacked heads"),
-          ". With their matrices side by side, a single projection is enough: its result is split into heads, and all ",
-          "scores are one batched product. These are ",
+          "; as one projection that is split into heads, ",
           term("weight splits"),
           ". An ",
           term("output projection"),
@@ -251,10 +250,7 @@ export const manyHeads = {
       picture: [
         ...learning.elements,
         heading("A small case, step by step: two random heads of 2 numbers"),
-        paragraph(
-          "This case is small enough to follow every number. The matrices are random (seed 123), so these two heads ",
-          "look alike: training makes them differ.",
-        ),
+        paragraph("The matrices are random (seed 123), so these two heads look alike: training makes them differ."),
         rowOf(...weights.map((table) => table.element)),
         rowOf(x.element, ...headValues.map((table) => table.element), merged.stacked.element),
         deeper(

@@ -85,7 +85,7 @@ export const restOfABlock = {
     );
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
     const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
-    const [curve, ladder] = [make("div"), make("div")];
+    const [curve, ladder, said] = [make("div"), make("div"), paragraph()];
     /** @type {Data["block"]} */
     let data;
     const scale = slider({
@@ -238,16 +238,14 @@ export const restOfABlock = {
     return {
       text: [
         paragraph(
-          "Attention gathers information, but it can only average it; something else has to process the result. ",
-          "Attention is one half of a block, and a GPT is a stack of blocks. Each word has a vector that goes through ",
-          "all of them, its ",
+          "A GPT is a stack of blocks. Each word has a vector that goes through all of them, its ",
           term("residual stream"),
-          ". Attention and an ",
+          ". In each block attention, which moves information between words, and an ",
           term("MLP"),
-          " each read a copy of it and add their result to it rather than replace it. The stream grows with every ",
-          "sum, so each copy is first scaled to a standard size, by ",
+          ", which works on each word alone, read a copy of it and add their result to it. The stream grows with ",
+          "every sum, so the copy is first scaled to a standard size, by ",
           term("layer norm"),
-          ". Attention moves information between words; the MLP works on each word alone.",
+          ".",
         ),
       ],
       formula: formula(
@@ -283,8 +281,7 @@ export const restOfABlock = {
       picture: [
         heading("1. Layer norm"),
         paragraph(
-          "Each row minus its mean, divided by its standard deviation. Move the slider: after layer norm, the rows ",
-          "hardly change.",
+          "Each row minus its mean, divided by its standard deviation. Move the slider: the result hardly changes.",
         ),
         controls(scale.element),
         rowOf(x.element, scaled.element, normed.element),
@@ -292,22 +289,23 @@ export const restOfABlock = {
         rowOf(weights.element, attended.element, residMid.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
-          "The MLP turns each word into four times as many numbers, brings negative ones close to 0 with the curve ",
+          "The MLP makes four times as many numbers, brings negative ones close to 0 with ",
           term("GELU"),
           ", and returns to three.",
         ),
         rowOf(mlpInput.element, mlpOutput.element, after.element),
-        whole.element,
         heading("What each part is worth"),
         paragraph(
-          "Karpathy’s lecture in five bars, on the same text and budget. With one block, the residual stream and ",
-          "layer norm gain little; many blocks hardly train without them.",
+          "Karpathy’s lecture in five bars. The last step gains little with one block, but many blocks hardly train ",
+          "without it.",
         ),
         ladder,
         deeper(
           lesson,
           "other words, inside the MLP, and why a block is built like this",
           vectors.element,
+          whole.element,
+          said,
           rowOf(hidden.element, activated.element),
           joined.element,
           curve,
@@ -343,7 +341,8 @@ export const restOfABlock = {
         activated.show({ rows, columns: twelve, values: data.activated });
         whole.show(data.error);
         joined.show(data.joined_error);
-        ladder.replaceChildren(...lossLadder(data.ladder, lesson));
+        ladder.replaceChildren(lossLadder(data.ladder, lesson));
+        said.textContent = howTheyWereTrained(data.ladder);
         curve.replaceChildren(activations(data.curve));
         arithmetic.update(normed, [1, 0]);
       },
@@ -382,10 +381,10 @@ const ADDED = {
 };
 
 /**
- * @param {{ steps: number, seed: number, models: { name: string, train_loss: number, held_out_loss: number }[] }} found
+ * @param {Data["block"]["ladder"]} found
  * @param {{ rung: number, go: (rung: number) => void }} lesson
  */
-function lossLadder({ steps, seed, models }, lesson) {
+function lossLadder({ models }, lesson) {
   const lines = models.map(({ name, held_out_loss: value }) => {
     const { label, rung } = ADDED[name];
     const link = make("a", { class: "hl-opens", href: `#learn/${rung}`, title: `Rung ${rung}` }, label);
@@ -395,11 +394,13 @@ function lossLadder({ steps, seed, models }, lesson) {
     });
     return { label, value, link };
   });
-  const said =
-    `Nats per character on the held-out tenth after ${number(steps)} steps of 32 windows of 8 characters, with ` +
-    `vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}).`;
-  return [bars("The loss ladder: lower is better", lines, FULL_BAR), paragraph(said)];
+  return bars("The loss ladder, nats per character: lower is better", lines, FULL_BAR);
 }
+
+/** @param {Data["block"]["ladder"]} found */
+const howTheyWereTrained = ({ steps, seed }) =>
+  `The models of the loss ladder: their loss on the held-out tenth of tiny Shakespeare after ${number(steps)} steps ` +
+  `of 32 windows of 8 characters, with vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}).`;
 
 /** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
 const activations = ({ x, gelu, relu }) =>

@@ -59,9 +59,8 @@ export class Draw {
     this.elements = [
       this.title,
       paragraph(
-        "The next token is drawn from these probabilities. Temperature divides the logits, top-k and top-p leave out ",
-        "unlikely tokens, and one random number picks among the rest. Then the text is read again with that token at ",
-        "its end: writing is no more than this.",
+        "Temperature divides the logits, top-k and top-p leave out unlikely tokens, and a random number picks one. ",
+        "Then the text is read again with that token at its end: writing is no more than this.",
       ),
       controls(...sliders.map(({ element }) => element)),
       buttons,

@@ -143,9 +143,9 @@ export const wholeModel = {
     return {
       text: [
         paragraph(
-          "A trained model reads your sentence. Choose a token and follow it from its embedding through all layers to ",
-          "the probabilities of the next token. The numbers are the model’s own, and each is computed a second time ",
-          "with the steps of these lessons.",
+          "A trained model reads your sentence. Follow a token from its embedding through all layers to the ",
+          "probabilities of the next one. The numbers are the model’s own, each computed a second time with the steps ",
+          "of these lessons.",
         ),
       ],
       formula: formula(
@@ -169,8 +169,8 @@ export const wholeModel = {
         rowOf(story, make("div", {}, heading("1. Choose a token to follow"), tokens)),
         heading("2. Choose a layer and a head"),
         paragraph(
-          "Below each layer is the token that the model would predict if it ended before that layer. Every tile is ",
-          "one head on your sentence, named if it has a clear role.",
+          "Below each layer is what the model would predict if it ended before it. Every tile is a head, named if it ",
+          "has a clear role.",
         ),
         layers.element,
         tiles.element,
@@ -181,7 +181,6 @@ export const wholeModel = {
             heading("3. From the last layer to the next token"),
             paragraph("After one more layer norm, the dot product with a token’s embedding is its logit. Click one."),
             ...next.elements,
-            ended.element,
           ),
           make("div", {}, ...draw.elements),
         ),
@@ -201,6 +200,7 @@ export const wholeModel = {
           heading("After the last layer"),
           last.element,
           lastNorm.element,
+          ended.element,
           heading("The book’s case in the same class"),
           paragraph(
             "The GPT runs ",
@@ -220,7 +220,7 @@ export const wholeModel = {
         packed.show(data.published_error);
         facts.textContent =
           `${data.model}: ${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers. ` +
-          "Another model can be chosen at the top of the page.";
+          "Choose another model at the top.";
         const open = (/** @type {Node[]} */ ...parts) => panel.open(...parts);
         story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
         showTokens();

@@ -223,24 +223,23 @@ export const induction = {
         ? `Without ${headName(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
           `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}; that of the phrase goes from ` +
           `${fixed(read.first_loss)} to ${fixed(without.first_loss)}. ${effect}`
-        : "All heads are at work. Mute one: everything on this page is computed without it.";
+        : "All heads are at work. Mute one above.";
     }
 
     return {
       text: [
         paragraph(
-          "One layer can look back, but two layers can do more than twice as much. The best-known example is ",
+          "Two layers can do more than twice as much as one. The best-known example is ",
           term("induction"),
-          ": if A B has come before, and A comes again, predict B. It takes two heads. A ",
+          ": if A B has come before, and A comes again, predict B. A ",
           term("previous-token head"),
-          " in an early layer notes at each token which token came before it. An ",
+          " in an early layer notes at each token which one came before it. An ",
           term("induction head"),
-          " in a later layer asks at the second A: which token has A before it? It finds B, and copies it. With this, ",
-          "a model can continue names and phrases that it has never seen in training.",
+          " in a later layer asks at the second A: which token has A before it? It finds B, and copies it.",
         ),
         paragraph(
-          "Below, a small trained model reads your sentence twice. Its training was kept at several steps: move the ",
-          "slider and watch the head form.",
+          "A small trained model reads your sentence twice. Move the slider through its training and watch the head ",
+          "form.",
         ),
       ],
       formula: formula(
@@ -257,10 +256,11 @@ export const induction = {
         heading("Without it"),
         risen,
         lossBars,
-        stamp.element,
-        deeper(lesson, "the head that feeds it, by K-composition", feeding),
+        deeper(lesson, "the head that feeds it, by K-composition", stamp.element, feeding),
         remarks(
           "Worth knowing",
+          "The losses leave out the first token of the phrase and of its repetition. With induction, a model can " +
+            "continue names and phrases that it has never seen in training.",
           "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
             "of the training windows of two-layer-steps were random tokens in a loop, where nothing but the " +
             "repetition can be predicted.",
@@ -280,8 +280,8 @@ export const induction = {
         const when = data.steps.length ? ` after step ${number(data.step)}` : "";
         said.textContent =
           `${data.model}${when}: ${headName(head)} gives ${fixed(without.induction)} of its weight to the token ` +
-          `${n - 1} places back, which followed last time. The loss per token is ${fixed(without.first_loss)} nats ` +
-          `in the phrase and ${fixed(without.second_loss)} in its repetition, in each from its second token on.`;
+          `${n - 1} places back, which followed last time. Loss per token: ${fixed(without.first_loss)} nats in the ` +
+          `phrase, ${fixed(without.second_loss)} in its repetition.`;
         showText();
         pictures.forEach(({ caption, element }, i) => {
           const place = [head, fedBy][i];

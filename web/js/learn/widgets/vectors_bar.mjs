@@ -6,6 +6,7 @@ import { choice } from "./elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 
+const FIRST_RUNG = 4; // with this bar
 /** @type {Record<string, string>} */
 const NAMES = { book: "the book’s", trained: "trained", random: "random" };
 
@@ -43,7 +44,8 @@ export function vectorsBar(lesson, rest = "") {
 
   const how = mouseOrTouch("Point at any number below, or click it,", "Tap any number below");
   const hint = make("p", { class: "hl-hint" }, `${how} to see what it is made of.`);
-  return { element: make("div", { class: "hl-vectors" }, box, origin, hint), update };
+  const parts = lesson.rung === FIRST_RUNG ? [box, origin, hint] : [box, origin];
+  return { element: make("div", { class: "hl-vectors" }, ...parts), update };
 }
 
 /**
