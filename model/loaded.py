@@ -159,13 +159,13 @@ class LoadedModel(Questions):
         """
         sampling = SamplingSettings() if sampling is None else sampling
         request = GenerationRequest(
-            prompt=tuple(self.read_prompt(prompt)),
+            prompt=tuple(self.parse_prompt(prompt)),
             max_new_tokens=max_new_tokens,
             sampling=sampling,
             stop=tuple(stop) if isinstance(stop, Iterable) and not isinstance(stop, str) else (stop,),
             seed=secrets.randbits(32) if seed is None else seed,
             never_drawn=self.ids_without_token,
-            head_mask=self.read_head_mask(head_mask),
+            head_mask=self.parse_head_mask(head_mask),
             record=record,
             logprobs=logprobs,
             prompt_logprobs=prompt_logprobs,
@@ -196,11 +196,11 @@ class LoadedModel(Questions):
         heads: Sequence[int] | None = None,
     ) -> Trace:
         """Read ``prompt`` (text or token ids) once and record every head, or the ``layers`` and ``heads`` named."""
-        ids = self.read_prompt(prompt)
-        layers = self.read_choice("layers", layers, self.config.n_layer)
-        heads = self.read_choice("heads", heads, self.config.n_head)
+        ids = self.parse_prompt(prompt)
+        layers = self.parse_choice("layers", layers, self.config.n_layer)
+        heads = self.parse_choice("heads", heads, self.config.n_head)
         chosen = None if list(heads) == list(range(self.config.n_head)) else heads
-        mask = self.read_head_mask(head_mask)
+        mask = self.parse_head_mask(head_mask)
         attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
         traced_by = TracedBy(self.name, self.sha256, self.tokenizer, self.config)
         return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
@@ -208,7 +208,7 @@ class LoadedModel(Questions):
     @torch.inference_mode()
     def embed(self, prompt: Prompt) -> Tensor:
         """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""
-        x = self.gpt.embed(torch.tensor([self.read_prompt(prompt)], device=self.device))
+        x = self.gpt.embed(torch.tensor([self.parse_prompt(prompt)], device=self.device))
         x = self.gpt.run_blocks(x, lambda block, x: block.attn(x)[0])
         return self.gpt.head_input(x)[0].float().mean(dim=0).cpu()
 
@@ -235,7 +235,7 @@ class LoadedModel(Questions):
             other_end_ids=self.other_end_ids,
         )
 
-    def read_prompt(self, prompt: Prompt) -> list[int]:
+    def parse_prompt(self, prompt: Prompt) -> list[int]:
         """The token ids of a prompt. Raises a ``PromptError`` that says why the model cannot read it."""
         ids = self.tokenizer.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
         if not ids:
@@ -247,7 +247,7 @@ class LoadedModel(Questions):
             raise ContextLengthExceeded(len(ids), self.config.context_length)
         return ids
 
-    def read_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:
+    def parse_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:
         """A head mask as a float32 tensor on the model's device; raises ``InputError`` for another shape or NaN."""
         if head_mask is None:
             return None
@@ -270,7 +270,7 @@ class LoadedModel(Questions):
         return mask
 
     @staticmethod
-    def read_choice(name: str, chosen: Sequence[int] | None, count: int) -> Sequence[int]:
+    def parse_choice(name: str, chosen: Sequence[int] | None, count: int) -> Sequence[int]:
         """The layers or heads asked for; raises ``InputError`` unless each is one of ``count`` and named only once."""
         if chosen is None:
             return range(count)

@@ -57,7 +57,7 @@ class Questions(ABC):
     tokenizer: Tokenizer
 
     @abstractmethod
-    def read_prompt(self, prompt: Prompt) -> list[int]: ...
+    def parse_prompt(self, prompt: Prompt) -> list[int]: ...
 
     @abstractmethod
     def tokens(self, ids: Sequence[int]) -> list[Token]: ...
@@ -68,17 +68,17 @@ class Questions(ABC):
 
     def text_pass(self, text: Text) -> TextPass:
         """A pass over a text in float32, which any function of ``lens`` takes."""
-        return TextPass(self.float32.gpt, self.read_text(text), text.head_mask if isinstance(text, Trace) else None)
+        return TextPass(self.float32.gpt, self.parse_text(text), text.head_mask if isinstance(text, Trace) else None)
 
-    def read_text(self, text: Text) -> list[int]:
-        return self.read_prompt([token.id for token in text.tokens] if isinstance(text, Trace) else text)
+    def parse_text(self, text: Text) -> list[int]:
+        return self.parse_prompt([token.id for token in text.tokens] if isinstance(text, Trace) else text)
 
-    def read_token(self, token: str | int | None, name: str = "token") -> int | None:
+    def parse_token(self, token: str | int | None, name: str = "token") -> int | None:
         """The id of a token given as text. Raises ``InputError`` about ``name`` unless the text is a single token."""
         if not isinstance(token, str):
             return token
         try:
-            ids = self.read_prompt(self.tokenizer.encode(token))
+            ids = self.parse_prompt(self.tokenizer.encode(token))
         except InputError as error:
             raise InputError(name, f"{name}: {error}", error.code) from None
         if len(ids) != 1:
@@ -89,7 +89,7 @@ class Questions(ABC):
 
     def replacement(self, text: TextPass, method: Method, reference: Sequence[Text] | None) -> Tensor | None:
         """What ``method`` replaces removed heads with: taken from the texts of ``reference``, or the shipped ones."""
-        given = None if reference is None else [self.read_text(each) for each in reference]
+        given = None if reference is None else [self.parse_text(each) for each in reference]
         check_texts(method, given, len(text.ids))
         if method == "resample" and given:
             return contexts_of(TextPass(text.gpt, given[0], text.head_mask), len(text.ids))
@@ -120,14 +120,14 @@ class Questions(ABC):
         against: int | Likeliest | None = None,
     ) -> Attribution:
         """What each head and MLP, the embedding and the biases add to the logit of a next token."""
-        answer = attribution(self.text_pass(text), position=position, token=self.read_token(token), against=against)
+        answer = attribution(self.text_pass(text), position=position, token=self.parse_token(token), against=against)
         return answer.with_texts(self.tokenizer)
 
     def head(
         self, text: Text, layer: int, head: int, *, position: int | None = None, token: str | int | None = None
     ) -> HeadMeasures:
         """What one head takes from each token for one prediction, in four measures."""
-        chosen = self.read_token(token)
+        chosen = self.parse_token(token)
         answer = head_measures(self.text_pass(text), layer=layer, head=head, position=position, token=chosen)
         return answer.with_texts(self.tokenizer)
 
@@ -142,7 +142,7 @@ class Questions(ABC):
         token: str | int | None = None,
     ) -> Ledger:
         """Every number between one query, one key and the logit of the next token."""
-        chosen = self.read_token(token)
+        chosen = self.parse_token(token)
         answer = ledger(self.text_pass(text), layer=layer, head=head, query=query, key=key, token=chosen)
         return answer.with_texts(self.tokenizer)
 
@@ -219,8 +219,8 @@ class Questions(ABC):
         return patching(
             self.text_pass(text),
             self.text_pass(corrupted),
-            answer=self.read_token(answer, "answer"),
-            wrong=self.read_token(wrong, "wrong"),
+            answer=self.parse_token(answer, "answer"),
+            wrong=self.parse_token(wrong, "wrong"),
             direction=direction,
             together=heads,
             grid=grid,
@@ -244,8 +244,8 @@ class Questions(ABC):
         return patch_site(
             self.text_pass(text),
             self.text_pass(corrupted),
-            answer=self.read_token(answer, "answer"),
-            wrong=self.read_token(wrong, "wrong"),
+            answer=self.parse_token(answer, "answer"),
+            wrong=self.parse_token(wrong, "wrong"),
             site=site,
             direction=direction,
             each_position=each_position,
@@ -271,8 +271,8 @@ class Questions(ABC):
             self.text_pass(corrupted),
             layer=layer,
             head=head,
-            answer=self.read_token(answer, "answer"),
-            wrong=self.read_token(wrong, "wrong"),
+            answer=self.parse_token(answer, "answer"),
+            wrong=self.parse_token(wrong, "wrong"),
             direction=direction,
         ).with_texts(self.tokenizer)
 
@@ -283,7 +283,7 @@ class Questions(ABC):
 
         A row is that of ``over_prompts``, with the column ``corrupted``.
         """
-        rows = self.read_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
+        rows = self.parse_rows(prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
         return circuit_of(rows, self.text_pass, max_lost=max_lost, method=method).with_texts(self.tokenizer)
 
     # ---- About many prompts ------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ class Questions(ABC):
         Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
         """
         about = check_question(question)
-        rows = self.read_rows(prompts, about.reads, about.required)
+        rows = self.parse_rows(prompts, about.reads, about.required)
         ask = getattr(self, question)
 
         def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
@@ -306,7 +306,7 @@ class Questions(ABC):
 
         return average(list(each_row(rows, numbers)))
 
-    def read_rows(
+    def parse_rows(
         self, prompts: Sequence[Row], columns: Collection[str], required: Sequence[str]
     ) -> list[dict[str, Any]]:
         """Rows as dictionaries with the prompt and ``columns``, in which text is read as token ids."""
@@ -315,18 +315,18 @@ class Questions(ABC):
             given = row if isinstance(row, Mapping) else {"prompt": row}
             try:
                 check_columns(given, required)
-                parsed.append({name: self.read_column(name, given.get(name)) for name in ("prompt", *columns)})
+                parsed.append({name: self.parse_column(name, given.get(name)) for name in ("prompt", *columns)})
             except InputError as error:
                 raise in_row(index, error) from None
         return parsed
 
-    def read_column(self, name: str, value: Any) -> Any:
+    def parse_column(self, name: str, value: Any) -> Any:
         if name in ("answer", "wrong"):
-            return self.read_token(value, name)
+            return self.parse_token(value, name)
         if value is None or isinstance(value, Trace):
             return value
         try:
-            return self.read_prompt(value)
+            return self.parse_prompt(value)
         except InputError as error:
             raise InputError(name, str(error), error.code) from None
 
@@ -359,7 +359,7 @@ class Questions(ABC):
         top: int = 20,
     ) -> CircuitSummary:
         """What a head's weights, or those of two composed heads, do to the vocabulary, or to one ``token``."""
-        chosen = self.read_token(token)
+        chosen = self.parse_token(token)
         found = token_circuit(
             self.float32.gpt, circuit=circuit, layer=layer, head=head, earlier=earlier, side=side, distance=distance
         )

@@ -103,7 +103,7 @@ class Trainer:
         self.averaged = copy.deepcopy(self.gpt) if settings.average else self.gpt
         self.loaded = LoadedModel(folder.name, self.averaged, self.tokenizer, self.end_token, self.end_token)
         start = ("\n" if "\n" in text else held_out[0]) if self.end_token is None else [self.end_token]
-        self.prompt = self.loaded.read_prompt(settings.prompt or start)
+        self.prompt = self.loaded.parse_prompt(settings.prompt or start)
         self.state = TrainingState(
             {"gpt": self.gpt, "averaged": self.averaged},
             make_optimizers(self.gpt, settings),

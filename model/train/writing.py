@@ -66,6 +66,6 @@ def first_token(loaded: LoadedModel) -> int:
     if loaded.eos_token_id is not None:
         return loaded.eos_token_id
     try:
-        return loaded.read_prompt("\n")[0]
+        return loaded.parse_prompt("\n")[0]
     except PromptError:
         return 0

@@ -26,7 +26,7 @@ def local_ids(server: Server, n: int, model: str = "tiny", prompt: Any = PROMPT,
     """The text that the model writes locally."""
     loaded = server.served.models[model]
     steps = loaded.generate(prompt, n, **({"temperature": 0.8, "seed": 1} | settings))
-    return loaded.read_prompt(prompt) + [step.token_id for step in steps]
+    return loaded.parse_prompt(prompt) + [step.token_id for step in steps]
 
 
 @pytest.mark.parametrize("changes", [{}, {"temperature": 0.0}, {"top_p": 0.7, "seed": 3}, {"model": "other"}])

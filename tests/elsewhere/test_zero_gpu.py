@@ -114,7 +114,7 @@ def loaded(checkpoints: Path) -> model.LoadedModel:
 def test_page_writes_in_a_gradio_event(space: Space, loaded: model.LoadedModel) -> None:
     before = len(space.gpu_calls)
     pointers = list(space.write(asked="x", seed=5))
-    ids = loaded.read_prompt(PROMPT)
+    ids = loaded.parse_prompt(PROMPT)
     ids += [step.token_id for step in loaded.generate(PROMPT, 12, temperature=0.8, seed=5)]
     assert new_ids(pointers) == ids and {pointer["asked"] for pointer in pointers} == {"x"}
     last = pointers[-1]

@@ -36,7 +36,7 @@ FIELDS: dict[str, Any] = {
 
 
 def written(runs: Runs, loaded: LoadedModel, n_new: int, prompt: str = PROMPT, **settings: Any) -> Run:
-    run = runs.new(loaded, loaded.read_prompt(prompt), n_new)
+    run = runs.new(loaded, loaded.parse_prompt(prompt), n_new)
     for event in recorded_events(loaded, prompt, n_new + 1, **settings):
         run.take(event)
     runs.end(run)

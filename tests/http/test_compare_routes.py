@@ -22,7 +22,7 @@ MASK = [[1.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.5, 1.0], [1.0, 1.0, 1.0, 1.0]]
 
 def read(server: Server, **changes: Any) -> httpx.Response:
     loaded = server.served.models["tiny"]
-    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt(PROMPT), "n_prompt": 5, "model": "tiny"}
+    body = {"sha256": loaded.sha256, "ids": loaded.parse_prompt(PROMPT), "n_prompt": 5, "model": "tiny"}
     return httpx.post(f"{server.url}/look/read", json=body | changes)
 
 
@@ -36,7 +36,7 @@ def test_text_read_with_scaled_heads(server: Server) -> None:
     pointer = read(server, head_mask=MASK).json()
     assert (pointer["state"], pointer["n_prompt"], pointer["head_mask"]) == ("read", 5, MASK)
     trace = loaded.trace(PROMPT, head_mask=MASK)
-    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt(PROMPT), "n_prompt": 5, "head_mask": MASK}
+    body = {"sha256": loaded.sha256, "ids": loaded.parse_prompt(PROMPT), "n_prompt": 5, "head_mask": MASK}
     for layer, head in ((0, 1), (1, 0), (2, 3)):
         expected = lower(trace.attention[layer, head])
         torch.testing.assert_close(weights(server, pointer, layer, head), expected, atol=1e-6, rtol=0)
@@ -68,7 +68,7 @@ def test_text_given_by_a_visitor_is_read(server: Server) -> None:
     pointer = read(server, ids=[], text="now or never").json()
     assert (pointer["state"], pointer["n_prompt"], pointer["tokens"]) == ("read", 5, 12)
     header, _ = frame(httpx.get(f"{server.url}/look/{pointer['run']}/rows").content)
-    assert header["ids"] == loaded.read_prompt("now or never")
+    assert header["ids"] == loaded.parse_prompt("now or never")
     assert (read(server, text="no").json()["n_prompt"], read(server, text="n").json()["n_prompt"]) == (1, 1)
     context_length = loaded.config.context_length
     assert read(server, text="a" * context_length).json()["tokens"] == context_length
@@ -97,9 +97,9 @@ def test_texts_of_two_models_are_compared(launch: Callable[..., Server], tmp_pat
     assert len(tokenizer.decode(header["ids"][:n_prompt])) >= 5 > len(tokenizer.decode(header["ids"][: n_prompt - 1]))
     pointer = read(server, model="tiny@16").json()
     assert pointer["model"] == "tiny@16"
-    expected = lower(early.trace(server.served.models["tiny"].read_prompt(PROMPT)).attention[1, 1])
+    expected = lower(early.trace(server.served.models["tiny"].parse_prompt(PROMPT)).attention[1, 1])
     torch.testing.assert_close(weights(server, pointer, 1, 1), expected, atol=1e-5, rtol=0)
-    ids = server.served.models["tiny"].read_prompt(PROMPT)
+    ids = server.served.models["tiny"].parse_prompt(PROMPT)
     sides = [
         {"sha256": server.served.models[name].sha256, "ids": given, "n_tokens": 99, "n_prompt": 1}
         for name, given in (("tiny", ids), ("pieces", tokenizer.encode(PROMPT)[:4]))
@@ -111,7 +111,7 @@ def test_texts_of_two_models_are_compared(launch: Callable[..., Server], tmp_pat
     assert [n_a for _, _, n_a, _ in pieces] == [n for n in lengths if n] and found["divergence"] is None, starts
     # Its weights are found by hash and by name, though they are no longer in memory.
     server.services.snapshots.cache.entries.clear()
-    ids = server.served.models["tiny"].read_prompt(PROMPT)
+    ids = server.served.models["tiny"].parse_prompt(PROMPT)
     query = {"model": "tiny@16", "sha256": pointer["sha256"][:16], "ids": encode_ids(ids), "prompt": 5}
     found = httpx.get(f"{server.url}/look/landing", params=query).json()
     assert (found["pointer"]["state"], found["pointer"]["model"]) == ("linked", "tiny@16")
@@ -123,7 +123,7 @@ def aligned(server: Server, **body: Any) -> httpx.Response:
 
 def test_alignment_route_equals_the_library(server: Server) -> None:
     loaded = server.served.models["tiny"]
-    ids = loaded.read_prompt(PROMPT)
+    ids = loaded.parse_prompt(PROMPT)
     run = read(server).json()["run"]
     a = {"run": run, "sha256": loaded.sha256, "n_prompt": 5, "n_tokens": len(ids)}
     b = {"run": "gone", "sha256": loaded.sha256, "n_prompt": 5, "ids": ids[:3] + ids[4:], "n_tokens": len(ids) - 1}
@@ -140,7 +140,7 @@ def test_alignment_route_equals_the_library(server: Server) -> None:
 
 def test_differences_route_equals_the_library(server: Server) -> None:
     loaded = server.served.models["tiny"]
-    ids = loaded.read_prompt(PROMPT)
+    ids = loaded.parse_prompt(PROMPT)
     side = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "run": "gone"}
     pieces = [[i, i + 1, i, i + 1, True] for i in range(len(ids))]
     body = {"a": side, "b": side | {"head_mask": MASK}, "pieces": pieces, "first": 2}
@@ -156,7 +156,7 @@ def test_differences_route_equals_the_library(server: Server) -> None:
 
 def test_link_to_two_texts_restores_both(server: Server) -> None:
     loaded, other = server.served.models["tiny"], server.served.models["other"]
-    ids = loaded.read_prompt("to be or not")
+    ids = loaded.parse_prompt("to be or not")
     query = {"model": "tiny", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
 
     def second(**words: str) -> Any:
@@ -190,7 +190,7 @@ def test_text_is_written_with_scaled_heads(server: Server) -> None:
 
 def test_logits_with_scaled_heads(server: Server) -> None:
     loaded = server.served.models["tiny"]
-    ids = loaded.read_prompt(PROMPT)
+    ids = loaded.parse_prompt(PROMPT)
     body = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 5, "head_mask": MASK}
     n_runs = len(server.services.runs.cache)
     answer = httpx.post(f"{server.url}/look/scaled/6", json=body).content

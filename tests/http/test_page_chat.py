@@ -55,7 +55,7 @@ def test_a_message_is_answered_and_the_conversation_goes_on(server: Server, load
     pointers = say(server, USER)
     prompt = START + turn("user", USER["content"]) + ANSWER
     ids, n_prompt = new_ids(pointers), pointers[-1]["n_prompt"]
-    assert ids[:n_prompt] == loaded.read_prompt(prompt) and pointers[-1]["written"] == len(ids) - n_prompt > 0
+    assert ids[:n_prompt] == loaded.parse_prompt(prompt) and pointers[-1]["written"] == len(ids) - n_prompt > 0
     steps = loaded.generate(prompt, 12, temperature=0.8, seed=1)
     assert [step.token_id for step in steps if step.token_id not in loaded.end_token_ids] == ids[n_prompt:]
     assert pointers[-1]["settings"]["prompt"] == prompt
@@ -72,7 +72,7 @@ def test_a_message_is_answered_and_the_conversation_goes_on(server: Server, load
     whole = turn("system", SYSTEM["content"]) + turn("user", USER["content"]) + turn("assistant", answered)
     whole += turn("user", USER["content"]) + ANSWER
     again, n_prompt = new_ids(pointers), pointers[-1]["n_prompt"]
-    assert again[:n_prompt] == loaded.read_prompt(whole)
+    assert again[:n_prompt] == loaded.parse_prompt(whole)
     assert [message["role"] for message in pointers[-1]["chat"]] == ["system", "user", "assistant", "user"]
     assert pointers[-1]["chat"][2]["content"] == answered
 

@@ -43,7 +43,7 @@ def test_page_starts_with_the_first_models_opening(server: Server) -> None:
 
 def test_link_restores_its_text(server: Server) -> None:
     loaded = server.served.models["other"]
-    ids = loaded.read_prompt("to be or not")
+    ids = loaded.parse_prompt("to be or not")
     query = {"model": "other", "sha256": loaded.sha256[:16], "ids": encode_ids(ids), "prompt": 5}
     found = landing(server, **query | LINK_SETTINGS)
     pointer = found["pointer"]
@@ -84,7 +84,7 @@ def trained(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def read_at(server: Server, step: Any, **changes: Any) -> httpx.Response:
-    ids = server.served.models["tiny"].read_prompt("But soft")
+    ids = server.served.models["tiny"].parse_prompt("But soft")
     body = {"model": "kept", "step": step, "ids": ids, "n_prompt": 3} | changes
     return httpx.post(f"{server.url}/look/snapshot", json=body, timeout=60)
 

@@ -24,7 +24,7 @@ PROMPT = FIELDS["prompt"]
 def expected_ids(server: Server, prompt: Any, n_new: int, **settings: Any) -> list[int]:
     loaded = server.served.models["tiny"]
     steps = loaded.generate(prompt, n_new, **({"temperature": 0.8, "seed": 1} | settings))
-    return loaded.read_prompt(prompt) + [step.token_id for step in steps]
+    return loaded.parse_prompt(prompt) + [step.token_id for step in steps]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_rows_equal_the_trace(server: Server, n_new: int) -> None:
 
 def test_evicted_run_is_recomputed(server: Server) -> None:
     loaded = server.services.served.models["tiny"]
-    ids = loaded.read_prompt(PROMPT)
+    ids = loaded.parse_prompt(PROMPT)
     assert httpx.get(f"{server.url}/look/no-such-run/rows").status_code == 404
     body = {"sha256": loaded.sha256, "ids": ids, "n_prompt": 3}
     header, _ = frame(httpx.post(f"{server.url}/look/again/rows?start=2", json=body).content)
@@ -116,7 +116,7 @@ def test_vocabulary_is_sent(server: Server) -> None:
 
 def test_a_text_as_an_html_file(server: Server) -> None:
     loaded = server.served.models["tiny"]
-    ids, mask = loaded.read_prompt("To be </script>"), [[1.0, 0.5, 1.0, 1.0]] * 3
+    ids, mask = loaded.parse_prompt("To be </script>"), [[1.0, 0.5, 1.0, 1.0]] * 3
     body = {
         "sha256": loaded.sha256,
         "ids": ids,
@@ -136,6 +136,6 @@ def test_a_text_as_an_html_file(server: Server) -> None:
 def test_a_text_with_too_many_weights_is_not_saved(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routes, "MAX_FILE_WEIGHTS", 12 * 25 - 1)
     loaded = server.served.models["tiny"]
-    body = {"sha256": loaded.sha256, "ids": loaded.read_prompt("To be"), "n_prompt": 5}
+    body = {"sha256": loaded.sha256, "ids": loaded.parse_prompt("To be"), "n_prompt": 5}
     refused = httpx.post(f"{server.url}/look/file", json=body)
     assert refused.status_code == 400 and "300 attention weights; at most 299" in refused.json()["detail"]

@@ -61,7 +61,7 @@ def found(templates: list[Templates], loaded: LoadedModel, messages: list[dict[s
                 await worker.end()
 
     prompt, spans = run_async(find())
-    return prompt, loaded.read_prompt(prompt), spans
+    return prompt, loaded.parse_prompt(prompt), spans
 
 
 def theirs(loaded: LoadedModel, folder: Path, messages: list[dict[str, str]], tokenize: bool = False) -> Any:
@@ -155,7 +155,7 @@ def test_messages_that_cannot_be_located_are_not_guessed(
     _, _, spans = found(templates, loaded, messages)
     expected: list[Any] = [None]
     if template.endswith("| upper }}"):  # the marks have no upper case
-        expected = [(0, len(loaded.read_prompt("ONE")))]
+        expected = [(0, len(loaded.parse_prompt("ONE")))]
     assert spans == expected
 
 

@@ -106,7 +106,7 @@ def test_lone_surrogates_are_encoded() -> None:
 def test_a_prompt_begins_with_its_token_once(tmp_path: Path) -> None:
     ours, _ = both("llama 3")
     loaded = LoadedModel("llama", tiny_gpt(vocab_size=ours.vocab_size), ours, eos_token_id=1, other_end_ids=(5, 7))
-    assert loaded.read_prompt("Hi") == [0, *ours.encode("Hi")] == loaded.read_prompt("<|begin_of_text|>Hi")
+    assert loaded.parse_prompt("Hi") == [0, *ours.encode("Hi")] == loaded.parse_prompt("<|begin_of_text|>Hi")
     loaded.save(tmp_path)
     again = load(tmp_path, device="cpu")
     assert again.end_token_ids == (1, 5, 7)

@@ -87,7 +87,7 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, promp
     stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
     is_open = asked.max_tokens is None and asked.max_completion_tokens is None
     try:
-        ids = loaded.read_prompt(prompt)
+        ids = loaded.parse_prompt(prompt)
     except InputError as error:
         raise renamed(error) from None
     given = {name: getattr(asked, name) for name in CompletionRequest.model_fields.keys() & asked.model_fields_set}

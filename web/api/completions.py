@@ -268,7 +268,7 @@ def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list
     for each in prompt:
         if isinstance(each, str):
             check_length("prompt", "prompt", each, limits.max_prompt_characters)
-    return [loaded.read_prompt(each) for each in prompt]
+    return [loaded.parse_prompt(each) for each in prompt]
 
 
 def parse_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:

@@ -268,9 +268,9 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
     """The checked answer to a body."""
     limits = services.limits
     ids = parse_ids(limits, loaded, body.prompt, body.tokens)
-    layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
-    heads = list(loaded.read_choice("heads", body.heads, loaded.config.n_head))
-    answer = AttentionAnswer(loaded, ids, layers, heads, loaded.read_head_mask(body.head_mask))
+    layers = list(loaded.parse_choice("layers", body.layers, loaded.config.n_layer))
+    heads = list(loaded.parse_choice("heads", body.heads, loaded.config.n_head))
+    answer = AttentionAnswer(loaded, ids, layers, heads, loaded.parse_head_mask(body.head_mask))
     if body.format != "safetensors" and answer.n_weights > limits.max_json_weights:
         message = (
             f"The answer would have {answer.n_weights:,} attention weights; "
@@ -291,9 +291,9 @@ def activations_of(services: Services, loaded: LoadedModel, body: ActivationsReq
     """The checked answer to a body."""
     ids = parse_ids(services.limits, loaded, body.prompt, body.tokens)
     sites = list(dict.fromkeys(find_site(name, "sites") for name in body.sites))
-    layers = list(loaded.read_choice("layers", body.layers, loaded.config.n_layer))
-    positions = list(loaded.read_choice("positions", body.positions, len(ids)))
-    mask = loaded.read_head_mask(body.head_mask)
+    layers = list(loaded.parse_choice("layers", body.layers, loaded.config.n_layer))
+    positions = list(loaded.parse_choice("positions", body.positions, len(ids)))
+    mask = loaded.parse_head_mask(body.head_mask)
     answer = ActivationsAnswer(loaded, lambda: services.ask.gpt(loaded), ids, sites, layers, positions, mask)
     if answer.held_bytes > services.budget.most:
         raise InputError("prompt", "A layer of this text takes more memory than this server can hold.")

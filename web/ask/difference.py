@@ -36,7 +36,7 @@ def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     other_model = inquiry.models.get("other_model", inquiry.loaded)
     given = inquiry.values["other"]
     ids = inquiry.ids if given is None else tuple(given)
-    other_model.read_prompt(ids)  # raises if the other model's vocabulary or context is too small
+    other_model.parse_prompt(ids)  # raises if the other model's vocabulary or context is too small
     difference = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), progress=progress)
     tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
     return {"other_model": other_model.name, "other_tokens": tokens, **difference.to_arrays()}

@@ -47,7 +47,7 @@ class PromptsField(Field):
         try:
             check_row(read, self.required)
             return {
-                name: read_column(field, read, subject)
+                name: parse_column(field, read, subject)
                 for name, field in {"prompt": PROMPT, **FIELDS}.items()
                 if name == "prompt" or name in self.columns
             }
@@ -55,7 +55,7 @@ class PromptsField(Field):
             raise in_row(index, error) from None
 
 
-def read_column(field: Field, row: Mapping[str, Any], subject: Subject) -> Any:
+def parse_column(field: Field, row: Mapping[str, Any], subject: Subject) -> Any:
     value = row.get(field.name)
     if isinstance(field, TextField) and isinstance(value, list):
         return parse_ids(subject.limits, subject.loaded, None, value, (field.name, field.name))

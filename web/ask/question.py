@@ -124,7 +124,7 @@ class TokenField(Field):
     def parse(self, given: Mapping[str, Any], subject: Subject) -> int | None:
         value = given.get(self.name)
         given_id: int | None = super().parse(given, subject)
-        return subject.loaded.read_token(value, self.name) if isinstance(value, str) else given_id
+        return subject.loaded.parse_token(value, self.name) if isinstance(value, str) else given_id
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class HeadMaskField(Field):
     default: Any = None
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
-        return subject.loaded.read_head_mask(given.get(self.name))
+        return subject.loaded.parse_head_mask(given.get(self.name))
 
 
 # Fields that many questions share.

@@ -103,7 +103,7 @@ async def learn_bigram(
     if not text:
         loaded = choose_writer(served, request.model)
         try:
-            prompt = loaded.read_prompt("\n")
+            prompt = loaded.parse_prompt("\n")
         except PromptError:
             prompt = [0]
         async with aclosing(write_training_text(engines, loaded, prompt, request.seed, client)) as written:

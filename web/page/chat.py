@@ -56,7 +56,7 @@ def parse_message(loaded: LoadedModel, sent: object) -> dict[str, str]:
         raise InvalidValue("messages", sent, f"messages whose role is {', '.join(ROLES[:-1])} or {ROLES[-1]}")
     content, ids = sent.get("content"), sent.get("ids")
     if isinstance(ids, list) and content is None:
-        content = loaded.tokenizer.decode(loaded.read_prompt([whole(each) for each in ids])) if ids else ""
+        content = loaded.tokenizer.decode(loaded.parse_prompt([whole(each) for each in ids])) if ids else ""
     if not isinstance(content, str):
         raise InputError("messages", f"The content of a message must be text, found {shorten(content)}.")
     return {"role": sent["role"], "content": content}

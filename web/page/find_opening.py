@@ -26,7 +26,7 @@ def find(
     loaded: LoadedModel, prompt: str, seeds: int, n_tokens: int, any_head: bool
 ) -> list[tuple[CopiedToken, DeclaredOpening, str]]:
     """What was found, the clearest first: where, as an opening, and its text."""
-    ids = loaded.read_prompt(prompt)
+    ids = loaded.parse_prompt(prompt)
     config = loaded.config
     copying = torch.ones(config.n_layer, config.n_head)
     if not any_head:

@@ -139,8 +139,8 @@ def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapsh
     # A text may have one token more than the context, since the last token written is never read.
     ids = decode_ids(query.get("ids", ""), context_length + 1)
     try:
-        loaded.read_prompt(ids[:context_length])
-        loaded.read_prompt(ids[-1:])
+        loaded.parse_prompt(ids[:context_length])
+        loaded.parse_prompt(ids[-1:])
     except PromptError as error:
         raise BadLink(f"{loaded.name} cannot read the text of this link. {error}") from None
     digits = query.get("prompt", "")
@@ -160,7 +160,7 @@ def parse_mask(loaded: LoadedModel, text: str) -> Tensor | None:
             layer, head, scale = parse_masked(part)
             for each in range(config.n_head) if head is None else [head]:
                 mask[layer][each] = scale
-        return loaded.read_head_mask(mask)
+        return loaded.parse_head_mask(mask)
     except (ValueError, IndexError):
         raise BadLink("This link is broken: the heads that it mutes cannot be read.") from None
 

@@ -35,7 +35,7 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
     if asked.text is not None:
         return read_text(services, asked, asked.text)
     most = source.config.context_length
-    source.read_prompt(asked.ids[:most])
+    source.parse_prompt(asked.ids[:most])
     ids = asked.ids[: most + 1]  # the last token may have been written but never read
     loaded = services.snapshots.model_or_snapshot(asked.model)
     n_prompt = min(asked.n_prompt, len(ids))
@@ -44,16 +44,16 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
         ids = encode(services, loaded, source.tokenizer.decode(ids))
         n_prompt = tokens_within(loaded, ids, len(prompt))
     ids = ids[: loaded.config.context_length]
-    return services.runs.recompute(loaded, loaded.read_prompt(ids), n_prompt, loaded.read_head_mask(asked.head_mask))
+    return services.runs.recompute(loaded, loaded.parse_prompt(ids), n_prompt, loaded.parse_head_mask(asked.head_mask))
 
 
 def read_text(services: Services, asked: ReadAgain, text: str) -> Run:
     """The run of a text that a visitor gives. Raises ``InputError`` if it is empty or the model cannot read it."""
     loaded = services.snapshots.model_or_snapshot(asked.model)
-    ids = loaded.read_prompt(check_text(services.limits, text))
+    ids = loaded.parse_prompt(check_text(services.limits, text))
     # Every token after the first can be predicted.
     n_prompt = max(min(asked.n_prompt, len(ids) - 1), 1)
-    return services.runs.recompute(loaded, ids, n_prompt, loaded.read_head_mask(asked.head_mask))
+    return services.runs.recompute(loaded, ids, n_prompt, loaded.parse_head_mask(asked.head_mask))
 
 
 class SnapshotText(BaseModel):
@@ -69,7 +69,7 @@ def read_with_snapshot(services: Services, text: SnapshotText) -> Run:
     """The run of that text with that snapshot. Raises ``InputError`` if it cannot be read."""
     loaded = services.snapshots.get(text.model, text.step)
     ids = text.ids[: loaded.config.context_length + 1]
-    loaded.read_prompt(ids[: loaded.config.context_length])
+    loaded.parse_prompt(ids[: loaded.config.context_length])
     return services.runs.recompute(loaded, ids, text.n_prompt)
 
 

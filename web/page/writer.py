@@ -229,7 +229,7 @@ def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object
     if not 2 <= len(ids) <= most:
         message = f"A branch needs 2 to {most} tokens, the context of the model; found {len(ids)}."
         raise InputError("ids", message)
-    ids = loaded.read_prompt([whole(token_id) for token_id in ids])
+    ids = loaded.parse_prompt([whole(token_id) for token_id in ids])
     n_prompt = parse_index("n_prompt", sent.get("n_prompt"), 0, len(ids) - 1)
     instead = sent.get("instead")
     if instead is not None:

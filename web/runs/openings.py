@@ -141,7 +141,7 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
         return None
     config = loaded.config
     try:
-        ids = loaded.read_prompt(declared.prompt)
+        ids = loaded.parse_prompt(declared.prompt)
         layer, head = declared.head
         if not (0 <= layer < config.n_layer and 0 <= head < config.n_head):
             raise InvalidValue("head", declared.head, f"one of {config.n_layer} layers of {config.n_head} heads")
@@ -182,7 +182,7 @@ def opening_prompt(loaded: LoadedModel) -> tuple[str, list[int]]:
     readable = []
     for prompt in OPENING_PROMPTS:
         try:
-            readable.append((prompt, loaded.read_prompt(prompt)))
+            readable.append((prompt, loaded.parse_prompt(prompt)))
         except PromptError:
             continue
     for prompt, ids in readable:

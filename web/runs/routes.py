@@ -137,8 +137,8 @@ def model_with_hash(snapshots: Snapshots, sha256: str) -> LoadedModel:
 def recompute(snapshots: Snapshots, runs: Runs, text: LostRun) -> Run:
     """The run of a posted text. Raises ``InputError`` if the model cannot read it."""
     loaded = model_with_hash(snapshots, text.sha256)
-    ids = loaded.read_prompt(text.ids[: loaded.config.context_length])
-    return runs.recompute(loaded, ids, text.n_prompt, loaded.read_head_mask(text.head_mask))
+    ids = loaded.parse_prompt(text.ids[: loaded.config.context_length])
+    return runs.recompute(loaded, ids, text.n_prompt, loaded.parse_head_mask(text.head_mask))
 
 
 def saved_file(snapshots: Snapshots, text: SavedRun) -> bytes:
@@ -149,7 +149,7 @@ def saved_file(snapshots: Snapshots, text: SavedRun) -> bytes:
     if n_weights > MAX_FILE_WEIGHTS:
         message = f"The text has {n_weights:,} attention weights; at most {MAX_FILE_WEIGHTS:,} are saved as a file."
         raise InputError("ids", message)
-    trace = loaded.trace(ids, head_mask=loaded.read_head_mask(text.head_mask))
+    trace = loaded.trace(ids, head_mask=loaded.parse_head_mask(text.head_mask))
     settings = {name: value for name, value in text.settings.items() if isinstance(value, int | float)}
     return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
@@ -159,8 +159,8 @@ def scaled_logits(snapshots: Snapshots, text: LostRun, position: int) -> bytes:
     loaded = model_with_hash(snapshots, text.sha256)
     if not 0 <= position < len(text.ids):
         raise InputError("position", f"There is no token {position}; the text has {len(text.ids)}.")
-    ids = loaded.read_prompt(text.ids[: position + 1])
-    text_pass = TextPass(loaded.gpt, ids, loaded.read_head_mask(text.head_mask))
+    ids = loaded.parse_prompt(text.ids[: position + 1])
+    text_pass = TextPass(loaded.gpt, ids, loaded.parse_head_mask(text.head_mask))
     return text_pass.logits(position, position + 1)[0].numpy().tobytes()
 
 

@@ -87,7 +87,7 @@ def find_model(served: ServedModels, name: object) -> LoadedModel:
 
 def parse_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:
     """The token ids of a prompt, after checking its type, its length, and that the model can read it."""
-    return loaded.read_prompt(check_text(limits, prompt))
+    return loaded.parse_prompt(check_text(limits, prompt))
 
 
 def parse_text(limits: Limits, loaded: LoadedModel, text: object) -> list[int]:
@@ -111,7 +111,7 @@ def parse_ids(
     try:
         if text is not None:
             check_length(field, field, text, limits.max_prompt_characters)
-        return loaded.read_prompt(text if text is not None else ids or [])
+        return loaded.parse_prompt(text if text is not None else ids or [])
     except InputError as error:
         raise error if field == "prompt" else InputError(field, str(error), error.code) from None
 

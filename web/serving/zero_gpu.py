@@ -51,7 +51,7 @@ def on_gpu(function: T) -> T:
 def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | None) -> Generator[list[Event]]:
     """The events of one text, as a local engine reports them, but with NumPy arrays instead of tensors."""
     loaded = loaded_on_gpu(name)
-    request = replace(request, head_mask=loaded.read_head_mask(head_mask))
+    request = replace(request, head_mask=loaded.parse_head_mask(head_mask))
     engine = Engine(loaded, max_batch=1)
     events: list[Event] = []
     engine.submit(TextSequence(request, loaded, events.append))

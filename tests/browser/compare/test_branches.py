@@ -81,7 +81,7 @@ def test_both_texts_stay_side_by_side(page: Any, server: Server) -> None:
         attention = loaded.trace(ids[:CONTEXT]).attention
         assert is_shown_as(float(attention[2, 1, query, key]), number)
     # The branch knows the probabilities of the shared tokens.
-    logprob = TextPass(loaded.gpt, loaded.read_prompt(first[:30])).logprobs()[19]
+    logprob = TextPass(loaded.gpt, loaded.parse_prompt(first[:30])).logprobs()[19]
     page.get_by_label("Step", exact=True).fill("20")
     probability = f"{math.exp(logprob):.4f}" if logprob > math.log(0.001) else f"{math.exp(logprob):.2e}"
     expect(page.locator(".hs-pair-step")).to_have_text(re.compile(f"A.*probability {probability}.*B.*{probability}"))

@@ -36,7 +36,7 @@ def give(page: Any, text: str) -> None:
 def expected_differences(loaded: LoadedModel, a: str, b: str) -> torch.Tensor:
     """The attention that moves between shared and other tokens, as a mean over all rows after the texts diverge."""
     one, other = loaded.trace(a).attention, loaded.trace(b).attention
-    pairs = [(piece.a_start, piece.b_start) for piece in align(loaded.read_prompt(a), loaded.read_prompt(b)).pieces]
+    pairs = [(piece.a_start, piece.b_start) for piece in align(loaded.parse_prompt(a), loaded.parse_prompt(b)).pieces]
     same = [(i, j) for i, j in pairs if a[i] == b[j]]
     first = next(i for i in range(len(a)) if a[i] != b[i])
     rows = [(i, j) for i, j in pairs if i >= first]

@@ -38,7 +38,7 @@ def bars(page: Any, after: str = "") -> list[tuple[int, float, float]]:
 
 def check_bars(page: Any, loaded: LoadedModel, token: int, **settings: Any) -> None:
     """The table has the model's numbers for the token at this place of the text on the screen."""
-    ids = loaded.read_prompt(text(page).text_content())
+    ids = loaded.parse_prompt(text(page).text_content())
     logits = loaded.trace(ids).logits[token - 1]
     drawn = probabilities(logits, SamplingSettings(**({"temperature": 0.8} | settings)))
     own = logits.double().softmax(-1)
@@ -101,7 +101,7 @@ def test_the_scrubber_moves_every_panel(page: Any, server: Server) -> None:
     expect(page.locator(".hs-chosen").first).to_have_attribute("data-i", str(step))
     expect(page.locator(".hs-readout")).to_have_text(re.compile(rf" {step - 1}, query"))
     check_bars(page, loaded, step)
-    ids = loaded.read_prompt(text(page).text_content())
+    ids = loaded.parse_prompt(text(page).text_content())
     logprob = TextPass(loaded.gpt, ids).logprobs()[step - 1]
     said = page.locator(".hs-scrubber-status").text_content()
     assert f"token {step} " in said and f"{-logprob / 0.6931471805599453:.2f} bits" in said

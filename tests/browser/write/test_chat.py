@@ -44,7 +44,7 @@ def answer(loaded: LoadedModel, prompt: str) -> list[int]:
 
 
 def whole(loaded: LoadedModel, prompt: str) -> str:
-    ids = [*loaded.read_prompt(prompt), *answer(loaded, prompt)]
+    ids = [*loaded.parse_prompt(prompt), *answer(loaded, prompt)]
     return "".join(token.text for token in loaded.tokens(ids))
 
 
@@ -159,10 +159,10 @@ def test_second_texts_have_the_same_turns(browser: Any, server: Server, loaded: 
     prompt = prompt_of(("user", "Why?"))
     expect(text(page)).to_have_text(whole(loaded, prompt))
     change_settings(page, length=4)
-    page.get_by_label("Step", exact=True).fill(str(len(loaded.read_prompt(prompt)) + 1))
+    page.get_by_label("Step", exact=True).fill(str(len(loaded.parse_prompt(prompt)) + 1))
     page.get_by_role("button", name=re.compile("^Branch here with")).first.click()
     left, right = (page.get_by_role("group", name=f"Text {letter}", exact=True) for letter in "AB")
-    expect(right.locator(".hs-token").nth(len(loaded.read_prompt(prompt)) + 3)).to_be_attached()
+    expect(right.locator(".hs-token").nth(len(loaded.parse_prompt(prompt)) + 3)).to_be_attached()
     assert roles(left) == roles(right) == ["user", "assistant"]
     # The conversation goes on from the text on the left.
     change_settings(page, seed=1, length=N_NEW)

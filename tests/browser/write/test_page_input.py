@@ -82,7 +82,7 @@ def test_spaces_inside_tokens_are_seen(browser: Any, launch: Callable[..., Serve
     change_settings(page, length=8)
     write(page, prompt)
     expect(text(page)).to_have_text(re.compile("^" + re.escape(prompt)))
-    tokens = [token.text for token in loaded.tokens(loaded.read_prompt(prompt))]
+    tokens = [token.text for token in loaded.tokens(loaded.parse_prompt(prompt))]
     assert any(len(token) > 1 and token.strip() and " " in token for token in tokens)
     spans = page.locator(".hs-writing .hs-token")
     assert spans.all_text_contents()[: len(tokens)] == tokens

@@ -88,7 +88,7 @@ def test_text_does_not_depend_on_the_batch(int8: model.LoadedModel) -> None:
 
 def test_shown_attention_is_that_of_the_int8_model(int8: model.LoadedModel) -> None:
     steps = list(int8.generate("ROMEO:", 12, seed=1, record=True))
-    trace = int8.trace(int8.read_prompt("ROMEO:") + [step.token_id for step in steps[:-1]])
+    trace = int8.trace(int8.parse_prompt("ROMEO:") + [step.token_id for step in steps[:-1]])
     for n, step in enumerate(steps):
         assert max_difference(step.attention, trace.attention[:, :, 5 + n, : 6 + n]) < 0.02
         assert max_difference(step.logits, trace.logits[5 + n]) < 0.2

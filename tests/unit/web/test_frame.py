@@ -25,7 +25,7 @@ FLOAT = 4  # bytes
 def encoded() -> bytes:
     """A frame of a run whose weights and log-probabilities are given, so that it is the same on every machine."""
     loaded = tiny_model(0)
-    run = Run("frame", loaded, loaded.read_prompt(TEXT), capacity=len(TEXT))
+    run = Run("frame", loaded, loaded.parse_prompt(TEXT), capacity=len(TEXT))
     n_layer, n_head, T = loaded.config.n_layer, loaded.config.n_head, len(TEXT)
     scores = torch.randint(1, 9, (n_layer, n_head, T, T), generator=torch.Generator().manual_seed(0)).tril()
     run.recording.extend(scores / scores.sum(-1, keepdim=True))
@@ -62,7 +62,7 @@ def test_the_fixture_says_what_it_decodes_to() -> None:
 
 def test_a_frame_from_the_newest_row_on_has_its_token_alone() -> None:
     loaded = tiny_model(0)
-    run = Run("frame", loaded, loaded.read_prompt("ab"), capacity=2)
+    run = Run("frame", loaded, loaded.parse_prompt("ab"), capacity=2)
     run.recording.extend(torch.eye(2).expand(loaded.config.n_layer, loaded.config.n_head, 2, 2))
     header, _, thumbnails = split(run.frame(1))
     assert header["tokens"] == ["b"] and header["rows"] == 2 and header["first"] == 1
@@ -72,7 +72,7 @@ def test_a_frame_from_the_newest_row_on_has_its_token_alone() -> None:
 @pytest.mark.parametrize("start", [0, 6])
 def test_every_part_has_the_length_that_the_header_says(start: int) -> None:
     loaded = tiny_model(0)
-    run = Run("frame", loaded, loaded.read_prompt(TEXT), capacity=len(TEXT))
+    run = Run("frame", loaded, loaded.parse_prompt(TEXT), capacity=len(TEXT))
     run.recording.extend(torch.eye(len(TEXT)).expand(loaded.config.n_layer, loaded.config.n_head, -1, -1))
     header, metrics, thumbnails = split(run.frame(start))
     side = header["rows"]  # one cell for each row of a short text

@@ -82,7 +82,7 @@ def test_a_declared_opening(services: Services, tmp_path: Path) -> None:
     opening = write_declared(loaded, read_declared(declare(tmp_path / "good", {})))
     assert opening and opening.head == (1, 2) and opening.is_declared
     steps = loaded.generate("ROMEO:", 3, temperature=0.8, seed=1)
-    assert opening.ids == loaded.read_prompt("ROMEO:") + [step.token_id for step in steps]
+    assert opening.ids == loaded.parse_prompt("ROMEO:") + [step.token_id for step in steps]
     assert opening.settings["prompt"] == "ROMEO:" and opening.settings["max_new_tokens"] == OPENING_TOKENS
     assert read_declared(tmp_path) is None and read_declared("user/name") is None
 

@@ -20,6 +20,6 @@ def test_the_pointer_names_the_settings_that_a_text_is_written_from(services: Se
     opened = run_async(opening_pointer(services, "tiny"))
     assert opened["settings"].keys() == asked.keys()
     settings = opened["settings"] | {"top_k": None}
-    ids = served.models["tiny"].read_prompt(settings.pop("prompt"))
+    ids = served.models["tiny"].parse_prompt(settings.pop("prompt"))
     steps = served.models["tiny"].generate(ids, **settings)
     assert ids + [step.token_id for step in steps] == services.openings.written.entries["tiny"].ids

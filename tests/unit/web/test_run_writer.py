@@ -14,7 +14,7 @@ from web.runs.store import Runs, RunWriter
 
 def writer_of(loaded: LoadedModel, n_new: int, prompt: str = "ab") -> RunWriter:
     runs = Runs()
-    return RunWriter(runs, runs.new(loaded, loaded.read_prompt(prompt), n_new))
+    return RunWriter(runs, runs.new(loaded, loaded.parse_prompt(prompt), n_new))
 
 
 def of_one_text(events: list[Any]) -> list[tuple[int, Any]]:
@@ -27,7 +27,7 @@ def test_it_takes_a_text_as_it_is_written(loaded: LoadedModel) -> None:
         writer.take(of_one_text([event]), stopped=False)
     writer.end()
     run = writer.run
-    assert run.ids == loaded.read_prompt("ab") + [step.token_id for step in loaded.generate("ab", 5, seed=1)]
+    assert run.ids == loaded.parse_prompt("ab") + [step.token_id for step in loaded.generate("ab", 5, seed=1)]
     assert run.recording.n_rows == len(run.ids) == 7 and not run.writing
     found = torch.frombuffer(bytearray(writer.runs.exact.picture(run, 1, 2, 0)), dtype=torch.float32)
     assert max_difference(found, lower_triangle(loaded.trace(run.ids).attention[1, 2])) <= 1e-5

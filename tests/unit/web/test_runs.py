@@ -174,7 +174,7 @@ def test_a_large_run_keeps_only_a_few_heads(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
     loaded = tiny_model(n_layer=3, n_head=4, n_embd=32, context_length=200)
     runs = Runs()
-    run = runs.new(loaded, loaded.read_prompt("ab"), 150)
+    run = runs.new(loaded, loaded.parse_prompt("ab"), 150)
     assert run.recording.buffer.weights is None
     for event in recorded_events(loaded, "ab", 151):
         run.take(event)
@@ -217,7 +217,7 @@ def test_looking_at_a_long_text_being_written_costs_one_reading(monkeypatch: pyt
     monkeypatch.setattr(run_module, "MAX_RUN_BYTES", 100)
     loaded = tiny_model(n_layer=2, n_head=2, n_embd=32, context_length=100)
     runs = Runs()
-    run = runs.new(loaded, loaded.read_prompt("ab"), 60)
+    run = runs.new(loaded, loaded.parse_prompt("ab"), 60)
     read: list[int] = []
     monkeypatch.setattr(exact, "TextPass", lambda gpt, ids, _: read.append(len(ids)) or TextPass(gpt, ids))
     for event in recorded_events(loaded, "ab", 61):
@@ -262,7 +262,7 @@ def test_reading_a_run_while_it_is_written() -> None:
 def test_the_newest_logits_of_a_text_being_written_are_those_it_was_drawn_from() -> None:
     loaded = tiny_model()
     runs = Runs()
-    run = runs.new(loaded, loaded.read_prompt("ab"), 5)
+    run = runs.new(loaded, loaded.parse_prompt("ab"), 5)
     prompt, *steps = recorded_events(loaded, "ab", 4)
     run.take(prompt)
     for i, step in enumerate(steps):
