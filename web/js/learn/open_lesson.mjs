@@ -28,13 +28,13 @@ export class OpenLesson {
     this.sentence = lessons.progress.sentence;
     this.question = make("div");
     this.rephrase(content.question);
-    this.built = content.build(this);
     /** @type {any} the server's answer */
     this.data = null;
+    this.own = make("div", { class: "hl-own" });
+    this.built = content.build(this);
     this.play = new Play(() => (this.data ? (this.built.play?.() ?? []) : []));
     const shown = [this.play.element, ...this.built.picture, this.play.flight];
     this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...shown);
-    this.own = make("div", { class: "hl-own" });
     this.elements = this.#makeElements();
   }
 
