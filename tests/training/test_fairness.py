@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from helpers.server import Server
+from helpers.siege.watch import until
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import UPLOAD, Visitor, quick_server
 from web.settings import Limits
@@ -38,7 +39,7 @@ def server(checkpoints: Path, disk: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def visitors(server: Server) -> Iterator[Any]:
-    """Makes a visitor at an address; their trainings are forgotten at the end."""
+    """Makes a visitor at an address; their trainings are forgotten at the end, and their processes are over."""
     made = []
 
     def visitor_at(address: str) -> Visitor:
@@ -49,6 +50,8 @@ def visitors(server: Server) -> Iterator[Any]:
     yield visitor_at
     for visitor in reversed(made):
         visitor.post("/train/forget")
+    registry = server.services.metrics.registry
+    until(server, lambda: registry.get_sample_value("headscope_trainings", {"state": "training"}) == 0)
 
 
 @pytest.mark.parametrize("address", [HERE, "2001:db8:1:2:{0}::{0}"])
