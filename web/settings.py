@@ -184,7 +184,7 @@ class Limits:
     )
     max_traces: int = limit(2, "attention requests computed at once, for all models together")
     memory_budget_mb: int = limit(
-        512, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
+        768, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
     )
     max_float32_mb: int = limit(
         1_000,

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from bench.harness import Row, character_checkpoint, free_port, parser, report
 from bench.load import at_quantile
 from bench.process import MB, Server, ours, serving, wait_for_loops
+from web.settings import Limits
 
 from .attacks import ATTACKS, Attack
 from .visitors import Noticed, visit, warm_up
 
 MAX_DESCRIPTORS = 1_024
-BUDGET = 512  # megabytes, the default of --memory-budget-mb
-TRAINING = 2_000  # megabytes, the default of --max-training-megabytes, for one training at a time
+LIMITS = Limits()
 VISITORS = 2
 RECOVERY = 40.0  # seconds after the last attack
 
@@ -76,8 +76,14 @@ def main() -> None:
             Row("first token of the good, p95", "s", at_quantile(noticed.first_token, 0.95), "less", bar=2),
             Row("memory, idle after the start", "MB", idle / MB, "less"),
             Row("memory, everything used once", "MB", before / MB, "less"),
-            Row("memory at its highest", "MB", highest / MB, "less", bar=round(before / MB) + BUDGET + 200),
-            Row("memory of trainings at its highest", "MB", trainings / MB, "less", bar=TRAINING),
+            Row(
+                "memory at its highest",
+                "MB",
+                highest / MB,
+                "less",
+                bar=round(before / MB) + LIMITS.memory_budget_mb + 200,
+            ),
+            Row("memory of trainings at its highest", "MB", trainings / MB, "less", bar=LIMITS.max_training_megabytes),
             Row("memory after, without cached texts", "MB", after / MB, "less", bar=round(before / MB) + 100),
             Row("descriptors after", "", server.descriptors, "less"),
             Row("log", "bytes", server.log_bytes - log, "less"),
