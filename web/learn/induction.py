@@ -14,7 +14,7 @@ from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import Snapshots
 from .lesson_request import LayerAndHead, LessonRequest
-from .whole_model import TokenizedSentence, tokenize_sentence
+from .tokenized_sentence import TokenizedSentence, tokenize_sentence
 
 MIN_PHRASE, MAX_PHRASE = 3, 20  # tokens: with fewer there is nothing to repeat, with more the pictures are too small
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from ..serving.snapshots import Snapshots
-from . import bigram, block, draw, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
+from . import bigram, block, induction, multi_head, one_number, self_attention, tokens_and_windows, whole_model
 from .lesson_request import LessonRequest, StrictRequest
+from .tokenized_sentence import WholeModelRequest
 
 
 class Lesson(NamedTuple):
@@ -45,8 +46,8 @@ LESSONS = {
     # Rung 9
     "block": Lesson(block.BlockRequest, block.rest_of_a_block),
     # Rung 10
-    "whole-model": Lesson(whole_model.WholeModelRequest, whole_model.whole_model),
-    "draw": Lesson(draw.DrawRequest, draw.draw),
+    "whole-model": Lesson(WholeModelRequest, whole_model.whole_model),
+    "draw": Lesson(whole_model.DrawRequest, whole_model.draw),
     # Rung 11
     "induction": Lesson(induction.InductionRequest, induction.induction, "steps"),
     # All rungs: how a number is computed

@@ -26,7 +26,6 @@ from ..serving.snapshots import Snapshots
 from . import notebook_cells
 from .bigram import check_bigram
 from .block import BlockRequest, loss_ladder, make_block
-from .draw import DrawRequest
 from .induction import InductionRequest
 from .induction import induction as induction_lesson
 from .lesson_request import BigramRequest, LessonRequest, StrictRequest, check_sentence, check_training_text
@@ -41,8 +40,9 @@ from .self_attention import (
     without_weights,
 )
 from .sentence import parse_sentence
+from .tokenized_sentence import tokenize_sentence
 from .tokens_and_windows import ALPHABET, SHOWN_TOKENS, TRAINING_TEXT, TokensRequest, WindowsRequest
-from .whole_model import tokenize_sentence
+from .whole_model import DrawRequest
 from .whole_model import whole_model as whole_model_lesson
 
 Inputs = dict[str, object]

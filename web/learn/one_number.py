@@ -21,7 +21,7 @@ from model.ladder.terms import dot_product_terms
 
 from ..serving.body_types import Unicode
 from ..serving.served_models import ServedModels
-from .whole_model import TokenizedSentence, WholeModelRequest, head_and_query, tokenize_sentence
+from .tokenized_sentence import TokenizedSentence, WholeModelRequest, head_and_query, tokenize_sentence
 
 SHOWN_TERMS = 12  # the largest terms of a sum; the others are added up
 

@@ -14,7 +14,7 @@ from ..serving.served_models import ServedModels
 from .arithmetic import softmax
 from .lesson_request import SHOWN_WORDS, TwoHeadsRequest
 from .sentence import word_model
-from .whole_model import cached_pass, tokenize_sentence
+from .tokenized_sentence import cached_pass, tokenize_sentence
 
 
 @torch.inference_mode()

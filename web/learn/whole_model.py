@@ -1,17 +1,15 @@
-"""Rung 10 as data: a served model from a token to the probability of the next one, step by step."""
+"""Rung 10 as data: a served model from a token to the probability of the next one, step by step, and a draw of it."""
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
+from model import LoadedModel, SamplingSettings, ladder
 from model.drawing.metrics import most_selective_head
 from model.gpt import Block
 from model.head_tensors import Head
@@ -26,106 +24,26 @@ from model.ladder.block import (
 )
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
-from model.lens.text_pass import TextPass
+from model.sampling import draw_tokens, probabilities, random_generator
 
-from ..bounded_cache import BoundedCache
-from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import read_report
-from .lesson_request import LessonRequest, check_sentence
+from .tokenized_sentence import (
+    MAX_TOKENS,
+    TokenizedSentence,
+    WholeModelRequest,
+    cache_of,
+    cached_pass,
+    head_and_query,
+    tokenize_sentence,
+)
 
-MAX_TOKENS = 256  # of the sentence: no more fit in the picture, and each costs a row of numbers
-BOOK = " ".join(ladder.JOURNEY)
 TOKENS_TO_CHOOSE_FROM = 96  # of the sentence, on which an interesting head is chosen
 THUMBNAIL = 24  # cells of a side, at most
 SHOWN_TOKENS = 10  # the likeliest next ones
 # Stages that are sent as vectors of one token, and what the model's own modules return of them.
 STAGES = ("x", "normed", "heads", "attended", "resid_mid", "mlp_input", "hidden", "activated", "mlp_output", "after")
-
-
-@dataclass(frozen=True)
-class TokenizedSentence:
-    """A model, the ids of what it can read of the sentence, and a note for the visitor if that is not all."""
-
-    loaded: LoadedModel
-    ids: list[int]
-    note: str
-
-    @property
-    def text_pass(self) -> TextPass:
-        """The residual stream over the sentence."""
-        return cached_pass(self.loaded, tuple(self.ids))
-
-
-class ModelCache:
-    """The latest results for one model, reused by later requests about the same tokens."""
-
-    def __init__(self) -> None:
-        self.text_passes = BoundedCache[tuple[int, ...], TextPass](max_entries=2)
-        self.overviews = BoundedCache[tuple[int, ...], dict[str, Any]](max_entries=2)
-
-
-CACHES: WeakKeyDictionary[LoadedModel, ModelCache] = WeakKeyDictionary()  # weak, so that unused models are freed
-
-
-def cache_of(loaded: LoadedModel) -> ModelCache:
-    return CACHES.setdefault(loaded, ModelCache())
-
-
-def cached_pass(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
-    """The residual stream of ``loaded`` over ``ids``, cached."""
-    return cache_of(loaded).text_passes.get_or_compute(ids, lambda: TextPass(loaded.gpt, ids))
-
-
-def tokenize_sentence(served: ServedModels, request: LessonRequest) -> TokenizedSentence:
-    """What the model can read of the sentence, or the book's sentence if that is nothing. Raises ``InputError``."""
-    check_sentence(request.sentence)
-    loaded = find_model(served, request.model)
-    name = loaded.name
-    if loaded.config.rotary is not None:
-        raise InputError("model", f"This lesson follows a GPT-2 step by step, and {name} is a model of another family.")
-    text, notes = request.sentence, []
-    try:
-        ids = loaded.tokenizer.encode(text)
-    except UnknownCharacters as error:
-        text = "".join(character for character in text if character not in error.characters)
-        notes.append(f"{name} reads single characters and has never seen {error.named}, which the picture leaves out.")
-        if not text.strip():
-            text = BOOK
-            notes.append("Your sentence contains nothing else, so the picture shows the book’s sentence.")
-        ids = encode(loaded, text)
-    most = min(loaded.config.context_length, MAX_TOKENS)
-    if len(ids) > most:
-        notes.append(f"Your sentence has {len(ids):,} tokens for {name}; the picture shows the first {most:,}.")
-    return TokenizedSentence(loaded, ids[:most], " ".join(notes))
-
-
-def encode(loaded: LoadedModel, text: str) -> list[int]:
-    """The ids of ``text``. Raises ``InputError`` if the model cannot read it."""
-    try:
-        return loaded.tokenizer.encode(text)
-    except PromptError as error:
-        raise InputError("sentence", f"{loaded.name} cannot read this sentence. {error}") from None
-
-
-class WholeModelRequest(LessonRequest):
-    layer: int | None = Field(None, ge=0, le=10_000)
-    head: int | None = Field(None, ge=0, le=10_000)
-    query: int | None = Field(None, ge=0, le=10**6)
-
-
-def head_and_query(tokenized: TokenizedSentence, request: WholeModelRequest) -> tuple[int, int, int]:
-    """The layer, head and query asked for; 0, 0 and the last one by default. Raises ``InputError``."""
-    config = tokenized.loaded.config
-    layer, head = request.layer or 0, request.head or 0
-    for name, value, count in (("layer", layer, config.n_layer), ("head", head, config.n_head)):
-        if value >= count:
-            raise InputError(name, f"{name} must be an integer from 0 to {count - 1}, found {value}")
-    last = len(tokenized.ids) - 1
-    query = last if request.query is None else request.query
-    if query > last:
-        raise InputError("query", f"query must be an integer from 0 to {last}, found {query}")
-    return layer, head, query
+MAX_DRAWS = 1_000
 
 
 def whole_model(served: ServedModels, request: WholeModelRequest) -> dict[str, object]:
@@ -292,3 +210,44 @@ def book_case() -> dict[str, object]:
     with torch.inference_mode():
         by_splits, by_packed = splits(journey)[0], packed(journey)[0][0]
     return {"published": by_packed.tolist(), "published_error": largest_difference(by_splits, by_packed)}
+
+
+class DrawRequest(WholeModelRequest):
+    temperature: float = Field(1.0, ge=0, le=2)
+    top_k: int = Field(0, ge=0, le=100)  # 0 means all tokens
+    top_p: float = Field(1.0, gt=0, le=1)
+    seed: int = Field(1, ge=0, le=10**9)
+    draws: int = Field(1, ge=1, le=MAX_DRAWS)
+
+
+@torch.inference_mode()
+def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
+    """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest was drawn."""
+    tokenized = tokenize_sentence(served, request)
+    _, _, query = head_and_query(tokenized, request)
+    logits = tokenized.text_pass.logits(query, query + 1)[0]
+    settings = SamplingSettings(temperature=request.temperature, top_k=request.top_k or None, top_p=request.top_p)
+    own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
+    drawn = draw_tokens(drawn_with, random_generator(request.seed), request.draws)
+    counts = torch.bincount(drawn, minlength=len(logits))
+    shown, rest = logits.argsort(descending=True, stable=True).tensor_split([SHOWN_TOKENS])
+    first = int(drawn[0])
+    config = tokenized.loaded.config
+    is_end = query == len(tokenized.ids) - 1 and len(tokenized.ids) < min(config.context_length, MAX_TOKENS)
+    text = tokenized.loaded.tokens([first])[0].text
+    return {
+        "draws": request.draws,
+        "seed": request.seed,
+        "drawn": {"id": first, "text": text, "p": own[first].item(), "drawn_with": drawn_with[first].item()},
+        "continued": request.sentence + text if is_end else None,
+        "n_possible": int((drawn_with > 0).sum()),
+        "tokens": [
+            {"id": i, "text": token.text, "p": own[i].item(), "drawn_with": drawn_with[i].item(), "n": int(counts[i])}
+            for i, token in zip(shown.tolist(), tokenized.loaded.tokens(shown.tolist()), strict=True)
+        ],
+        "others": {
+            "p": own[rest].sum().item(),
+            "drawn_with": drawn_with[rest].sum().item(),
+            "n": request.draws - int(counts[shown].sum()),
+        },
+    }
