@@ -28,7 +28,7 @@ OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e)
   return e.checkVisibility() && e.getBoundingClientRect().right > innerWidth;
 }).map((e) => e.className + ' ' + e.textContent.slice(0, 30))"""
 WORDS = (
-    ".hl-text p, .hl-nav a, .hl-of, .hl-question p, .hl-question h3, .hl-options button, .hl-picture p, .hl-count, "
+    ".hl-text p, .hl-nav a, .hl-of, .hl-prediction p, .hl-prediction h3, .hl-options button, .hl-picture p, .hl-count, "
     ".hl-hint, .hl-axes, .hl-heat th, .hl-heat td, .hl-chips span, .hl-chips small, .hl-term small, .hl-term span, "
     ".hl-stamp b, .hl-stamp small, .hl-steps a, .hl-controls label, .hl-primary, .hl-source pre, .hl-source .hl-quiet, "
     ".hl-source .hl-key"

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { counted, number } from "../../../web/js/lib/numbers.mjs";
 import { countCharacters } from "../../../web/js/lib/words.mjs";
-import { readNumber } from "../../../web/js/learn/widgets/questions.mjs";
+import { readNumber } from "../../../web/js/learn/widgets/exercises.mjs";
 
 test("characters are counted as code points", () => {
   assert.equal(countCharacters("😀".repeat(300)), 300);

@@ -4,12 +4,13 @@ import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
 import { fold } from "./widgets/elements.mjs";
 import { Play } from "./widgets/play.mjs";
-import { exercises, ownExercise, question } from "./widgets/questions.mjs";
+import { exercises, ownExercise } from "./widgets/exercises.mjs";
+import { prediction } from "./widgets/prediction.mjs";
 import { classLinkButton } from "./widgets/class_link.mjs";
 import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
-/** @import { Lesson, Question, Rung, Settings } from "./rung.js" */
+/** @import { Lesson, Prediction, Rung, Settings } from "./rung.js" */
 
 const SLIDER_PAUSE = 90; // milliseconds to wait for a slider that is still moving
 
@@ -26,8 +27,8 @@ export class OpenLesson {
     this.options = options;
     this.kept = kept;
     this.sentence = lessons.progress.sentence;
-    this.question = make("div");
-    this.rephrase(content.question);
+    this.prediction = make("div");
+    this.rephrase(content.prediction);
     /** @type {any} the server's answer */
     this.data = null;
     this.own = make("div", { class: "hl-own" });
@@ -51,7 +52,7 @@ export class OpenLesson {
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
       make("h2", { tabindex: -1 }, content.name),
       make("div", { class: "hl-opening" }, make("div", { class: "hl-text" }, ...built.text), built.formula),
-      this.question,
+      this.prediction,
       lessons.note,
       this.picture,
       fold(this.kept, "exercises", "Exercises", this.own, exercises(content.exercises, `${rung}`, progress)),
@@ -66,7 +67,7 @@ export class OpenLesson {
     ];
   }
 
-  /** Ask the question before the picture. @param {Question} asked */
+  /** Ask for the prediction before the picture. @param {Prediction} asked */
   rephrase(asked) {
     const { progress } = this.lessons;
     const { rung } = this;
@@ -77,7 +78,7 @@ export class OpenLesson {
       else answers[rung] = chosen;
       progress.set({ answers });
     };
-    this.question.replaceChildren(question(asked, progress.answers[rung], answer));
+    this.prediction.replaceChildren(prediction(asked, progress.answers[rung], answer));
   }
 
   /** Use another sentence on all rungs. @param {string} sentence */

@@ -4,7 +4,7 @@ import type { Data } from "./data.js";
 import type { Diagram } from "./widgets/diagram.mjs";
 import type { Play, Stop } from "./widgets/play.mjs";
 
-export interface Question {
+export interface Prediction {
   ask: string;
   options: string[];
   /** The index of the right option. */
@@ -17,7 +17,7 @@ export interface Question {
  * for the worked answer.
  */
 export type Exercise = { hint: string } & (
-  | ({ kind: "choice" } & Question)
+  | ({ kind: "choice" } & Prediction)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
   | { kind: "number"; ask: string; right: number; alsoRight?: number[]; tolerance: number; why: string }
   | { kind: "order"; ask: string; steps: string[]; why: string }
@@ -64,8 +64,8 @@ export interface Lesson {
   poseOwn(): void;
   /** Open another rung. */
   go(rung: number): void;
-  /** Ask the question before the picture in other words. */
-  rephrase(question: Question): void;
+  /** Ask for the prediction before the picture in other words. */
+  rephrase(prediction: Prediction): void;
 }
 
 /** `Numbers`: those that the server sends. */
@@ -98,7 +98,7 @@ export interface Rung<Key extends keyof Data> {
   choices?: () => Settings;
   /** The options that mean nothing for another sentence. */
   ofSentence?: string[];
-  question: Question;
+  prediction: Prediction;
   /** Tasks after the picture. */
   exercises: Exercise[];
   /** A task about the numbers that the rung shows; null if there are too few. */

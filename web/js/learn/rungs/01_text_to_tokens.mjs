@@ -36,7 +36,7 @@ export const textToTokens = {
     "fall back to bytes loses nothing.",
   options: () => ({ merges: 60, allow_end_of_text: false }),
   choices: () => ({ step: 0 }),
-  question: {
+  prediction: {
     ask: "Which of the three tokenizers loses a word that its training text does not contain?",
     options: ["The word list", "The characters", "The byte pairs"],
     right: 0,

@@ -39,7 +39,7 @@ export const slidingWindow = {
     "Windows and the same windows shifted by one token are the training data: the target is always what comes next.",
   options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
   choices: () => ({ example: 3, batch: 0 }),
-  question: {
+  prediction: {
     ask: "How many next tokens can a model practise on with a window of 4 tokens?",
     options: ["1", "4", "16"],
     right: 1,

@@ -20,7 +20,7 @@ import {
 } from "../widgets/elements.mjs";
 import { Report } from "./03_bigram_report.mjs";
 
-/** @import { Question, Rung } from "../rung.js" */
+/** @import { Prediction, Rung } from "../rung.js" */
 
 const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
@@ -36,7 +36,7 @@ export const bigram = {
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
   choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
-  question: questionFor(65),
+  prediction: predictionFor(65),
   waitsForClick: true,
   notebookDoes: "trains the table as “Train it” does, on your text or else on that of rung 1",
   exercises: [
@@ -116,7 +116,7 @@ export const bigram = {
     const report = new Report(lesson, text, {
       before(event) {
         experiment.show(event);
-        lesson.rephrase(questionFor(event.characters.length));
+        lesson.rephrase(predictionFor(event.characters.length));
       },
       after(event) {
         experiment.end(event);
@@ -231,8 +231,8 @@ export const bigram = {
   },
 };
 
-/** The prediction, for an alphabet of this size. @param {number} size @returns {Question} */
-function questionFor(size) {
+/** The prediction, for an alphabet of this size. @param {number} size @returns {Prediction} */
+function predictionFor(size) {
   return {
     ask:
       `An untrained bigram model predicts the next of ${size} characters. Is its loss above or below ln ${size} = ` +

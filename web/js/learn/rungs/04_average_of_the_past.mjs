@@ -37,7 +37,7 @@ export const averageOfThePast = {
   options: () => ({ lecture: false }),
   choices: () => ({ way: "by_softmax" }),
   ofSentence: ["scores"],
-  question: {
+  prediction: {
     ask: "In the matrix of weights, what do the numbers of row t add up to?",
     options: ["t", "1", "1 / (t + 1)"],
     right: 1,

@@ -22,16 +22,16 @@ import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { BOOK_SENTENCE } from "../progress.mjs";
 import { looksMost } from "../widgets/play.mjs";
-import { dotTolerance } from "../widgets/questions.mjs";
+import { dotTolerance } from "../widgets/exercises.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
-/** @import { Question, Rung } from "../rung.js" */
+/** @import { Prediction, Rung } from "../rung.js" */
 /** @import { Data, Named } from "../data.js" */
 
 const FACTORS = [-1000, -100, -10, -1, 1, 2, 5, 10, 20, 50, 60, 80, 100, 200, 500, 1000];
 
-/** @type {Question} for any sentence except the book's */
+/** @type {Prediction} for any sentence except the book's */
 const OWN_QUESTION = {
   ask: "What decides how much attention one word of your sentence gives to another?",
   options: ["How well their numbers match", "How close together they are", "Which of them comes first"],
@@ -52,7 +52,7 @@ export const selfAttention = {
     "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",
   options: () => ({ factor: 1 }),
   ofSentence: ["swapped"],
-  question: {
+  prediction: {
     ask:
       "In the book’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
       "attention?",

@@ -21,7 +21,7 @@ import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
-import { dotTolerance } from "../widgets/questions.mjs";
+import { dotTolerance } from "../widgets/exercises.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./06_score_scaling.mjs";
@@ -73,7 +73,7 @@ export const trainableWeights = {
     scaling: { head_dim: 16, sharpness: 8 },
     heads: "trained",
   }),
-  question: {
+  prediction: {
     ask:
       "Queries and keys have 64 random numbers each, with variance 1. About how large is the variance of their dot " +
       "products?",

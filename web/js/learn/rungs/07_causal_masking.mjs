@@ -33,7 +33,7 @@ export const causalMasking = {
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
   options: () => ({ dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
   ofSentence: ["flipped"],
-  question: {
+  prediction: {
     ask: "What is the first word’s attention weight on itself, once the future is masked?",
     options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
     right: 1,

@@ -16,7 +16,7 @@ import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
-import { dotTolerance } from "../widgets/questions.mjs";
+import { dotTolerance } from "../widgets/exercises.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
@@ -37,7 +37,7 @@ export const manyHeads = {
     "Several heads look for different things; one wide projection, split, computes them all, and another mixes them.",
   options: () => ({ d_out: 2 }),
   choices: () => ({ jobs: { seed: 1 }, times: { n_head: 8, n_tokens: 64 }, heads: "trained" }),
-  question: {
+  prediction: {
     ask: "Which needs more weights for its queries: eight heads of 8 numbers, or one head of 64?",
     options: ["Eight heads", "One head", "Neither"],
     right: 2,

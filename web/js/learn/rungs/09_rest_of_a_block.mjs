@@ -31,7 +31,7 @@ export const restOfABlock = {
   name: "The rest of a block",
   learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
   options: () => ({ scale: 1 }),
-  question: {
+  prediction: {
     ask: "All numbers of a word are multiplied by ten. What does layer norm return?",
     options: ["Ten times the result", "Almost the same result", "A tenth of the result"],
     right: 1,

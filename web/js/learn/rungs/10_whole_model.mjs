@@ -30,7 +30,7 @@ export const wholeModel = {
   choices: () => ({ draw: { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 } }),
   ofSentence: ["query"],
   followsModel: true,
-  question: {
+  prediction: {
     ask: "Which probability does the model give to a token that makes no sense at this place?",
     options: ["Exactly 0", "A small one, but not 0"],
     right: 1,

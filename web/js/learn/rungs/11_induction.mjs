@@ -37,7 +37,7 @@ export const induction = {
     "the other finds where the last token occurred earlier, and looks at what followed.",
   options: () => ({ step: null, muted: null }),
   followsModel: true,
-  question: {
+  prediction: {
     ask:
       "A text says “… shiny sun … shiny”. A head wants to find out what comes next. Where should “shiny”, the last " +
       "token, look?",

@@ -1,49 +1,11 @@
-// The question before a picture: a prediction to make.
+// Exercises after the picture: choose, give a number, or put steps in order. A wrong answer is followed by a hint;
+// after a second one the visitor can ask for the worked answer.
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
-import { PHONE_WIDTH } from "./elements.mjs";
 
-/** @import { Question, Answered, Exercise } from "../rung.js" */
+/** @import { Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
-
-/**
- * @param {Question} question
- * @param {number | undefined} chosen the option that was chosen in an earlier visit
- * @param {(chosen: number | undefined) => void} answer called with each answer, and with undefined to try again
- */
-export function question({ ask, options, right, why }, chosen, answer) {
-  const verdict = make("p", { class: "hl-why", role: "status" });
-  const buttons = options.map((text, i) =>
-    make("button", { type: "button", class: "hs-small", onclick: () => choose(i) }, text),
-  );
-  const again = make("button", { type: "button", class: "hs-small", onclick: () => choose(undefined) }, "Try again");
-  /** @param {number | undefined} answered */
-  const show = (answered) => {
-    const isAnswered = answered !== undefined;
-    buttons.forEach((button, i) => {
-      button.disabled = isAnswered;
-      button.classList.toggle("hl-right", isAnswered && i === right);
-      button.classList.toggle("hl-wrong", i === answered && i !== right);
-      button.setAttribute("aria-pressed", String(i === answered));
-    });
-    const judged = answered === right ? "Yes. " : `No: ${options[right]}. `;
-    verdict.replaceChildren(...(isAnswered ? [make("b", {}, judged), why, " ", again] : []));
-  };
-  /** @param {number | undefined} i */
-  const choose = (i) => {
-    show(i);
-    answer(i);
-  };
-  show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
-  const title = make("summary", {}, "Before you go on: make a prediction");
-  const list = make("div", { class: "hl-options" }, ...buttons);
-  const attributes = { class: "hl-question", "aria-label": "Question", open: innerWidth > PHONE_WIDTH };
-  return make("details", attributes, title, make("p", {}, ask), list, verdict);
-}
-
-// Exercises after the picture: choose, give a number, or put steps in order. A wrong answer is followed by a hint;
-// after a second one the visitor can ask for the worked answer.
 
 const MIN_WRONG_ANSWERS = 2; // wrong answers before the worked answer is offered
 
