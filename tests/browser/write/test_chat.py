@@ -103,10 +103,12 @@ def test_a_conversation_goes_on_and_comes_back(browser: Any, server: Server, loa
     assert roles(text(page)) == ["user", "assistant", "user", "assistant"]
     expect(page.get_by_role("switch", name="Chat")).to_be_checked()
     change_settings(page, seed=1, length=N_NEW)
+    before = page.url
     say(page, "So?")
     more = loaded.tokenizer.decode(answer(loaded, second))
     turns = [("user", "Why? Why?"), ("assistant", answered), ("user", "And?"), ("assistant", more), ("user", "So?")]
     expect(text(page)).to_have_text(whole(loaded, prompt_of(*turns)))
+    page.wait_for_url(lambda url: url != before)
     page.go_back()
     expect(text(page)).to_have_text(whole(loaded, second))
 
