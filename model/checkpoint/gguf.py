@@ -32,7 +32,7 @@ def write_gguf(source: str, path: Path) -> str:
         import gguf
     except ImportError:
         raise ValueError("the package gguf is not installed; install it with `pip install gguf`") from None
-    arch = {GPT2: gguf.MODEL_ARCH.GPT2, LLAMA: gguf.MODEL_ARCH.LLAMA}[family_of(checkpoint.config)]
+    arch = gguf.MODEL_ARCH.GPT2 if family_of(checkpoint.config) is GPT2 else gguf.MODEL_ARCH.LLAMA
     writer = gguf.GGUFWriter(None, gguf.MODEL_ARCH_NAMES[arch])
     add_sizes(writer, checkpoint)
     add_vocabulary(writer, checkpoint, gguf.TokenType)
