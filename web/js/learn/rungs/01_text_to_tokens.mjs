@@ -159,7 +159,8 @@ export const textToTokens = {
         readBack,
         heading("Byte pairs"),
         paragraph(
-          "Start from bytes. Merge the most frequent pair of adjacent tokens of that text into a new token, and ",
+          "Start from bytes. Merge the most frequent pair of adjacent tokens of that text, never across two words, ",
+          "into a new token, and ",
           "repeat. ",
           code("Ġ"),
           " is a space.",

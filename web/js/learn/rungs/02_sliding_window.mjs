@@ -231,8 +231,8 @@ export const slidingWindow = {
         ),
         rowOf(token.element, position.element, x.element),
         paragraph(
-          "Rungs 4 to 9 use three other numbers for each word, without positions: made up for the book’s sentence, a ",
-          "trained model’s for yours.",
+          "The tables of rungs 4 to 9 use three other numbers for each word, without positions: made up for the ",
+          "book’s sentence, a trained model’s for yours.",
         ),
         deeper(
           lesson,

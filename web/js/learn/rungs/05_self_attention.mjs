@@ -260,7 +260,7 @@ export const selfAttention = {
           term("attention score"),
           " of a query and a key is the ",
           defined("dot product"),
-          " of their vectors, so similar words find each other. ",
+          " of their vectors: large if they point the same way, and if they are long. ",
           term("Softmax"),
           " turns a row of scores into positive ",
           term("attention weights"),

@@ -269,7 +269,8 @@ export function twoJobs(settings) {
       heading("See them learn: two jobs for one head, and for two"),
       paragraph(
         "In random texts of your words, each word from the third on has to name the one before it and the first. Two ",
-        "heads of 4 numbers share the work; one head of 8 puts both words into a single mixture.",
+        "heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two words, or ",
+        "gives up one of them.",
       ),
       controls(...training.buttons),
       status,

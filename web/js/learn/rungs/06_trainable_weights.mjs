@@ -275,9 +275,9 @@ export const trainableWeights = {
     return {
       text: [
         paragraph(
-          "Without weights, a word looks most at words like itself. But a verb has to find its subject, which is ",
-          "nothing like it. Three trainable matrices decide what a word looks for (query), what it is found by (key), ",
-          "and what it contributes (value).",
+          "Without weights, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, ",
+          "which is nothing like it. Three trainable matrices decide what a word looks for (query), what it is found ",
+          "by (key), and what it contributes (value).",
         ),
         paragraph(
           "The more numbers a query has, ",
@@ -307,7 +307,7 @@ export const trainableWeights = {
       ),
       picture: [
         ...learning.elements,
-        heading("What each of those steps computes, for your sentence: random matrices, head_dim 2"),
+        heading("The same steps for your sentence: random matrices that are not trained, head_dim 2"),
         rowOf(
           x.element,
           ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),

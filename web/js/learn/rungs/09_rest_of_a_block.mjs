@@ -125,7 +125,8 @@ export const restOfABlock = {
         explain: (r, c) => [
           paragraph("Layer norm of ", ...of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
           paragraph(
-            `(${fixed(data[read][r][c])} − ${fixed(data[mean][r])}) / √(${fixed(data[variance][r])} + ${data.eps}) `,
+            `(${significant(data[read][r][c])} − ${significant(data[mean][r])}) / ` +
+              `√(${significant(data[variance][r])} + ${data.eps}) `,
             result(fixed(data[values][r][c])),
           ),
           paragraph("Its weight is still 1 and its bias 0: training will change both."),
@@ -296,8 +297,8 @@ export const restOfABlock = {
         rowOf(mlpInput.element, mlpOutput.element, after.element),
         heading("What each part is worth"),
         paragraph(
-          "Karpathy’s lecture in five bars. The last step gains little with one block, but many blocks hardly train ",
-          "without it.",
+          "The steps of Karpathy’s lecture, measured here. The last step gains little with one block, but many ",
+          "blocks hardly train without it.",
         ),
         ladder,
         deeper(

@@ -400,7 +400,7 @@ function nextTokens(explain) {
     status.textContent = found
       ? `${likeliest} In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ` +
         `${fixed(surprise ?? 0)} nats.`
-      : `${likeliest} The sentence ends here, so the model would sample one of these.`;
+      : `${likeliest} The sentence ends here: the model would draw the next token, most likely one of these.`;
   }
 
   return { elements: [make("div", { class: "hl-scroll" }, table), status], update };

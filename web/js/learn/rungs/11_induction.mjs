@@ -229,7 +229,7 @@ export const induction = {
     return {
       text: [
         paragraph(
-          "Two layers can do more than twice as much as one. The best-known example is ",
+          "Two layers can do what one cannot. The best-known example is ",
           term("induction"),
           ": if A B has come before, and A comes again, predict B. A ",
           term("previous-token head"),
