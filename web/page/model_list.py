@@ -16,7 +16,7 @@ WRITTEN_ELSEWHERE = " · another engine writes; this model reads along"
 
 
 def model_list(services: Services) -> list[dict[str, object]]:
-    """Name, label, facts, one line from the card, and the training steps kept of every model that is served.
+    """For every served model: name, label, facts, one line from the card, and its stored training steps.
 
     ``chat`` is whether it has a chat template.
 

@@ -210,7 +210,7 @@ export const slidingWindow = {
           "its left, and has to predict the target below.",
         ),
         paragraph(
-          "An id is only a place in a list. Each gets a row of numbers that can be learned, its token embedding. A ",
+          "An id is only an index into a list. Each gets a row of numbers that can be learned, its token embedding. A ",
           "row for its position, the position embedding, is added: without it, a token would have the same vector ",
           "everywhere. Here both tables are random (",
           defined("seed"),

@@ -42,7 +42,7 @@ export const manyHeads = {
     options: ["Eight heads", "One head", "Neither"],
     right: 2,
     why:
-      "Eight matrices for 8 numbers each, side by side, are one matrix for 64. That is why one projection, split " +
+      "Eight matrices that each produce 8 numbers form, side by side, one that produces 64. So one projection, split " +
       "afterwards, can compute all heads.",
   },
   exercises: [

@@ -76,7 +76,7 @@ export const wholeModel = {
         `${fixed(second.logit)}. How many times as probable is the first?`,
       right: p / second.p,
       tolerance: 0.02 + 0.002 * (p / second.p),
-      hint: "Softmax takes exp of each and divides both by the same sum, which cancels.",
+      hint: "Softmax exponentiates both logits and divides by the same sum, which cancels in the ratio.",
       why: `exp(${fixed(next[0].logit)} − ${fixed(second.logit)}), the quotient of the two exponentials.`,
     };
   },
