@@ -27,8 +27,8 @@ class Runs:
 
     Of those used least recently, first the weights are released and only thumbnails are kept; then they are evicted. A
     run that is being written is neither counted nor evicted: whoever writes it holds a part of the memory budget.
-    Passes may take half of the spare bytes before any of them is evicted: one is a fraction of the weights that it
-    replaces, so with many visitors each text is read once more at most, instead of whenever a head is opened.
+    Passes may take half of the spare bytes before any of them is evicted: a pass is a fraction of the weights that it
+    replaces, and while all of them fit, a text is read again once, not whenever a head is opened.
     """
 
     def __init__(
