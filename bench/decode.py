@@ -91,6 +91,7 @@ def compared(
     """Seconds to write with Headscope, by dtype, with the other engines, and with those whose weights are integers."""
     most = torch.get_num_threads()
     ours = {dtype: Writer(folder, dtype, n_streams, prompt=prompt) for dtype in ("auto", "int8")}
+    print(f"{folder.name}: products in", " and ".join(w.reader.products for w in ours.values() if w.reader))
     candidates: dict[str, Callable[[], None]] = {
         dtype: partial(writer.write, n_tokens) for dtype, writer in ours.items()
     }

@@ -25,8 +25,8 @@ class Gauges:
         )
         products = GaugeMetricFamily(
             "headscope_products",
-            "1 for the precision of the inputs of the matrix products that write the texts.",
-            labels=["model", "precision"],
+            "1 for the matrix products that write the texts: the precision of their inputs, and whether in tiles.",
+            labels=["model", "kind"],
         )
         tokens = CounterMetricFamily(
             "headscope_tokens",
@@ -34,11 +34,11 @@ class Gauges:
             labels=["model", "kind"],
         )
         numbers: dict[str, Counter[str]] = {}
-        precisions: set[tuple[str, str]] = set()
+        kinds: set[tuple[str, str]] = set()
         for loaded, engine in self.engines.all():
             name = self.model_name(loaded.name)
             if engine.reader:
-                precisions.add((name, engine.reader.products))
+                kinds.add((name, engine.reader.products))
             numbers.setdefault(name, Counter()).update(
                 batch=len(engine.at_work),
                 waiting=len(engine.queue),
@@ -53,7 +53,7 @@ class Gauges:
             compiled.add_metric([name], min(counts["compiled"], 1))
             for kind in ("read", "shared", "written"):
                 tokens.add_metric([name, kind], counts[kind])
-        for labels in sorted(precisions):
+        for labels in sorted(kinds):
             products.add_metric(labels, 1)
         yield from (batch, waiting, compiled, products, tokens)
         yield GaugeMetricFamily(

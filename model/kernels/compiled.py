@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ..config import GPTConfig
 from ..gpt import GPT
@@ -33,13 +32,21 @@ from .forward import (
     Weights,
     announce,
     follow,
-    in_groups,
     lead,
-    padded,
 )
 from .functions import BLOCK, draw
 from .pack import aligned, allocate_weights, fill, scratch_for
-from .panels import GROUP, PAIR, WIDTH, PairScratch
+from .panels import (
+    FILLED,
+    PAIR,
+    WIDTH,
+    IntegerScratch,
+    PairScratch,
+    TileScratch,
+    has_pair_products,
+    in_groups,
+    padded,
+)
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -54,7 +61,8 @@ class CompiledGPT:
 
     Everything between the matrix products is computed in float32, whatever the precision of the weights. So are the
     products, with two exceptions: int8 weights and, with ``in_pairs``, weights stored as bfloat16. Their inputs are
-    rounded; with ``in_pairs``, so are keys, values and the attention weights that multiply values. The result for a
+    rounded; with ``in_pairs``, so are keys, values and the attention weights that multiply values. With ``in_tiles``,
+    such products with weights are in tiles, which this process must be permitted to use (``tiles``). The result for a
     text is bit-identical for any batch and any number of threads. With ``share``, a large ``gpt`` computes with the
     packed weights from then on (``pack.fill``). Only one thread at a time may call its methods.
     """
@@ -67,12 +75,15 @@ class CompiledGPT:
         max_threads: int = 1,
         *,
         in_pairs: bool = False,
+        in_tiles: bool = False,
         share: bool = False,
     ) -> None:
         config = self.config = gpt.config
         shape, weights = shape_of(config, n_slots), allocate_weights(gpt)
         self.weights = weights
-        memory = self.memory = memory_for(shape, weights, max_rows, max_threads, in_pairs=in_pairs)
+        deepest = deepest_inputs(shape, max_rows)
+        scratch = scratch_for(weights.group, max_rows, deepest, max_threads, in_pairs=in_pairs, in_tiles=in_tiles)
+        memory = self.memory = memory_for(shape, scratch, max_rows, max_threads)
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
         # Unnormalised probabilities, scratch memory for sampling.
@@ -92,17 +103,18 @@ class CompiledGPT:
 
     @property
     def products(self) -> str:
-        """The precision to which the inputs of the matrix products are rounded; "float32" if they are not."""
-        if isinstance(self.memory.scratch, PairScratch):
-            return "bfloat16"
-        return "int8" if self.weights.group == GROUP else "float32"
+        """The kind of matrix products, which ``products.KINDS`` lists."""
+        scratch = self.memory.scratch
+        if isinstance(scratch, TileScratch):
+            return f"{precision_of(scratch.rounded)} in tiles"
+        return precision_of(scratch)
 
     @property
     def summary(self) -> NDArray[np.float64]:
         """For each row of the latest logits: the most probable token, its logit, and the log-sum-exp of all."""
         return self.memory.summary
 
-    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> Tensor | None:
+    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> NDArray[np.float32] | None:
         """Read ``rows``; the rows of a text must be in the order of their positions, without gaps.
 
         ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. ``logits`` and ``summary`` then hold the
@@ -117,8 +129,10 @@ class CompiledGPT:
         recorded = None
         if n_recorded:
             n_keys = max([row[POSITION] for row in rows]) + 1
-            recorded = torch.empty(self.config.n_layer, self.config.n_head, n_recorded, n_keys)
-            job[RECORDED], job[N_KEYS] = recorded.data_ptr(), n_keys
+            # With room for whole panels of keys, because the weights are computed there.
+            recorded = np.empty((self.config.n_layer, self.config.n_head, n_recorded, padded(n_keys)), np.float32)
+            job[RECORDED], job[N_KEYS] = recorded.ctypes.data, n_keys
+            recorded = recorded[..., :n_keys]
         if head_mask is not None:
             self.memory.mask[: head_mask.size] = head_mask.reshape(-1)
         job[N_ROWS], job[N_WANTED], job[N_RECORDED] = n_rows, sum([row[IS_WANTED] for row in rows]), n_recorded
@@ -209,14 +223,29 @@ def shape_of(config: GPTConfig, n_slots: int) -> Shape:
     )
 
 
-def memory_for(shape: Shape, weights: Weights, max_rows: int, max_threads: int, *, in_pairs: bool) -> Memory:
+def precision_of(scratch: IntegerScratch | PairScratch) -> str:
+    """The precision to which the inputs of products are rounded; "float32" if they are not."""
+    if isinstance(scratch, PairScratch):
+        return "bfloat16"
+    return "int8" if scratch.numbers.size else "float32"
+
+
+def deepest_inputs(shape: Shape, max_rows: int) -> int:
+    """The most numbers in a row of inputs, or in ``max_rows`` that together hold a block's attention weights."""
+    weights = BLOCK_ROWS * in_groups(shape.context_length, FILLED) * FILLED
+    return max(shape.n_embd, shape.inner_dim, shape.n_head * shape.head_dim, -(-weights // max_rows))
+
+
+def memory_for(
+    shape: Shape, scratch: IntegerScratch | PairScratch | TileScratch, max_rows: int, max_threads: int
+) -> Memory:
     """Memory for passes over at most ``max_rows`` tokens; see ``CompiledGPT``."""
     L, H, K, D = shape.n_layer, shape.n_head, shape.n_kv_head, shape.head_dim
     T, C, inner = shape.context_length, shape.n_embd, shape.inner_dim
-    deepest = max(C, inner, H * D, -(-BLOCK_ROWS * padded(T) // max_rows))  # the last for attention weights
-    scratch = scratch_for(weights, max_rows, deepest, max_threads, in_pairs=in_pairs)
-    in_pairs_too = isinstance(scratch, PairScratch) and D % PAIR == 0  # keys and values are multiplied like weights
-    group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs_too else (1, np.dtype(np.float32))
+    rounded = scratch.rounded if isinstance(scratch, TileScratch) else scratch
+    # Keys and values are multiplied like weights, but never in tiles: most of their products have few rows.
+    in_pairs = isinstance(rounded, PairScratch) and D % PAIR == 0 and has_pair_products()
+    group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs else (1, np.dtype(np.float32))
     return Memory(
         control=np.zeros(24, np.int64),
         job=np.zeros(7, np.int64),
@@ -234,7 +263,7 @@ def memory_for(shape: Shape, weights: Weights, max_rows: int, max_threads: int, 
         normed=empty_floats(max_threads * max_rows * C).reshape(max_threads, -1),
         scores=empty_floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
         context=empty_floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
-        key=empty_floats(max_threads * padded(D)).reshape(max_threads, -1),
+        key=empty_floats(max_threads * BLOCK_ROWS * D).reshape(max_threads, -1),
         scratch=scratch,
     )
 

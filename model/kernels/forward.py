@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import carray
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from .functions import (
@@ -35,11 +36,15 @@ from .panels import (
     Matrix,
     PairScratch,
     Rows,
+    TileScratch,
+    in_groups,
     inputs_for,
     multiply,
-    write_input,
-    write_output,
+    padded,
+    write_inputs,
+    write_outputs,
 )
+from .tiles import linear_in_tiles
 
 # NumPy integers, because Numba would compile the functions again for each Python integer passed to them.
 QUERY_KEY_VALUE, ATTENTION_OUTPUT, MLP_INPUT, MLP_OUTPUT = (np.int64(i) for i in range(4))  # the matrices of a layer
@@ -58,6 +63,7 @@ Array = NDArray[Any]
 GELU_NEW, GELU, SILU = range(3)
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
 PANELS_AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
+MIN_TILE_ROWS = 4  # of 8-bit integers; fewer are multiplied in vectors, with the same sums
 BLOCK_ROWS = 8  # tokens of a text whose attention is computed together
 
 
@@ -124,19 +130,7 @@ class Memory(NamedTuple):
     scores: Array
     context: Array
     key: Array
-    scratch: IntegerScratch | PairScratch  # for the rounded inputs of a product
-
-
-@compiled(EXACT)
-def padded(count):
-    """``count`` rounded up to whole panels."""
-    return (count + WIDTH - 1) // WIDTH * WIDTH
-
-
-@compiled(EXACT)
-def in_groups(count, group):
-    """How many groups ``count`` numbers take."""
-    return (count + group - 1) // group
+    scratch: IntegerScratch | PairScratch | TileScratch  # for the rounded inputs of a product
 
 
 @compiled(EXACT)
@@ -188,6 +182,28 @@ def linear(matrix, x, n_rows, out, add, thread, n_threads):
 
 
 @compiled(EXACT)
+def linear_in_either(matrix, x, n_rows, out, add, thread, n_threads):
+    """``linear`` of 8-bit integers, in tiles unless the rows are few."""
+    if n_rows < MIN_TILE_ROWS:
+        linear(matrix, x, n_rows, out, add, thread, n_threads)
+    else:
+        linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads)
+
+
+def linear_for(scratch):
+    """The function that multiplies inputs which ``inputs_for`` rounds into ``scratch``: ``linear``, or one in tiles."""
+
+
+@overload(linear_for)
+def choose_linear(scratch):
+    if not issubclass(scratch.instance_class, TileScratch):
+        return lambda scratch: linear
+    if scratch.types[0].instance_class is PairScratch:
+        return lambda scratch: linear_in_tiles
+    return lambda scratch: linear_in_either
+
+
+@compiled(EXACT)
 def project(weights, layer, index, x, n_rows, depth, width, out, add, scratch, thread, n_threads):
     """This thread's share of the product of ``x`` and matrix ``index`` of a layer; see ``linear``."""
     groups = in_groups(depth, weights.group)
@@ -195,19 +211,21 @@ def project(weights, layer, index, x, n_rows, depth, width, out, add, scratch, t
     scale, bias = weights.scales[bias:], weights.biases[bias:]
     matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias, PREFETCH_BYTES)
     inputs = inputs_for(weights.panels, x, n_rows, depth, scratch, thread)
-    linear(matrix, inputs, n_rows, out, add, thread, n_threads)
+    linear_for(scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
 @compiled(EXACT)
-def remember(shape, head, position, key, value, memory):
-    """Write one head's ``key`` and ``value`` ``(head_dim,)`` into the cache, at the next position of its text."""
+def remember(shape, head, position, n, n_known, keys, values, memory, thread):
+    """Write one head's ``keys`` and ``values``, ``n`` rows of ``head_dim``, into a text's cache, from ``position`` on.
+
+    ``n_known`` is that of ``write_inputs``.
+    """
     D, T = shape.head_dim // memory.group, in_groups(shape.context_length, memory.group)
-    n_positions, n_values = padded(shape.context_length), padded(shape.head_dim)
-    start = head * n_positions * D + position // WIDTH * WIDTH * D
-    write_output(memory.keys[start + position % WIDTH :], key)
-    values = memory.values[head * n_values * T :]
-    for panel in range(n_values // WIDTH):
-        write_input(values[panel * T * WIDTH :], position, value[panel * WIDTH :][:WIDTH])
+    rounded = inputs_for(memory.keys, keys, n, shape.head_dim, memory.scratch, thread)
+    write_outputs(memory.keys, head * padded(shape.context_length) * D, position, n, rounded, D)
+    rounded = inputs_for(memory.values, values, n_known, shape.head_dim, memory.scratch, thread)
+    start = head * padded(shape.head_dim) * T
+    write_inputs(memory.values, start, T * WIDTH, position, n, n_known, rounded, shape.head_dim)
 
 
 @compiled(EXACT)
@@ -226,7 +244,7 @@ def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, s
     linear(keys, inputs, n, scores, SET, LEADER, ALONE)
     n_groups = in_groups(n_keys, memory.group)
     for i in range(n):
-        row = scores.numbers[i * scores.stride :][: n_groups * memory.group]
+        row = scores.numbers[scores.start + i * scores.stride :][: n_groups * memory.group]
         softmax(row[: position + i + 1], scale)
         row[position + i + 1 :] = ZERO
     size = padded(shape.head_dim) * T
@@ -238,13 +256,18 @@ def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, s
 
 @compiled(EXACT)
 def block_of(rows, first, end):
-    """How many rows from ``first`` on are successive tokens of the same text, at most ``BLOCK_ROWS``."""
+    """How many rows from ``first`` on are successive tokens of the same text, at most ``BLOCK_ROWS``.
+
+    Their attention weights are recorded in successive rows, or not at all.
+    """
+    recorded = rows[first, RECORD] >= 0
     n = 1
     while (
         n < BLOCK_ROWS
         and first + n < end
         and rows[first + n, SLOT] == rows[first, SLOT]
         and rows[first + n, POSITION] == rows[first, POSITION] + n
+        and rows[first + n, RECORD] == rows[first, RECORD] + n * recorded
     ):
         n += 1
     return n
@@ -269,11 +292,11 @@ def attention(shape, weights, memory, layer, thread, n_threads):
     """
     H, K, D, T = shape.n_head, shape.n_kv_head, shape.head_dim, padded(shape.context_length)
     job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded((H + 2 * K) * D)
-    n_recorded, n_keys = job[N_RECORDED], job[N_KEYS]
+    n_recorded, n_keys = job[N_RECORDED], padded(job[N_KEYS])
     recorded = carray(address_of(job[RECORDED]), shape.n_layer * H * n_recorded * n_keys)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
-    scores, context, scale = memory.scores[thread], memory.context[thread], weights.attention_scales[layer]
-    all_scores, all_contexts = Rows(scores, 0, T), Rows(context, 0, padded(D))
+    context, scale = memory.context[thread], weights.attention_scales[layer]
+    all_contexts = Rows(context, 0, padded(D))
     changed = shape.has_qk_norm or shape.n_rotated > 0
     all_needed = layer < shape.n_layer - 1
     for h in range(thread, H, n_threads):
@@ -282,39 +305,44 @@ def attention(shape, weights, memory, layer, thread, n_threads):
         first = kept = 0
         while first < job[N_ROWS]:
             start, n = rows[first, POSITION], block_of(rows, first, job[N_ROWS])
-            is_needed = all_needed
+            record = rows[first, RECORD]
+            is_needed = all_needed or record >= 0
+            scores = Rows(memory.scores[thread], 0, T)
+            if record >= 0:  # the weights are computed where they are recorded
+                scores = Rows(recorded, ((layer * H + h) * n_recorded + record) * n_keys, n_keys)
             head = (layer * shape.n_slots + rows[first, SLOT]) * K + shared
             query = first * wide + h * D
-            for row in range(first, first + n):
-                is_needed |= rows[row, IS_WANTED] > 0 or rows[row, RECORD] >= 0
-                key = qkv[row * wide + (H + shared) * D :][:D]
+            keys = Rows(qkv, query + (H + shared - h) * D, wide)
+            values = Rows(qkv, keys.start + K * D, wide)
+            if changed:  # in a copy of the keys, which heads may share
+                keys = Rows(memory.key[thread], 0, D)
+            for i in range(n):
+                row, position = first + i, start + i
+                is_needed |= rows[row, IS_WANTED] > 0
                 if changed:
-                    position = rows[row, POSITION]
+                    key = memory.key[thread][i * D :][:D]
+                    scaled(qkv[row * wide + (H + shared) * D :][:D], ONE, key)
                     norm_and_rotate(shape, weights, layer, QUERY, position, qkv[row * wide + h * D :][:D])
-                    scaled(key, ONE, memory.key[thread])
-                    key = memory.key[thread][:D]
                     norm_and_rotate(shape, weights, layer, KEY, position, key)
-                remember(shape, head, rows[row, POSITION], key, qkv[row * wide + (H + K + shared) * D :][:D], memory)
+            end = first + n
+            goes_on = end < job[N_ROWS] and rows[end, SLOT] == rows[first, SLOT] and rows[end, POSITION] == start + n
+            remember(shape, head, start, n, n + goes_on, keys, values, memory, thread)
             if is_needed:
-                last = first + n == job[N_ROWS]
-                slot = rows[0 if last else first + n, SLOT]
+                last = end == job[N_ROWS]
+                slot = rows[0 if last else end, SLOT]
                 next_shared = min(h + n_threads, H - 1) * K // H if last else shared
                 next_head = (layer * shape.n_slots + slot) * K + next_shared
                 queries = Rows(qkv, query, wide)
-                attend(
-                    shape, head, next_head, start, n, scale, queries, zeros, memory, all_scores, all_contexts, thread
-                )
+                attend(shape, head, next_head, start, n, scale, queries, zeros, memory, scores, all_contexts, thread)
             for i in range(n):
                 row, n_seen = first + i, start + i + 1
                 if all_needed or rows[row, IS_WANTED]:
                     factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
                     scaled(context[i * padded(D) :][:D], factor, memory.contexts[(kept * H + h) * D :])
                     kept += 1
-                if rows[row, RECORD] >= 0:
-                    to = recorded[((layer * H + h) * n_recorded + rows[row, RECORD]) * n_keys :][:n_keys]
-                    scaled(scores[i * T :][:n_seen], ONE, to)
-                    to[n_seen:] = ZERO
-            first += n
+                if record >= 0:
+                    recorded[scores.start + i * n_keys :][n_seen:n_keys] = ZERO
+            first = end
 
 
 @compiled(EXACT)

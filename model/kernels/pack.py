@@ -12,9 +12,22 @@ from torch import Tensor, nn
 
 from ..gpt import GPT
 from ..modules.rotary import Rotary
-from .forward import ZEROS, Weights, in_groups, padded, project
+from .forward import ZEROS, Weights, project
 from .int8 import Int8Linear
-from .panels import GROUP, PAIR, UNSIGNED, WIDTH, IntegerScratch, PairScratch, Rows
+from .panels import (
+    FILLED,
+    GROUP,
+    PAIR,
+    UNSIGNED,
+    WIDTH,
+    IntegerScratch,
+    PairScratch,
+    Rows,
+    TileScratch,
+    in_groups,
+    padded,
+)
+from .tiles import ROWS
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
 MIN_HUGE_BYTES = 64_000_000  # bytes; larger sparse arrays must avoid huge pages, which occupy memory as a whole
@@ -182,17 +195,21 @@ def fill_panels(panels: Array, matrix: Array) -> None:
 
 
 def scratch_for(
-    weights: Weights, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False
-) -> IntegerScratch | PairScratch:
+    group: int, n_rows: int, depth: int, n_threads: int, *, in_pairs: bool = False, in_tiles: bool = False
+) -> IntegerScratch | PairScratch | TileScratch:
     """Scratch memory for ``n_rows`` rounded inputs of at most ``depth`` numbers per thread; empty if it is not needed.
 
-    Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too.
+    ``group`` is that of ``Weights``. Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too, and
+    ``in_tiles`` to multiply what is rounded in tiles.
     """
-    if in_pairs and weights.group == PAIR:
-        return PairScratch(np.zeros((n_threads, n_rows * depth), np.uint16))
-    n_numbers = n_rows * in_groups(depth, GROUP) * GROUP if weights.group == GROUP else 0
-    sizes = (n_numbers, np.int8), (n_rows, np.float32), (n_rows, np.int32)
-    return IntegerScratch(*(np.empty((n_threads, size), kind) for size, kind in sizes))
+    n_numbers = in_groups(n_rows, ROWS) * ROWS * in_groups(depth, FILLED) * FILLED  # tiles are read as a whole
+    scratch: IntegerScratch | PairScratch
+    if in_pairs and group == PAIR:
+        scratch = PairScratch(np.zeros((n_threads, n_numbers), np.uint16))
+    else:
+        sizes = (n_numbers if group == GROUP else 0, np.int8), (n_rows, np.float32), (n_rows, np.int32)
+        scratch = IntegerScratch(*(np.empty((n_threads, size), kind) for size, kind in sizes))
+    return TileScratch(scratch) if in_tiles and scratch.numbers.size else scratch
 
 
 def floats(values: Tensor) -> NDArray[np.float32]:
@@ -256,7 +273,7 @@ class PanelLinear(nn.Module):
         n_threads = torch.get_num_threads() if n >= MIN_THREADED_ROWS else 1
         out = np.empty((n, width), np.float32)
         inputs, outputs = Rows(rows.numpy().reshape(-1), 0, self.d_in), Rows(out.reshape(-1), 0, width)
-        scratch = scratch_for(self.weights, n, self.d_in, n_threads)
+        scratch = scratch_for(self.weights.group, n, self.d_in, n_threads)
 
         def compute(thread: int) -> None:
             shape = n, self.d_in, self.d_out

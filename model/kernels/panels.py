@@ -54,6 +54,7 @@ UNSIGNED = 128  # added to an int8 weight to make it unsigned
 VECTORS = WIDTH // LANES  # vectors per input of a panel
 PREFETCH_BYTES = 4096  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
+FILLED = 64  # rounded inputs of a row are followed by zeros up to a multiple of this: whole cache lines and tiles
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
 MAGNITUDE_BITS = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
@@ -126,6 +127,24 @@ class IntegerScratch(NamedTuple):
     offsets: NDArray[Any]
 
 
+class TileScratch(NamedTuple):
+    """Scratch memory for products in tiles; see ``tiles``. Attention's products use only what it contains."""
+
+    rounded: PairScratch | IntegerScratch
+
+
+@compiled(EXACT)
+def in_groups(count, group):
+    """How many groups ``count`` numbers take."""
+    return (count + group - 1) // group
+
+
+@compiled(EXACT)
+def padded(count):
+    """``count`` rounded up to whole panels."""
+    return (count + WIDTH - 1) // WIDTH * WIDTH
+
+
 @intrinsic(prefer_literal=True)
 def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     """Compute rows ``row``, ``row + 1``, ... of ``out``: rows of ``x`` times panels of ``matrix`` from ``panel`` on.
@@ -136,65 +155,81 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
     signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
     row_count, panel_count = n_rows.literal_value, n_panels.literal_value
     kind = matrix.types[0].dtype
-    sums: FloatSums | PairSums | IntegerSums = FloatSums(kind)
-    if kind == types.int32:
-        sums = IntegerSums()
-    elif x.instance_class is PairRows:
-        sums = PairSums()
+    sums = sums_for(matrix, x)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        matrix, panel, _, _, row, add, *_ = arguments
-
-        def pointer(argument: int, field: int, *offsets: Any) -> Any:
-            """A pointer into the array that is a field of an argument."""
-            array = builder.extract_value(arguments[argument], field)
-            address = context.make_array(signature.args[argument].types[field])(context, builder, array).data
-            for offset in offsets:
-                address = builder.gep(address, [offset])
-            return address
-
-        def times(number: Any, factor: int) -> Any:
-            return builder.mul(number, ir.Constant(INT64, factor))
-
-        def starts(argument: int) -> list[Any]:
-            first, stride = (builder.extract_value(arguments[argument], field) for field in (1, 2))
-            at_row = builder.add(first, builder.mul(row, stride))
-            return [pointer(argument, 0, at_row, times(stride, i)) for i in range(row_count)]
-
-        first, panel_size, depth, ahead = (builder.extract_value(matrix, field) for field in (1, 2, 3, 7))
-        at_panel = builder.add(first, builder.mul(panel, panel_size))
-        panels = [pointer(0, 0, at_panel, times(panel_size, i)) for i in range(panel_count)]
-        inputs = starts(2)
+        operands = Operands(context, builder, signature, arguments)
+        _, _, _, _, row, add, *_ = arguments
+        panels, inputs = operands.panels(panel_count), operands.rows(2, row, row_count)
+        depth, ahead = operands.field(0, 3), operands.field(0, 7)
         totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
         with cgutils.for_range(builder, depth) as loop:
             weights = []
             for start in panels:
-                address = builder.gep(start, [times(loop.index, WIDTH)])
+                address = builder.gep(start, [times(builder, loop.index, WIDTH)])
                 prefetch(builder, builder.gep(builder.bitcast(address, BYTES), [ahead]), WIDTH * kind.bitwidth // 8)
                 for vector in range(VECTORS):
                     at_vector = builder.gep(address, [ir.Constant(INT64, LANES * vector)])
                     weights.append(sums.read_weights(builder, at_vector))
             for numbers, row_totals in zip(inputs, totals, strict=True):
-                read = sums.read_inputs(builder, builder.gep(numbers, [times(loop.index, sums.group)]))
+                read = sums.read_inputs(builder, builder.gep(numbers, [times(builder, loop.index, sums.group)]))
                 for vectors, total in zip(weights, row_totals, strict=True):
                     for weight, number in zip(vectors, read, strict=True):
                         builder.store(sums.add(builder, builder.load(total), weight, number), total)
 
-        for i, (target, row_totals) in enumerate(zip(starts(3), totals, strict=True)):
+        for i, (target, row_totals) in enumerate(zip(operands.rows(3, row, row_count), totals, strict=True)):
             at_row = builder.add(row, ir.Constant(INT64, i))
             for vector, total in enumerate(row_totals):
-                output = builder.add(times(panel, WIDTH), ir.Constant(INT64, LANES * vector))
-                result = builder.load(total)
-                if isinstance(sums, IntegerSums):
-                    addresses = pointer(2, 4, at_row), pointer(2, 3, at_row), pointer(0, 5, output)
-                    result = sums.in_floats(builder, result, *addresses)
-                result = builder.fadd(result, load(builder, pointer(0, 6, output), FLOATS))
-                address = builder.gep(target, [output])
-                more = builder.fadd(load(builder, address, FLOATS), result)
-                store(builder, builder.select(add, more, result), address)
+                operands.write(sums, builder.load(total), at_row, target, vector, add)
         return context.get_dummy_value()
 
     return signature, generate
+
+
+class Operands:
+    """The arguments of a product as LLVM values: a matrix, a panel, rows of inputs, rows of outputs, and others."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.context, self.builder, self.arguments, self.kinds = context, builder, arguments, signature.args
+
+    def field(self, argument: int, index: int) -> Any:
+        return self.builder.extract_value(self.arguments[argument], index)
+
+    def pointer(self, argument: int, field: int, *offsets: Any) -> Any:
+        """A pointer into the array that is a field of an argument."""
+        array = self.context.make_array(self.kinds[argument].types[field])
+        address = array(self.context, self.builder, self.field(argument, field)).data
+        for offset in offsets:
+            address = self.builder.gep(address, [offset])
+        return address
+
+    def panels(self, count: int) -> list[Any]:
+        """Pointers to ``count`` panels, beginning with that of the second argument."""
+        first, size = self.field(0, 1), self.field(0, 2)
+        start = self.builder.add(first, self.builder.mul(self.arguments[1], size))
+        return [self.pointer(0, 0, start, times(self.builder, size, i)) for i in range(count)]
+
+    def rows(self, argument: int, row: Any, count: int, step: int = 1) -> list[Any]:
+        """Pointers to ``count`` rows of an argument, ``step`` rows apart, beginning with ``row``."""
+        first, stride = self.field(argument, 1), self.field(argument, 2)
+        start = self.builder.add(first, self.builder.mul(row, stride))
+        return [self.pointer(argument, 0, start, times(self.builder, stride, step * i)) for i in range(count)]
+
+    def write(self, sums: Any, total: Any, row: Any, target: Any, vector: int, add: Any) -> None:
+        """Write a vector of sums as outputs of ``row``, which begins at ``target``, or add it to them."""
+        builder = self.builder
+        output = builder.add(times(builder, self.arguments[1], WIDTH), ir.Constant(INT64, LANES * vector))
+        if isinstance(sums, IntegerSums):
+            addresses = self.pointer(2, 4, row), self.pointer(2, 3, row), self.pointer(0, 5, output)
+            total = sums.in_floats(builder, total, *addresses)
+        result = builder.fadd(total, load(builder, self.pointer(0, 6, output), FLOATS))
+        address = builder.gep(target, [output])
+        more = builder.fadd(load(builder, address, FLOATS), result)
+        store(builder, builder.select(add, more, result), address)
+
+
+def times(builder: Any, number: Any, factor: int) -> Any:
+    return builder.mul(number, ir.Constant(INT64, factor))
 
 
 class FloatSums:
@@ -270,7 +305,7 @@ class IntegerSums:
         wide = ir.VectorType(INT32, LANES * GROUP)
         products = builder.mul(builder.zext(weight, wide), builder.sext(number, wide))
         for i in range(GROUP):
-            lanes = ir.Constant(INTS, range(i, LANES * GROUP, GROUP))
+            lanes = ir.Constant(INTS, list(range(i, LANES * GROUP, GROUP)))
             total = builder.add(total, builder.shuffle_vector(products, products, lanes))
         return total
 
@@ -279,6 +314,14 @@ class IntegerSums:
         exact = builder.sitofp(builder.sub(total, splat(builder, builder.load(offset))), FLOATS)
         scaled = builder.fmul(exact, splat(builder, builder.load(scale)))
         return builder.fmul(scaled, load(builder, scales, FLOATS))
+
+
+def sums_for(matrix: Any, x: Any) -> FloatSums | PairSums | IntegerSums:
+    """Code generation for products of Numba's types of a ``Matrix`` and of rows of inputs."""
+    if x.instance_class is PairRows:
+        return PairSums()
+    kind = matrix.types[0].dtype
+    return IntegerSums() if kind == types.int32 else FloatSums(kind)
 
 
 @functools.cache
@@ -350,22 +393,30 @@ def inputs_for(panels, x, n_rows, depth, scratch, thread):
 
 @overload(inputs_for)
 def choose_inputs(panels, x, n_rows, depth, scratch, thread):
+    if issubclass(scratch.instance_class, TileScratch):
+        return tile_inputs
     if panels.dtype == types.int32:
         return integer_inputs
     in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
     return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, scratch, thread: x
 
 
+def tile_inputs(panels, x, n_rows, depth, scratch, thread):
+    return inputs_for(panels, x, n_rows, depth, scratch.rounded, thread)
+
+
 def pair_inputs(panels, x, n_rows, depth, scratch, thread):
-    numbers = scratch.numbers[thread]
+    numbers, stride = scratch.numbers[thread], in_groups(depth, FILLED) * FILLED
     for row in range(n_rows):
-        round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], numbers[row * depth :])
-    return PairRows(numbers, 0, depth)
+        out = numbers[row * stride :][:stride]
+        out[depth:] = 0
+        round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], out)
+    return PairRows(numbers, 0, stride)
 
 
 def integer_inputs(panels, x, n_rows, depth, scratch, thread):
     numbers, scales, offsets = scratch.numbers[thread], scratch.scales[thread], scratch.offsets[thread]
-    stride = (depth + GROUP - 1) // GROUP * GROUP
+    stride = in_groups(depth, FILLED) * FILLED
     for row in range(n_rows):
         out = numbers[row * stride :][:stride]
         out[depth:] = 0
@@ -377,39 +428,62 @@ def integer_inputs(panels, x, n_rows, depth, scratch, thread):
 # The keys of a text are a matrix with an output for each position, its values one with an input for each.
 
 
-def write_output(panel, weights):
-    """Write the ``weights`` of one output, which is the first of ``panel``, into a panel in float32 or in pairs."""
+def write_outputs(panels, start, output, n, weights, depth):
+    """Write the first ``depth`` of ``weights`` in ``n`` rows, rounded as inputs are, as outputs from ``output`` on.
+
+    The matrix of ``depth`` numbers per output begins at ``start`` in ``panels``.
+    """
 
 
-@overload(write_output)
-def choose_write_output(panel, weights):
-    def in_floats(panel, weights):
-        for i in range(len(weights)):
-            panel[i * WIDTH] = weights[i]
+@overload(write_outputs)
+def choose_write_outputs(panels, start, output, n, weights, depth):
+    group = PAIR if panels.dtype == types.uint32 else 1
 
-    def in_pairs(panel, weights):
-        for i in range(len(weights) // PAIR):
-            first, second = bfloat16_bits(weights[PAIR * i]), bfloat16_bits(weights[PAIR * i + 1])
-            panel[i * WIDTH] = first | second << UPPER
+    def write(panels, start, output, n, weights, depth):
+        numbers = weights.numbers.view(panels.dtype)
+        for i in range(n):
+            at = start + (output + i) // WIDTH * WIDTH * depth + (output + i) % WIDTH
+            row = (weights.start + i * weights.stride) // group
+            for j in range(depth):
+                panels[at + j * WIDTH] = numbers[row + j]
 
-    return in_pairs if panel.dtype == types.uint32 else in_floats
-
-
-def write_input(panel, index, weights):
-    """Write the ``weights`` of input ``index`` of a panel; in pairs, an even input clears those of the next one."""
+    return write
 
 
-@overload(write_input)
-def choose_write_input(panel, index, weights):
-    def in_floats(panel, index, weights):
-        part = panel[index * WIDTH :]
-        for i in range(len(weights)):
-            part[i] = weights[i]
+def write_inputs(panels, start, panel_size, index, n, n_known, weights, width):
+    """Write the first ``width`` of ``weights`` in ``n`` rows, rounded as inputs are, as inputs from ``index`` on.
 
-    def in_pairs(panel, index, weights):
-        part = panel[index // PAIR * WIDTH :]
-        for i in range(len(weights)):
-            bits = bfloat16_bits(weights[i])
-            part[i] = bits if index % PAIR == 0 else (part[i] & LOWER_BITS) | bits << UPPER
+    The panels of the matrix begin at ``start``, each of ``panel_size``. ``n_known`` is ``n``, or one more if another
+    row follows. That row completes the last pair, so that writing the same rows again never changes those that follow,
+    which another thread may have written already. The second half of a pair without a second input is 0.
+    """
 
-    return in_pairs if panel.dtype == types.uint32 else in_floats
+
+@overload(write_inputs)
+def choose_write_inputs(panels, start, panel_size, index, n, n_known, weights, width):
+    def in_floats(panels, start, panel_size, index, n, n_known, weights, width):
+        for i in range(n):
+            row = weights.numbers[weights.start + i * weights.stride :][:width]
+            for first in range(0, width, WIDTH):
+                part, numbers = panels[start + first // WIDTH * panel_size + (index + i) * WIDTH :], row[first:][:WIDTH]
+                for j in range(len(numbers)):
+                    part[j] = numbers[j]
+
+    def in_pairs(panels, start, panel_size, index, n, n_known, weights, width):
+        for i in range(-(index % PAIR), n, PAIR):
+            lower = weights.numbers[weights.start + max(i, 0) * weights.stride :][:width]
+            upper = weights.numbers[weights.start + (i + 1) * weights.stride :][:width]
+            for first in range(0, width, WIDTH):
+                part = panels[start + first // WIDTH * panel_size + (index + i) // PAIR * WIDTH :]
+                below, above = lower[first:][:WIDTH], upper[first:][:WIDTH]
+                if i < 0:
+                    for j in range(len(above)):
+                        part[j] = (part[j] & LOWER_BITS) | np.uint32(above[j]) << UPPER
+                elif i + 1 < n_known:
+                    for j in range(len(below)):
+                        part[j] = np.uint32(below[j]) | np.uint32(above[j]) << UPPER
+                else:
+                    for j in range(len(below)):
+                        part[j] = below[j]
+
+    return in_pairs if panels.dtype == types.uint32 else in_floats

@@ -3,8 +3,6 @@
 import importlib.util
 from pathlib import Path
 
-import torch
-
 from ..gpt import GPT
 from .engine import PREFILL_ALONE
 from .reader import Reader
@@ -19,7 +17,8 @@ def choose_reader(
     None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
     Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where that is
-    faster, and in float32 without ``bfloat16_products``.
+    faster, and in float32 without ``bfloat16_products``. Products in bfloat16 or int8 are in tiles (AMX) where that is
+    faster.
     """
     device = gpt.device.type
     if device == "cuda":
@@ -34,9 +33,8 @@ def choose_reader(
         return None
     jit.keep_compiled_code(cache)
     from ..kernels.compiled import CompiledGPT
-    from ..kernels.products import are_pairs_faster
+    from ..kernels.products import KINDS, choose_products
     from .compiled_reader import CompiledReader
 
-    in_pairs = bfloat16_products and gpt.lm_head.weight.dtype == torch.bfloat16 and are_pairs_faster(cache)
-    compiled = CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), in_pairs=in_pairs, share=True)
-    return CompiledReader(compiled)
+    options = KINDS[choose_products(gpt.lm_head.weight.dtype, cache, rounded=bfloat16_products)]
+    return CompiledReader(CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), share=True, **options))

@@ -15,9 +15,9 @@ from .reader import Part, Reading, head_masks
 
 
 class CompiledReading:
-    """A ``Reading``; ``summary`` belongs to its last logits."""
+    """A ``Reading``; ``summary`` belongs to its last logits, and ``is_alone`` says that one row was recorded in all."""
 
-    __slots__ = ("end", "gpt", "start", "summary", "weights")
+    __slots__ = ("end", "gpt", "is_alone", "start", "summary", "weights")
 
     def __init__(
         self,
@@ -26,9 +26,11 @@ class CompiledReading:
         end: int,
         weights: NDArray[np.float32] | None,
         summary: tuple[float, float, float],
+        *,
+        is_alone: bool,
     ) -> None:
         self.gpt, self.start, self.end = gpt, start, end
-        self.weights, self.summary = weights, summary
+        self.weights, self.summary, self.is_alone = weights, summary, is_alone
 
     @property
     def logits(self) -> Tensor:
@@ -45,7 +47,10 @@ class CompiledReading:
         return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
 
     def last_attention(self, _n_keys: int) -> Tensor | None:
-        return None if self.weights is None else torch.from_numpy(np.ascontiguousarray(self.weights[:, :, -1]))
+        if self.weights is None:
+            return None
+        last = self.weights[:, :, -1]
+        return torch.from_numpy(last if self.is_alone else last.copy())
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
@@ -78,18 +83,18 @@ class CompiledReader:
                 rows.append((token, part.slot, position, wanted, n_recorded if part.record else NOT_RECORDED))
                 n_recorded += part.record
         recorded = self.gpt.read(rows, self.mask(parts))
-        attention = None if recorded is None else recorded.numpy()
         summary = self.gpt.summary[: len(rows)].tolist()
         readings: list[Reading] = []
+        is_alone = n_recorded == 1
         end = end_recorded = 0
         for part in parts:
             start, end = end, end + sum(part.wanted)
             weights = None
-            if attention is not None and part.record:
+            if recorded is not None and part.record:
                 n = len(part.ids)
-                weights = attention[:, :, end_recorded : end_recorded + n, : part.n_read + n]
+                weights = recorded[:, :, end_recorded : end_recorded + n, : part.n_read + n]
                 end_recorded += n
-            readings.append(CompiledReading(self.gpt, start, end, weights, summary[end - 1]))
+            readings.append(CompiledReading(self.gpt, start, end, weights, summary[end - 1], is_alone=is_alone))
         return readings
 
     def mask(self, parts: Sequence[Part]) -> NDArray[np.float32] | None:

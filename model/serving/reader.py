@@ -62,7 +62,7 @@ class Reader(Protocol):
     """A model with room for the texts of some slots."""
 
     is_compiled: bool  # whether it runs compiled code instead of torch's modules
-    products: str  # the precision of the inputs of its matrix products
+    products: str  # the kind of its matrix products: the precision of their inputs, and whether in tiles
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:
         """Read all parts in one pass, and return one reading for each, in order."""

@@ -36,7 +36,7 @@ def test_metrics_name_the_reader(servers: tuple[Server, Server]) -> None:
         post(server, max_tokens=2)
         metrics = httpx.get(f"{server.url}/metrics").text
         assert f'headscope_compiled{{model="tiny"}} {value}' in metrics
-        assert 'headscope_products{model="tiny",precision="float32"} 1.0' in metrics
+        assert 'headscope_products{kind="float32",model="tiny"} 1.0' in metrics
 
 
 @pytest.mark.parametrize(

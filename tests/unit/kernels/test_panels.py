@@ -9,23 +9,25 @@ import torch
 from numpy.typing import NDArray
 
 from model.kernels import panels
-from model.kernels.forward import linear, padded
+from model.kernels.forward import linear
 from model.kernels.jit import EXACT, compiled
-from model.kernels.pack import aligned, fill_panels, in_groups, stored
+from model.kernels.pack import aligned, fill_panels, scratch_for, stored
 from model.kernels.panels import (
     GROUP,
     PAIR,
     PREFETCH_BYTES,
     UNSIGNED,
     WIDTH,
-    IntegerScratch,
     Matrix,
-    PairScratch,
+    PairRows,
     Rows,
     has_pair_products,
+    in_groups,
     inputs_for,
+    padded,
     quantize_row,
     round_to_bfloat16,
+    write_inputs,
 )
 
 D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one alone
@@ -70,7 +72,7 @@ class Case:
         else:
             matrix = weights.numpy()
         self.weights = weights.double().numpy() * self.scale[:D_OUT, None].astype(np.float64)
-        self.depth = in_groups(D_IN, group)
+        self.group, self.depth = group, in_groups(D_IN, group)
         self.panels = aligned(padded(D_OUT) * self.depth, matrix.dtype)
         fill_panels(self.panels, matrix)
         self.bias = np.zeros(padded(D_OUT), np.float32)
@@ -86,18 +88,13 @@ class Case:
             read = torch.from_numpy(x).bfloat16().double().numpy()
         return read @ self.weights.T + self.bias[:D_OUT]
 
-    def scratch(self, n_threads: int, n_rows: int) -> IntegerScratch | PairScratch:
-        if self.kind == "bfloat16 products":
-            return PairScratch(np.zeros((n_threads, n_rows * D_IN), np.uint16))
-        sizes = (n_rows * in_groups(D_IN, GROUP) * GROUP, "i1"), (n_rows, "f4"), (n_rows, "i4")
-        return IntegerScratch(*(np.zeros((n_threads, size), kind) for size, kind in sizes))
-
     def run(
         self, x: NDArray[np.float32], add: bool = False, n_threads: int = 1, product: Any = product
     ) -> NDArray[np.float32]:
         """``(n_rows, D_OUT)``; what is added to are ones."""
         out = np.ones((len(x), padded(D_OUT)), np.float32)
-        scratch = self.scratch(n_threads, len(x))
+        in_pairs = self.kind == "bfloat16 products"
+        scratch = scratch_for(self.group, len(x), D_IN, n_threads, in_pairs=in_pairs)
         matrix = self.panels, self.depth, self.scale, self.bias
         for thread in range(n_threads):
             product(*matrix, x.reshape(-1), scratch, out.reshape(-1), add, thread, n_threads)
@@ -133,8 +130,9 @@ def test_a_row_is_bit_identical_in_any_batch(case: Case, n_rows: int) -> None:
 def test_integers_are_multiplied_alike_without_an_instruction_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     case, x = Case("int8"), rows(15)
     monkeypatch.setattr(panels, "has_integer_products", lambda: False)
-    plain = numba.njit(multiply)
-    assert (case.run(x, product=plain) == case.run(x)).all()
+    anew = numba.njit(fastmath=EXACT, error_model="numpy")  # what is compiled already contains the instruction
+    monkeypatch.setitem(globals(), "linear", anew(linear.py_func))
+    assert (case.run(x, product=anew(multiply)) == case.run(x)).all()
 
 
 def test_the_largest_integers_do_not_overflow() -> None:
@@ -169,3 +167,30 @@ def test_rounding_to_bfloat16_equals_torch() -> None:
     found, expected = np.zeros(len(x), np.uint16), torch.from_numpy(x).bfloat16()
     round_to_bfloat16(x, found)
     assert torch.equal(torch.from_numpy(found).view(torch.bfloat16).nan_to_num(7), expected.nan_to_num(7))
+
+
+@compiled(EXACT)
+def write(panels: Any, index: int, n: int, n_known: int, rows: Any, width: int) -> None:
+    write_inputs(panels, 0, len(panels), index, n, n_known, rows, width)
+
+
+@pytest.mark.parametrize("index", [0, 1, 4, 7])
+def test_rows_that_are_written_again_in_pairs_leave_later_ones_alone(index: int) -> None:
+    """Threads whose heads share values all write them, some later than others."""
+    n, block, panel = 21, 8, np.zeros(32 * WIDTH, np.uint32)
+    rows = np.random.default_rng(1).integers(1, 1 << 16, (n, WIDTH), np.uint16)
+
+    def write_block(first: int) -> None:
+        here = min(block, n - first)
+        write(panel, index + first, here, min(here + 1, n - first), PairRows(rows[first:].reshape(-1), 0, WIDTH), WIDTH)
+
+    for first in range(0, n, block):
+        write_block(first)
+    pairs = panel.view(np.uint16).reshape(-1, WIDTH, PAIR).transpose(0, 2, 1).reshape(-1, WIDTH)
+    expected = np.zeros_like(pairs)
+    expected[index : index + n] = rows
+    assert (pairs == expected).all()
+    for first in range(0, n, block):
+        before = panel.copy()
+        write_block(first)
+        assert (panel == before).all()

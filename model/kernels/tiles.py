@@ -1,0 +1,180 @@
+"""Products with panels in the matrix tiles of Intel processors (AMX), of bfloat16 or of 8-bit integers.
+
+A tile has up to 16 rows of 64 bytes. One instruction multiplies a tile of inputs, 16 groups of each of 16 rows, by a
+tile of weights, 16 outputs for each of these groups, and adds the products to a tile of 16 x 16 sums in 32 bits. Panels
+and rounded inputs are read as they lie in memory. The sums of a row depend on its inputs alone, but round differently
+from those of other instructions: with bfloat16, every product of a matrix is either in tiles or not.
+
+The instructions are those of Intel's Software Developer's Manual, volume 2. The system keeps the tiles of a thread
+until it releases them, so each product configures and releases its own.
+"""
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .intrinsics import BYTES, INT8, INT64, element, load
+from .jit import EXACT, compiled
+from .panels import WIDTH, Operands, PairRows, has_feature, padded, prefetch, sums_for, times
+
+INSTRUCTIONS = "llvm.x86."  # begins the names of LLVM's functions for the instructions
+ROWS = 16  # in a tile
+ROW_BYTES = 64
+HALVES = 2  # tiles side by side in a panel
+PANEL_ROW_BYTES = HALVES * ROW_BYTES
+INPUTS, WEIGHTS = 4, 6  # the first tiles of each kind, two of each; those before them are for sums
+CONFIGURATION_BYTES = 64
+ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18  # Linux's system call on x86-64 and its arguments
+
+
+def is_permitted() -> bool:
+    """Ask the system to let all threads of this process use tiles; whether it does."""
+    if sys.platform != "linux" or not has_feature("amx-tile"):
+        return False
+    return ctypes.CDLL(None).syscall(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA) == 0
+
+
+def configuration(n_rows: int) -> Any:
+    """The bytes that give tiles of sums and inputs ``n_rows`` rows, and tiles of weights all 16."""
+    found = np.zeros(CONFIGURATION_BYTES, np.uint8)
+    found[0] = 1  # the palette: eight tiles of at most 1 KB
+    found[16:32].view(np.uint16)[:] = ROW_BYTES
+    found[48 : 48 + WEIGHTS], found[48 + WEIGHTS : 56] = n_rows, ROWS
+    return found
+
+
+CONFIGURATIONS = np.concatenate([configuration(n_rows) for n_rows in range(1, ROWS + 1)])
+
+
+def instruct(builder: Any, name: str, *operands: Any) -> None:
+    """Generate an instruction on tiles, which are operands of type int8, and memory."""
+    function = ir.FunctionType(ir.VoidType(), [operand.type for operand in operands])
+    builder.call(cgutils.get_or_insert_function(builder.module, function, INSTRUCTIONS + name), operands)
+
+
+@intrinsic
+def configure(typing, configurations, start):
+    """Configure this thread's tiles by the bytes of ``configurations`` from ``start`` on, and set them to zero."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        instruct(builder, "ldtilecfg", builder.bitcast(element(context, builder, signature, arguments), BYTES))
+        return context.get_dummy_value()
+
+    return types.void(configurations, types.intp), generate
+
+
+@intrinsic
+def release(typing):
+    """Release this thread's tiles, which the system then no longer keeps for it."""
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        instruct(builder, "tilerelease")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic(prefer_literal=True)
+def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_tiles, n_panels):
+    """``panels.multiply`` for at most ``n_tiles`` times 16 rows and for ``n_panels``: literals with a product up to 2.
+
+    If more than 16 rows are multiplied at all, ``x`` is read up to a multiple of 16 rows.
+    """
+    signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, types.intp, n_tiles, n_panels)
+    tile_count, panel_count = n_tiles.literal_value, n_panels.literal_value
+    half_count = HALVES * panel_count
+    sums: Any = sums_for(matrix, x)
+    product = "tdpbf16ps" if x.instance_class is PairRows else "tdpbsud"  # signed inputs, unsigned weights
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        operands = Operands(context, builder, signature, arguments)
+        _, _, _, _, row, add, n_rows, *_ = arguments
+        pairs = [(i, j) for i in range(tile_count) for j in range(half_count)]
+        at_weights, tile_rows = ir.Constant(INT64, PANEL_ROW_BYTES), ir.Constant(INT64, ROWS)
+        inputs = [builder.bitcast(start, BYTES) for start in operands.rows(2, row, tile_count, ROWS)]
+        input_bytes = times(builder, operands.field(2, 2), x.types[0].dtype.bitwidth // 8)
+        panels = [builder.bitcast(start, BYTES) for start in operands.panels(panel_count)]
+        depth, ahead = operands.field(0, 3), operands.field(0, 7)
+        rest = builder.urem(depth, tile_rows)
+
+        def add_products(step: Any, weights: list[Any]) -> None:
+            """Add the products of the inputs of a step and ``weights``, where those of each panel begin."""
+            for i, start in enumerate(inputs):
+                address = builder.gep(start, [times(builder, step, ROW_BYTES)])
+                instruct(builder, "tileloadd64", tile(INPUTS + i), address, input_bytes)
+            for j in range(half_count):
+                half = tile(WEIGHTS + j % 2)
+                address = builder.gep(weights[j // HALVES], [ir.Constant(INT64, j % HALVES * ROW_BYTES)])
+                instruct(builder, "tileloadd64", half, address, at_weights)
+                for i in range(tile_count):
+                    instruct(builder, product, tile(i * half_count + j), tile(INPUTS + i), half)
+
+        for i, j in pairs:
+            instruct(builder, "tilezero", tile(i * half_count + j))
+        steps = builder.udiv(depth, tile_rows)
+        with cgutils.for_range(builder, steps) as loop:
+            weights = [builder.gep(start, [times(builder, loop.index, ROWS * PANEL_ROW_BYTES)]) for start in panels]
+            with builder.if_then(builder.icmp_signed("==", row, ir.Constant(INT64, 0))):
+                for start in weights:
+                    prefetch(builder, builder.gep(start, [ahead]), ROWS * PANEL_ROW_BYTES)
+            add_products(loop.index, weights)
+        with builder.if_then(builder.icmp_signed("!=", rest, ir.Constant(INT64, 0))):
+            # The tiles would reach beyond the panels, so they are read from copies followed by zeros.
+            copies = []
+            for start in panels:
+                copy = cgutils.alloca_once(builder, ir.ArrayType(INT8, ROWS * PANEL_ROW_BYTES))
+                copies.append(builder.bitcast(copy, BYTES))
+                cgutils.memset(builder, copies[-1], ir.Constant(INT64, ROWS * PANEL_ROW_BYTES), 0)
+                start = builder.gep(start, [times(builder, steps, ROWS * PANEL_ROW_BYTES)])
+                cgutils.raw_memcpy(builder, copies[-1], start, rest, PANEL_ROW_BYTES)
+            add_products(steps, copies)
+
+        kind = sums.zero.type
+        totals = cgutils.alloca_once(builder, ir.ArrayType(kind, ROWS * half_count * tile_count))
+        totals = builder.bitcast(totals, kind.as_pointer())
+        for i, j in pairs:
+            address = builder.gep(totals, [ir.Constant(INT64, i * ROWS * half_count + j)])
+            row_bytes = ir.Constant(INT64, half_count * ROW_BYTES)
+            instruct(builder, "tilestored64", tile(i * half_count + j), builder.bitcast(address, BYTES), row_bytes)
+        with cgutils.for_range(builder, n_rows) as loop:
+            at_row = builder.add(row, loop.index)
+            (target,) = operands.rows(3, at_row, 1)
+            for j in range(half_count):
+                at = builder.add(times(builder, loop.index, half_count), ir.Constant(INT64, j))
+                operands.write(sums, load(builder, builder.gep(totals, [at]), kind), at_row, target, j, add)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def tile(number: int) -> ir.Constant:
+    return ir.Constant(INT8, number)
+
+
+@compiled(EXACT)
+def linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads):
+    """``forward.linear`` in tiles."""
+    n_panels = padded(matrix.width) // WIDTH
+    panel, end = n_panels * thread // n_threads, n_panels * (thread + 1) // n_threads
+    if n_rows == 0 or panel == end:
+        return
+    configure(CONFIGURATIONS, CONFIGURATION_BYTES * (min(n_rows, ROWS) - 1))
+    while panel < end:
+        if n_rows <= ROWS and panel + 2 <= end:
+            multiply(matrix, panel, x, out, 0, add, n_rows, 1, 2)
+            panel += 2
+            continue
+        row = 0
+        while row + ROWS < n_rows:
+            multiply(matrix, panel, x, out, row, add, min(n_rows - row, 2 * ROWS), 2, 1)
+            row += 2 * ROWS
+        if row < n_rows:
+            multiply(matrix, panel, x, out, row, add, n_rows - row, 1, 1)
+        panel += 1
+    release()
