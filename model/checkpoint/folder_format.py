@@ -138,7 +138,9 @@ def config_to_json(
     }
 
 
-def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: str = "") -> dict[str, object]:
+def tokenizer_config(
+    tokenizer: Tokenizer, context_length: int, bos_token_id: int | None, eos_token_id: int | None, chat_template: str
+) -> dict[str, object]:
     """The content of ``tokenizer_config.json``.
 
     It has to name the tokenizer class, or transformers would use that of the family's first model.
@@ -149,8 +151,11 @@ def tokenizer_config(tokenizer: Tokenizer, context_length: int, chat_template: s
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],  # no token types, which transformers 4 would embed
     }
+    names = {token_id: name for name, token_id in tokenizer.special_tokens.items()}
+    ids = {"bos_token": bos_token_id, "eos_token": eos_token_id}
+    content |= {kind: names[token_id] for kind, token_id in ids.items() if token_id in names}
     if END_OF_TEXT in tokenizer.special_tokens:
-        content |= dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT)
+        content["unk_token"] = END_OF_TEXT
     if chat_template:
         content["chat_template"] = chat_template
     return content

@@ -52,7 +52,9 @@ def write_checkpoint(
     texts = {
         CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id, other_end_ids)),
         TOKENIZER: to_json(tokenizer.spec),
-        TOKENIZER_CONFIG: to_json(tokenizer_config(tokenizer, config.context_length, chat_template)),
+        TOKENIZER_CONFIG: to_json(
+            tokenizer_config(tokenizer, config.context_length, bos_token_id, eos_token_id, chat_template)
+        ),
     }
     new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
     try:

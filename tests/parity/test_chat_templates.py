@@ -1,7 +1,6 @@
 """Conversations become the prompts that transformers makes of them, and each message is found in its prompt."""
 
 import itertools
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from helpers.files import write_json
 from helpers.oracles.chat_templates import CHATS, chat_model
 from helpers.server import run_async
 from model import InputError, LoadedModel
-from model.tokenizer import token_text
 from web.serving.chat_templates import Templates
 from web.serving.conversation import Span, locate, render
 
@@ -66,10 +63,6 @@ def found(templates: list[Templates], loaded: LoadedModel, messages: list[dict[s
 
 def theirs(loaded: LoadedModel, folder: Path, messages: list[dict[str, str]], tokenize: bool = False) -> Any:
     loaded.save(folder)
-    path = folder / "tokenizer_config.json"
-    kept = {name: value for name, value in json.loads(path.read_text()).items() if not name.endswith("_token")}
-    named = (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
-    write_json(path, kept | {name: token_text(loaded.tokenizer, at) for name, at in named if at is not None})
     tokenizer = AutoTokenizer.from_pretrained(folder)
     rendered = tokenizer.apply_chat_template(messages, tokenize=tokenize, add_generation_prompt=True)
     return rendered["input_ids"] if tokenize else rendered
