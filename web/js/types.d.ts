@@ -331,10 +331,7 @@ export type Roles = HeadRole[][];
 /** The part of a store that a scrubber uses; two compared texts provide it together, with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };
-  readonly playback: Pick<
-    import("./look/state/playback.mjs").Playback,
-    "skip" | "isBehind" | "isPaused" | "pause" | "setSpeed"
-  >;
+  readonly playback: Pick<import("./look/state/playback.mjs").Playback, "skip" | "isPaused" | "pause" | "setSpeed">;
   readonly isGrowing: boolean;
   readonly length: number;
   readonly firstReplayed: number;

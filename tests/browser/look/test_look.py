@@ -57,8 +57,7 @@ def rows_of(made: Recording, layer: int, column: int) -> torch.Tensor:
 
 def names(page: Any) -> list[str]:
     """The accessible names of the thumbnails of heads, in the order shown."""
-    buttons = page.locator(".hs-grid button").all()
-    found = [button.get_attribute("aria-label") for button in buttons]
+    found = page.locator(".hs-grid button").evaluate_all("buttons => buttons.map((button) => button.ariaLabel)")
     return [name for name in found if re.match(r"L\d+ H\d+", name)]
 
 

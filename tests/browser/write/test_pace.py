@@ -188,3 +188,29 @@ def test_without_a_pace_a_token_is_shown_when_it_arrives(browser: Any, server: S
     for n in range(1, 41):
         slow.gate.release()
         expect(text(page)).to_have_text(re.compile(f"^ab.{{{n}}}$", re.DOTALL))
+
+
+# Notes each change of the workspace's class, and of the visibility of the button that skips to the end.
+WATCH_CHANGES = """() => {
+  window.changes = [];
+  const note = (records) => changes.push(...records.map(({ attributeName }) => attributeName));
+  const watch = (element, name) => new MutationObserver(note).observe(element, { attributeFilter: [name] });
+  watch(document.querySelector(".hs-workspace"), "class");
+  watch(document.querySelector("[aria-label='Skip to the end']"), "hidden");
+}"""
+
+
+def test_nothing_flickers_while_the_page_keeps_up_with_the_model(paced: Any, slow: Any) -> None:
+    """A change of the workspace's class, moreover, lays out the whole page again."""
+    choose_model(paced, "slow")
+    expect(text(paced)).to_have_text(re.compile("^ROMEO"))
+    write(paced, "ab")
+    slow.gate.release(2)
+    expect(text(paced)).to_have_text(re.compile("^ab.", re.DOTALL))
+    expect(paced.get_by_role("button", name="Skip to the end")).to_be_visible()
+    paced.evaluate(WATCH_CHANGES)
+    for n_tokens in range(3, 9):
+        slow.gate.release(1)
+        expect(text(paced)).to_have_text(re.compile(f"^ab.{{{n_tokens}}}$", re.DOTALL))
+    assert paced.evaluate("changes") == []
+    stop_button(paced).click()

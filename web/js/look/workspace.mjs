@@ -23,7 +23,7 @@ import { Store } from "./state/store.mjs";
 
 export class Workspace {
   #messages = "";
-  #wasBehind = false;
+  #wasGrowing = false;
 
   /**
    * @param {View} view
@@ -57,7 +57,7 @@ export class Workspace {
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
     if (ask && !view.isLookOnly) askKeys(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
-    store.on("tokens", () => this.#wasBehind !== store.playback.isBehind && this.showMessages());
+    store.on("tokens", () => this.#wasGrowing !== store.isGrowing && this.showMessages());
     onThemeChange(() => store.redraw());
     if (!view.isLookOnly) loadRoles(store); // after the panels have taken on the shape of the model
     this.showMessages();
@@ -65,8 +65,8 @@ export class Workspace {
 
   showMessages() {
     const { store } = this;
-    this.#wasBehind = store.playback.isBehind;
-    this.element.classList.toggle("hs-catching-up", this.#wasBehind);
+    this.#wasGrowing = store.isGrowing;
+    this.element.classList.toggle("hs-growing", this.#wasGrowing);
     const messages = messagesOf(store);
     const joined = messages.join("\n");
     // At the end of the text, where they take room without moving anything else; on their own if there is no text.

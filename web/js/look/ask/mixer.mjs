@@ -3,7 +3,6 @@
 
 import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
-import { isBusy } from "../state/pointer.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
@@ -154,9 +153,8 @@ export class Mixer extends Emitter {
 
   #want() {
     const { store } = this;
-    const isIdle = !isBusy(store.pointer.state) && !store.playback.isBehind;
     const { predictor } = store.selection;
-    const position = this.isChanged && isIdle && predictor >= 0 ? predictor : null;
+    const position = this.isChanged && !store.isGrowing && predictor >= 0 ? predictor : null;
     const encoded = encodeMask(this.mask);
     if (this.#source?.fetcher !== store.fetcher || this.#source.encoded !== encoded) {
       this.#source = { fetcher: store.fetcher, mask: this.mask, encoded };

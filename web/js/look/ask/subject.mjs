@@ -1,7 +1,6 @@
 // What a question is about: the text, the prediction and the head that are selected.
 
 import { isHead } from "../../lib/heads.mjs";
-import { isBusy } from "../state/pointer.mjs";
 import { visible } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -24,10 +23,8 @@ export function textBody(store) {
  * @param {number} [least] tokens that it must have
  */
 export function textProblem(store, least = 1) {
-  const { run, state } = store.pointer;
-  if (!run) return "There is no text yet. Write one to ask about it.";
-  if (isBusy(state) || store.playback.isBehind)
-    return "The text is still being written. The question will be asked when it is complete.";
+  if (!store.pointer.run) return "There is no text yet. Write one to ask about it.";
+  if (store.isGrowing) return "The text is still being written. The question will be asked when it is complete.";
   if (store.ids.length < least) return `This question needs a text of at least ${least} tokens.`;
   return "";
 }

@@ -1,7 +1,7 @@
 // Two texts that are compared: they share a clock, a selection and the view's options; each has an open head.
 
 import { Emitter } from "../../lib/emitter.mjs";
-import { isBusy, isOwn } from "../state/pointer.mjs";
+import { isOwn } from "../state/pointer.mjs";
 import { NOTHING } from "../state/selection.mjs";
 import { Store } from "../state/store.mjs";
 import { Alignment } from "./alignment.mjs";
@@ -67,7 +67,6 @@ export class Pair extends Emitter {
       },
       skip: () => SIDES.forEach((side) => this.stores[side].playback.skip()),
       setSpeed: (/** @type {number} */ speed) => SIDES.forEach((side) => this.stores[side].playback.setSpeed(speed)),
-      isBehind: false,
     };
   }
 
@@ -81,7 +80,7 @@ export class Pair extends Emitter {
 
   /** Whether a text is still being written or shown. */
   get isGrowing() {
-    return SIDES.some((side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind);
+    return SIDES.some((side) => this.stores[side].isGrowing);
   }
 
   /** The difference between the open heads of both sides. */
@@ -149,9 +148,7 @@ export class Pair extends Emitter {
   /** The step of the clock; while it follows the writing, the newest step that both sides have. */
   get #shown() {
     if (!this.isComplete || this.length <= this.firstStep) return null;
-    const growing = SIDES.filter(
-      (side) => isBusy(this.stores[side].pointer.state) || this.stores[side].playback.isBehind,
-    );
+    const growing = SIDES.filter((side) => this.stores[side].isGrowing);
     const newest = growing.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1));
     const live = newest.length ? Math.min(...newest) : this.length - 1;
     return Math.max(this.firstStep, Math.min(this.#clock ?? live, this.length - 1));
@@ -282,7 +279,6 @@ export class Pair extends Emitter {
 
   #grow() {
     this.#align();
-    this.playback.isBehind = SIDES.some((side) => this.stores[side].playback.isBehind);
     this.emit("state", "tokens");
     this.#showStep();
   }

@@ -37,6 +37,12 @@ export class TokenPlaces {
     return bottom > this.top + 1 && top < this.top + this.#height - 1;
   }
 
+  /** The text has another size. Returns whether its words may have moved, which only another width does. */
+  resized() {
+    this.#height = this.element.clientHeight;
+    return this.#width !== this.element.clientWidth;
+  }
+
   /** Forget the places of the tokens from one position on. @param {number} [first] */
   forget(first = 0) {
     this.#boxes.length = Math.min(this.#boxes.length, first);

@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { isStill, make, PHONE, setHidden, smallButton, tabs } from "../../lib/dom.mjs";
+import { isStill, make, PHONE, setHidden, setText, smallButton, tabs } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { groupSentence } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -45,10 +45,10 @@ export function headPanel(store, actions) {
   const describe = () => {
     const { pointer, open } = store;
     const group = groupSentence(open, pointer);
-    role.textContent = `${scaledWords(pointer, open) || describePicture(store, open)} ${group}`;
-    plain.textContent = `${scaledWords(pointer, open) || plainDoes(store, open)} ${group}`;
+    setText(role, `${scaledWords(pointer, open) || describePicture(store, open)} ${group}`);
+    setText(plain, `${scaledWords(pointer, open) || plainDoes(store, open)} ${group}`);
     region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
-    measured.textContent = shortRole(store, store.open);
+    setText(measured, shortRole(store, store.open));
     measured.title = roleSentence(store, store.open);
   };
   store.on("state open thumbnails weights roles", describe);
@@ -61,7 +61,7 @@ export function headPanel(store, actions) {
     const { mode } = view.options;
     for (const [name, part] of Object.entries(parts)) setHidden(part, name !== mode);
     modes.show(mode);
-    title.textContent = view.options.details ? store.openName : spelledName(store);
+    setText(title, view.options.details ? store.openName : spelledName(store));
     region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
   };
   show();

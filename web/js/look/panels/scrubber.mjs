@@ -1,6 +1,6 @@
 // Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make, smallButton } from "../../lib/dom.mjs";
+import { dropdown, make, setHidden, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { clamp, exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -112,7 +112,7 @@ export class Scrubber {
     const { chosen } = clock;
     const at = chosen ?? (clock.leading ? length - 1 : null); // nothing follows the newest row
     this.element.classList.toggle("hs-idle", at === null);
-    this.skip.hidden = !store.playback.isBehind;
+    setHidden(this.skip, !store.isGrowing);
     range.disabled = at === null || length - 1 <= store.firstReplayed;
     this.button.disabled = range.disabled && !store.isGrowing;
     if (at === null) {

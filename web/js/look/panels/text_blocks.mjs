@@ -23,13 +23,21 @@ export class TextBlocks {
    */
   extend(spans, words, boxes) {
     const starts = [];
+    const first = this.#end;
     for (let i = this.#end + MIN_TOKENS; i < boxes.length - MIN_TOKENS; i++) {
       const isSameLine = boxes[i].top < (boxes[i - 1].top + boxes[i - 1].bottom) / 2;
       if (isSameLine || !canStart(spans[i], words[i], spans[i - 1])) continue;
       starts.push(i);
       i += MIN_TOKENS - 1;
     }
-    const blocks = starts.map((start) => {
+    if (!starts.length) return;
+    // Heights are computed from the places of the words: measuring the blocks would lay out all of the text once more.
+    const line = Math.floor(64 * parseFloat(getComputedStyle(this.element).lineHeight)) / 64; // as browsers lay it out
+    const tops = [
+      first ? boxes[first].top : boxes[0].top - this.#aboveFirst(words[0]),
+      ...starts.map((i) => boxes[i].top),
+    ];
+    starts.forEach((start, i) => {
       const block = make("div", { class: "hs-block" });
       spans[this.#end].before(block);
       const { previousElementSibling: before } = block;
@@ -37,13 +45,16 @@ export class TextBlocks {
       block.append(...spans.slice(this.#end, start));
       spans[start].classList.add("hs-line-start");
       this.#end = start;
-      return block;
+      const lines = Math.round((tops[i + 1] - tops[i]) / line); // tops of words differ within a line
+      block.style.containIntrinsicBlockSize = `auto ${lines * line}px`; // while it is out of view
+      block.style.contentVisibility = "auto";
     });
-    const heights = blocks.map((block) => block.getBoundingClientRect().height);
-    blocks.forEach(({ style }, i) => {
-      style.containIntrinsicBlockSize = `auto ${heights[i]}px`; // while it is out of view
-      style.contentVisibility = "auto";
-    });
+  }
+
+  /** The height of the lines above that of the first word, which an earlier text fills. @param {HTMLElement} word */
+  #aboveFirst(word) {
+    const [earlier] = this.element.querySelector(".hs-earlier")?.getClientRects() ?? [];
+    return earlier ? word.getClientRects()[0].top - earlier.top : 0;
   }
 
   /** Let all lines flow again. @param {readonly HTMLElement[]} spans of the tokens */

@@ -108,11 +108,15 @@ export class TextView {
     const remeasure = () => {
       this.blocks.dissolve(this.#spans);
       this.places.forget();
+      redraw();
+    };
+    const redraw = () => {
       this.#showEdges();
-      this.arcs?.draw(this.#words);
+      if (store.isGrowing) this.#nextFrame.request();
+      else this.arcs?.draw(this.#words);
     };
     if (!this.arcs) return;
-    new ResizeObserver(remeasure).observe(this.element);
+    new ResizeObserver(() => (this.places.resized() ? remeasure() : redraw())).observe(this.element);
     document.fonts.addEventListener("loadingdone", remeasure);
     store.view.on((changed) => changed.includes("details") && remeasure());
   }

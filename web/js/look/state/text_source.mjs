@@ -2,7 +2,7 @@
 
 import { wait } from "../../lib/latest.mjs";
 import { DrawThrottle } from "./draw_throttle.mjs";
-import { isBusy, isGiven } from "./pointer.mjs";
+import { isGiven } from "./pointer.mjs";
 import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
 
@@ -108,11 +108,10 @@ export class TextSource {
   async #fetchRows() {
     const { fetcher, store } = this;
     const { playback } = store;
-    const { run, rows, tokens, state } = store.pointer;
+    const { run, rows, tokens } = store.pointer;
     if (!run || (!playback.needsRows(this.data.rows, rows) && this.data.tokens.length >= tokens)) return;
     const until = playback.rowsToFetch(rows);
-    const isGrowing = playback.isBehind || isBusy(state);
-    const frame = await fetcher.rows(this.data.rows, isGrowing ? until : null);
+    const frame = await fetcher.rows(this.data.rows, store.isGrowing ? until : null);
     if (fetcher !== this.fetcher) return; // another run has replaced this one
     const isDue = this.#isDue;
     this.data.merge(frame, store.readable);
