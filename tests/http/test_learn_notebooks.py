@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "averages": {"lecture": False, "scores": [[0, 0, 0, 0, 0, 0]] * 4 + [[0, 2, 0, -1, 0, 0], [1, 0, 0, 0, 0, 3]]},
     "self-attention": {"factor": 2.0, "swapped": True},
     "trainable-weights": {"kind": "reader_linear"},
-    "causal-masking": {"dropout": 0.3, "seed": 5, "flipped": [[1, 4], [3, 0], [9, 0]]},
+    "causal-masking": {"factor": 3.0, "dropout": 0.3, "seed": 5, "flipped": [[1, 4], [3, 0], [9, 0]]},
     "many-heads": {"d_out": 16},
     "block": {"scale": 5.0},
     "whole-model": {"layer": 1, "head": 2, "query": 3} | DRAW,
@@ -59,11 +59,12 @@ TABLES: dict[str, dict[str, str]] = {
         "Context vectors": "context",
     },
     "causal-masking": {
+        "Attention scores": "scores",
         "Masked scores": "masked",
         "Attention weights": "weights",
-        "1. Softmax over all keys": "all_weights",
-        "2. The hidden ones set to 0": "cut",
-        "3. Divided by the sum of the rest": "renormalised",
+        "Weights without the mask": "all_weights",
+        "1. The hidden ones set to 0": "cut",
+        "2. Divided by the sum of the rest": "renormalised",
         "After dropout": "dropped",
         "Context vectors": "batch.0",
     },
@@ -71,8 +72,9 @@ TABLES: dict[str, dict[str, str]] = {
         "Attention weights, head 1": "random.1.weights",
         "Values, head 0": "values.0",
         "Masked scores of head 1, seed 123": "splits_scores.1",
-        "Stacked heads": "stacked",
+        "Context vectors": "stacked",
         "Weight splits": "merged",
+        "Output": "output",
         "Weights of head 1, seed 123": "splits_weights.1",
         "Before the output projection": "context",
         "After the output projection": "projected",
@@ -228,6 +230,16 @@ def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_
     assert_same(rows_below(text, title), [[each["probability"], -math.log(each["probability"])] for each in rated])
     assert names_below(text, title) == [each["text"].strip() for each in rated]
     assert after["wrote"] in text
+
+
+def test_without_a_text_a_notebook_trains_on_what_the_page_would_write(notebook_server: Server) -> None:
+    body = {"sentence": SENTENCE, "steps": 1, "seed": 3}
+    lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
+    *_, written = (report for report in map(json.loads, lines) if report["stage"] == "writing")
+    url = f"{notebook_server.url}/learn/notebooks/untrained-bigram.ipynb"
+    inputs = httpx.post(url, json=body, timeout=60).json()["cells"][2]["source"]
+    assert f"training_text = {written['text']!r}\n" in inputs
+    assert "no model" in httpx.post(url, json=body | {"model": "nobody"}).json()["detail"]
 
 
 def test_a_model_predicts_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:

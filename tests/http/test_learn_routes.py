@@ -240,9 +240,9 @@ def test_three_numbers_say_how_much_of_the_similarity_they_keep(server: Server) 
     i, j = divmod(int(((x @ x.T) - whole @ whole.T).abs().fill_diagonal_(0).argmax()), len(x))
     a, b = trained["words"][i], trained["words"][j]
     here, there = float(x[i] @ x[j]), float(whole[i] @ whole[j])
-    assert f"“{a}” · “{b}”: {here:.3f} here, {there:.3f} in the model.".replace("-", "−") in trained["kept"]
-    assert f"keep {float(x.square().sum()) / len(x):.0%} of" in trained["kept"]
-    assert post(server, "self-attention", vectors="random").json()["kept"] == ""
+    assert f"“{a}” · “{b}”: {here:.3f} here, {there:.3f} in the model.".replace("-", "−") in trained["reduced"]
+    assert f"keep {float(x.square().sum()) / len(x):.0%} of" in trained["reduced"]
+    assert post(server, "self-attention", vectors="random").json()["reduced"] == ""
 
 
 def test_end_of_text_is_one_token_only_if_allowed(server: Server) -> None:
@@ -298,7 +298,12 @@ def test_tokens_are_drawn_as_the_model_writes(server: Server, settings: dict[str
     for token_id in (token["id"] for token in many["tokens"]):
         expected[token_id] = 0
     assert many["others"]["drawn_with"] == pytest.approx(float(expected.sum()), abs=1e-6)
-    assert post(server, "draw", query=3).json()["continued"] is None
+    within = post(server, "draw", query=3).json()
+    assert within["continued"] is None
+    shown, end = within["tokens"], post(server, "whole-model", query=3).json()["end"]
+    assert [token["id"] for token in shown] == [token["id"] for token in end["next"]]
+    assert end["follower"] in [token["id"] for token in shown]
+    assert sum(token["p"] for token in shown) + within["others"]["p"] == pytest.approx(1, abs=1e-5)
     assert post(server, "draw", sentence="a" * 64).json()["continued"] is None  # the context is full
 
 

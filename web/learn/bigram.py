@@ -74,14 +74,22 @@ def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
 
 
 async def write_training_text(
-    engines: Engines, loaded: LoadedModel, prompt: list[int], seed: int, client: Hashable
-) -> AsyncGenerator[list[str]]:
-    """Yield the texts that a model is writing in parallel, as they grow. Raises ``Busy`` or ``Closed``."""
+    served: ServedModels, engines: Engines, request: BigramRequest, client: Hashable
+) -> AsyncGenerator[tuple[str, str]]:
+    """Yield the name of the writer and the text, a few texts written in parallel, as it grows.
+
+    Raises ``InputError``, ``Busy`` or ``Closed``.
+    """
+    loaded = choose_writer(served, request.model)
+    try:
+        prompt = loaded.parse_prompt("\n")
+    except PromptError:
+        prompt = [0]
     length = max(1, min(BIGRAM_CHARACTERS // BIGRAM_TEXTS, loaded.config.context_length - len(prompt)))
     texts = [loaded.tokenizer.decode(prompt)] * BIGRAM_TEXTS
     sampling = SamplingSettings(temperature=0.8)
     requests = [
-        loaded.request(prompt, length, sampling=sampling, seed=seed, logprobs=False, choice=(0, i))
+        loaded.request(prompt, length, sampling=sampling, seed=request.seed, logprobs=False, choice=(0, i))
         for i in range(BIGRAM_TEXTS)
     ]
     async with engines.generate(loaded, *requests, client=client, route="learn", pace=REPORT_SECONDS) as generation:
@@ -89,7 +97,20 @@ async def write_training_text(
             for index, event in events:
                 if isinstance(event, Step):
                     texts[index] += event.text
-            yield texts
+            yield loaded.name, "\n".join(part.strip("\n") for part in texts)
+
+
+async def with_training_text(
+    served: ServedModels, engines: Engines, request: BigramRequest, client: Hashable
+) -> BigramRequest:
+    """The request with the text that its training would begin by writing. Raises as ``write_training_text`` does."""
+    check_bigram(served, request)
+    text = request.training_text
+    if not text:
+        async with aclosing(write_training_text(served, engines, request, client)) as written:
+            async for _, so_far in written:
+                text = so_far
+    return request.model_copy(update={"training_text": text})
 
 
 async def learn_bigram(
@@ -101,15 +122,9 @@ async def learn_bigram(
     """
     text = request.training_text
     if not text:
-        loaded = choose_writer(served, request.model)
-        try:
-            prompt = loaded.parse_prompt("\n")
-        except PromptError:
-            prompt = [0]
-        async with aclosing(write_training_text(engines, loaded, prompt, request.seed, client)) as written:
-            async for texts in written:
-                text = "\n".join(part.strip("\n") for part in texts)
-                yield {"stage": "writing", "model": loaded.name, "text": text}
+        async with aclosing(write_training_text(served, engines, request, client)) as written:
+            async for model, text in written:
+                yield {"stage": "writing", "model": model, "text": text}
     training = await asyncio.to_thread(BigramTraining, text, request.steps, request.learning_rate, request.seed)
     yield await asyncio.to_thread(training.begin)
     while not training.done:

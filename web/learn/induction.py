@@ -84,8 +84,13 @@ def choose_model(snapshots: Snapshots, name: str | None) -> tuple[str, str]:
     asked = find_model(snapshots.served, name).name
     if snapshots.steps(asked):
         return asked, ""
-    formed = next((each for each in snapshots.served.models if snapshots.formed_head(each)), None)
-    return (formed, f"No steps of {asked}’s training were kept, so this is {formed}.") if formed else (asked, "")
+    models = snapshots.served.models
+    formed = next((each for each in models if snapshots.formed_head(each)), None)
+    if formed is None:
+        return asked, ""
+    theirs, ours = (models[name].config.vocab_size for name in (asked, formed))
+    smaller = f", with a smaller vocabulary: {ours:,} tokens" if ours < theirs else ""
+    return formed, f"No steps of {asked}’s training were kept, so this is {formed}{smaller}."
 
 
 def tokenize_phrase(served: ServedModels, request: InductionRequest, name: str) -> TokenizedSentence:

@@ -13,6 +13,7 @@ from model.ladder.timing import time_attention
 from ..serving.served_models import ServedModels
 from .arithmetic import dot_terms, softmax
 from .lesson_request import SHOWN_WORDS, LessonRequest, StrictRequest, TwoHeadsRequest
+from .self_attention import D_OUT, make_matrices
 from .sentence import SIZE, parse_sentence
 from .two_heads import two_heads
 
@@ -28,8 +29,10 @@ Place = Annotated[int, Field(ge=0, lt=SHOWN_WORDS)]  # of a word
 
 
 class CausalMaskingRequest(LessonRequest):
+    kind: Literal["parameters", "linear"] = "parameters"  # of the matrices on rung 6
     dropout: float = Field(0.5, ge=0, le=0.9)
     dropped: Literal["weights", "ones"] = "weights"
+    factor: float = Field(1.0, ge=1, le=100)  # of W query
     seed: int = Field(1, ge=0, le=10**9)
     flipped: list[tuple[Place, Place]] = Field([], max_length=SHOWN_WORDS**2)  # query, key: changes to the causal mask
 
@@ -44,16 +47,16 @@ class TimesRequest(StrictRequest):
 
 
 def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, object]:
-    """Causal attention and dropout, on the scores of the linear layers of rung 6. The mask may have been changed."""
+    """Causal attention and dropout, on the scores of rung 6. The mask may have been changed."""
     sentence = parse_sentence(served, request)
     x = sentence.x
-    layers = seeded(789, lambda: ladder.SelfAttentionV2(SIZE, 2))
+    matrices, scale = make_matrices(request.kind), D_OUT**-0.5
     attention = seeded(123, lambda: ladder.CausalAttention(SIZE, 2)).eval()
     with torch.inference_mode():
-        query, key, _ = layers.project(x)
-        scores = layers.attend(x).scores
+        query, key = x @ matrices["query"] * request.factor, x @ matrices["key"]
+        scores = query @ key.T
         mask = changed_mask(request, len(x))
-        stages = causal_stages(scores, layers.scale, mask)
+        stages = causal_stages(scores, scale, mask)
         shown = torch.ones_like(scores) if request.dropped == "ones" else stages.weights
         drawn = torch.rand(shown.shape, generator=torch.Generator().manual_seed(request.seed))
         dropped = ladder.drop_weights(shown, request.dropout, torch.Generator().manual_seed(request.seed))
@@ -61,12 +64,14 @@ def causal(served: ServedModels, request: CausalMaskingRequest) -> dict[str, obj
         alone = attention.attend(x)
         value = attention.W_value(x)
     return sentence.data | {
+        "kind": request.kind,
+        "factor": request.factor,
         "scores": scores.tolist(),
         "score_terms": dot_terms(query, key),
-        "scale": layers.scale,
+        "scale": scale,
         **{name: stage.tolist() for name, stage in stages._asdict().items()},
-        "all_terms": softmax(scores * layers.scale),
-        "weight_terms": softmax(stages.masked * layers.scale),
+        "all_terms": softmax(scores * scale),
+        "weight_terms": softmax(stages.masked * scale),
         "error": largest_difference(stages.renormalised, stages.weights),
         "mask": mask.int().tolist(),
         # Meant to mask what is above the diagonal, but 0 times infinity below it is not a number.
@@ -115,7 +120,7 @@ def lecture_head() -> dict[str, object]:
 
 
 def multi_head(served: ServedModels, request: ManyHeadsRequest) -> dict[str, object]:
-    """Two stacked heads, the same as weight splits, and the book's splits with an output projection."""
+    """Two stacked heads, the same as weight splits with an output projection, and the book's own splits."""
     sentence = parse_sentence(served, request)
     x = sentence.x
     stacked = seeded(123, lambda: ladder.StackedHeads(SIZE, 2, N_HEAD))
@@ -130,6 +135,10 @@ def multi_head(served: ServedModels, request: ManyHeadsRequest) -> dict[str, obj
         return sentence.data | {
             "stacked": stacked(x).tolist(),
             "merged": merged.tolist(),
+            "w_out": same.out_proj.weight.T.tolist(),
+            "b_out": same.out_proj.bias.tolist(),
+            "output": same(x).tolist(),
+            "output_terms": dot_terms(merged, same.out_proj.weight),
             "wide": wide.tolist(),
             "wide_terms": dot_terms(x, same.W_query.weight),
             "split": query.tolist(),

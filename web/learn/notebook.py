@@ -24,7 +24,6 @@ from model.ladder.terms import seeded
 
 from ..serving.snapshots import Snapshots
 from . import notebook_cells
-from .bigram import check_bigram
 from .block import BlockRequest, loss_ladder, make_block
 from .induction import InductionRequest
 from .induction import induction as induction_lesson
@@ -35,6 +34,7 @@ from .self_attention import (
     SelfAttentionRequest,
     TrainableWeightsRequest,
     averages_of_the_past,
+    make_matrices,
     scores_in_place_of_zeros,
     with_trainable_weights,
     without_weights,
@@ -63,11 +63,9 @@ def windows(_: Snapshots, request: WindowsRequest) -> Inputs:
     return {name: getattr(request, name) for name in ("sentence", "context_length", "stride")}
 
 
-def bigram(snapshots: Snapshots, request: BigramRequest) -> Inputs:
-    text = request.training_text or TRAINING_TEXT
-    check_bigram(snapshots.served, request.model_copy(update={"training_text": text}))
-    settings = {name: getattr(request, name) for name in ("steps", "learning_rate", "seed")}
-    return {"sentence": request.sentence[:SHOWN_TOKENS], "training_text": text} | settings
+def bigram(_: Snapshots, request: BigramRequest) -> Inputs:
+    settings = {name: getattr(request, name) for name in ("training_text", "steps", "learning_rate", "seed")}
+    return {"sentence": request.sentence[:SHOWN_TOKENS]} | settings
 
 
 def averages(snapshots: Snapshots, request: AveragesRequest) -> Inputs:
@@ -91,8 +89,9 @@ def trainable_weights(snapshots: Snapshots, request: TrainableWeightsRequest) ->
 
 def causal_masking(snapshots: Snapshots, request: CausalMaskingRequest) -> Inputs:
     given = parse_sentence(snapshots.served, request)
-    settings = {"mask": changed_mask(request, len(given.x)), "dropout": request.dropout, "seed": request.seed}
-    return words(given.data, request) | settings
+    matrices = make_matrices(request.kind)
+    used = {f"W_{name}": matrices[name] for name in ("query", "key")} | {"mask": changed_mask(request, len(given.x))}
+    return words(given.data, request) | used | {name: getattr(request, name) for name in ("factor", "dropout", "seed")}
 
 
 def many_heads(snapshots: Snapshots, request: ManyHeadsRequest) -> Inputs:

@@ -219,16 +219,27 @@ def trainable_weights(
     show("SelfAttentionV1 with the weights of SelfAttentionV2", parameters(x), words)
 
 
-def causal_masking(sentence: str, words: list[str], x: Tensor, mask: Tensor, dropout: float, seed: int) -> None:
+def causal_masking(
+    sentence: str,
+    words: list[str],
+    x: Tensor,
+    W_query: Tensor,
+    W_key: Tensor,
+    mask: Tensor,
+    factor: float,
+    dropout: float,
+    seed: int,
+) -> None:
     """Masked attention two ways, dropout, and the class, whose mask is causal, on a batch."""
     print(sentence)
-    layers = seeded(789, lambda: SelfAttentionV2(3, 2))
-    stages = causal_stages(layers.attend(x).scores, layers.scale, mask)
+    scores = (x @ W_query * factor) @ (x @ W_key).T
+    show("Attention scores", scores, words)
+    stages = causal_stages(scores, W_key.shape[1] ** -0.5, mask)
     show("Masked scores", stages.masked, words)
+    show("Weights without the mask", stages.all_weights, words)
     show("Attention weights", stages.weights, words)
-    show("1. Softmax over all keys", stages.all_weights, words)
-    show("2. The hidden ones set to 0", stages.cut, words)
-    show("3. Divided by the sum of the rest", stages.renormalised, words)
+    show("1. The hidden ones set to 0", stages.cut, words)
+    show("2. Divided by the sum of the rest", stages.renormalised, words)
     show("After dropout", drop_weights(stages.weights, dropout, torch.Generator().manual_seed(seed)), words)
     attention = seeded(123, lambda: CausalAttention(3, 2)).eval()
     show("Context vectors", attention(torch.stack([x, x]))[0], words)
@@ -243,8 +254,9 @@ def many_heads(sentence: str, words: list[str], x: Tensor, d_out: int) -> None:
     for head in range(2):
         show(f"Attention weights, head {head}", attention.weights[head], words)
         show(f"Values, head {head}", splits.project(x)[2][head], words)
-    show("Stacked heads", stacked(x), words)
+    show("Context vectors", stacked(x), words)
     show("Weight splits", merge_heads(splits.attend(x).context), words)
+    show("Output", splits(x), words)
     book = seeded(123, lambda: WeightSplits(3, d_out, 2))
     attention = book.attend(x)
     for head in range(2):

@@ -97,14 +97,17 @@ def learn_routes(services: Services) -> APIRouter:
     @router.post("/notebooks/{name}.ipynb")
     async def post_notebook(name: str, settings: dict[str, Any], request: Request) -> Response:
         """A rung as a notebook, with the visitor's sentence and settings."""
+        from .bigram import with_training_text
         from .notebook import NOTEBOOKS, make_notebook
 
         if name not in NOTEBOOKS:
             raise HTTPException(404, f"There is no notebook of {shorten(name)}.")
         asked = validated(NOTEBOOKS[name].request, settings)
         await served.wait()
-        workers, snapshots = services.learn_workers, services.snapshots
-        return as_json(await workers.run(client_of(request), make_notebook, name, snapshots, asked))
+        workers, snapshots, client = services.learn_workers, services.snapshots, client_of(request)
+        if isinstance(asked, BigramRequest):
+            asked = await with_training_text(served, services.engines, asked, client)
+        return as_json(await workers.run(client, make_notebook, name, snapshots, asked))
 
     @router.post("/{name}")
     async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:

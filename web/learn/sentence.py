@@ -15,7 +15,7 @@ from ..serving.served_models import ServedModels
 from .lesson_request import MAX_VALUE, SHOWN_WORDS, LessonRequest, check_sentence
 
 SIZE = 3  # numbers of a word
-BOOKS = {"the book": JOURNEY, "the second example": SHINY}
+BOOKS = {"the book": JOURNEY, "this example": SHINY}
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Sentence:
     x: Tensor  # (T, 3)
     vectors: str  # "book", "trained" or "random"
     origin: str  # in words
-    kept: str  # how well trained numbers preserve the similarities of the words, in words
+    reduced: str  # how trained numbers were made from embeddings, and how well they keep dot products, in words
     choices: list[str]  # which of the three there are for this sentence
     edited: int  # how many numbers the visitor has changed
     note: str
@@ -44,7 +44,7 @@ class Sentence:
             "x": self.x.tolist(),
             "vectors": self.vectors,
             "origin": self.origin,
-            "kept": self.kept,
+            "reduced": self.reduced,
             "choices": self.choices,
             "edited": self.edited,
         }
@@ -66,19 +66,20 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
     trained = trained_words(loaded, words) if loaded else None
     choices = [*(["book"] if book else []), *(["trained"] if trained is not None else []), "random"]
     vectors = request.vectors if request.vectors in choices else choices[0]
-    kept = ""
+    reduced = ""
     if book and vectors == "book":
         x, origin = torch.tensor(list(BOOKS[book].values())), f"made-up numbers, those that {book} uses"
     elif trained is not None and loaded and vectors == "trained":
-        x, kept = trained.x, similarity_kept(trained, words)
-        origin = (
-            f"trained: the token embeddings of {loaded.name} ({loaded.config.n_embd} numbers each), averaged over the "
-            f"pieces of a word, scaled to length 1, and reduced to the {SIZE} numbers that keep their dot products best"
+        x, origin = trained.x, f"trained: the token embeddings of {loaded.name}, reduced to {SIZE} numbers"
+        reduced = (
+            f"An embedding has {loaded.config.n_embd} numbers, averaged over the pieces of a word and scaled to length "
+            f"1. The {SIZE} here are those whose dot products come closest to the embeddings’. "
+            f"{similarity_kept(trained, words)}"
         )
     else:
-        x, origin = embedded_words(all_words).x[: len(words)], "random: new embeddings, as on rung 2 (seed 123)"
+        x, origin = embedded_words(all_words).x[: len(words)], "random: the sums of rung 2 (seed 123)"
     x, edited = edit(x, request.x)
-    return Sentence(words, x, vectors, origin, kept, choices, edited, " ".join(notes))
+    return Sentence(words, x, vectors, origin, reduced, choices, edited, " ".join(notes))
 
 
 def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
@@ -91,7 +92,8 @@ def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
     if off[i, j] < 5e-4:
         return "Nothing is lost: all dot products are those of the whole embeddings."
     return (
-        f"They keep {share:.0%} of the embeddings’ squared length. The dot product that changes most is "
+        f"They keep {share:.0%} of the embeddings’ squared length, so words that match here need not match in the "
+        "model. The dot product that changes most is "
         f"“{words[i]}” · “{words[j]}”: {here[i, j]:.3f} here, {products[i, j]:.3f} in the model."
     ).replace("-", "−")
 

@@ -99,7 +99,6 @@ def by_characters(sentence: str) -> dict[str, object]:
             {"text": c, "id": tokenizer.ids.get(c), "known": c in tokenizer.ids} for c in sentence[:SHOWN_TOKENS]
         ],
         "problem": problem,
-        "decoded": "" if problem else tokenizer.decode(tokenizer.encode(sentence[:SHOWN_TOKENS])),
     }
 
 

@@ -127,9 +127,7 @@ def next_token_steps(tokenized: TokenizedSentence, query: int) -> dict[str, obje
     logits = linear(gpt.lm_head, normed).float().cpu()
     theirs = text_pass.logits(query, query + 1)[0]
     probabilities = ladder.stable_softmax(logits)
-    top = logits.argsort(descending=True)[:SHOWN_TOKENS].tolist()
-    follower = tokenized.ids[query + 1] if query + 1 < len(tokenized.ids) else None
-    shown = [*top, *([follower] if follower is not None and follower not in top else [])]
+    follower = follower_of(tokenized, query)
     return {
         "x": rounded(x),
         "normed": rounded(normed),
@@ -138,11 +136,22 @@ def next_token_steps(tokenized: TokenizedSentence, query: int) -> dict[str, obje
         "probability_error": largest_difference(probabilities, torch.softmax(theirs, dim=-1)),
         "next": [
             {"id": i, "text": loaded.tokens([i])[0].text, "logit": logits[i].item(), "p": probabilities[i].item()}
-            for i in shown
+            for i in shown_tokens(logits, follower)
         ],
         "follower": follower,
         "surprise": None if follower is None else -math.log(max(probabilities[follower].item(), 1e-30)),
     }
+
+
+def follower_of(tokenized: TokenizedSentence, query: int) -> int | None:
+    """The token that follows in the sentence, None after its last one."""
+    return tokenized.ids[query + 1] if query + 1 < len(tokenized.ids) else None
+
+
+def shown_tokens(logits: Tensor, follower: int | None) -> list[int]:
+    """The likeliest next tokens, and the one that follows in the sentence."""
+    likeliest: list[int] = logits.argsort(descending=True, stable=True)[:SHOWN_TOKENS].tolist()
+    return likeliest if follower is None or follower in likeliest else [*likeliest, follower]
 
 
 @torch.inference_mode()
@@ -153,7 +162,12 @@ def guesses_by_layer(tokenized: TokenizedSentence, query: int) -> list[dict[str,
     probabilities = torch.softmax(gpt.logits(stream).float(), dim=-1)
     best = probabilities.max(dim=-1)
     return [
-        {"text": tokenized.loaded.tokens([int(i)])[0].text, "p": p.item(), "length": x.float().norm().item()}
+        {
+            "id": int(i),
+            "text": tokenized.loaded.tokens([int(i)])[0].text,
+            "p": p.item(),
+            "length": x.float().norm().item(),
+        }
         for i, p, x in zip(best.indices, best.values, stream, strict=True)
     ]
 
@@ -222,7 +236,7 @@ class DrawRequest(WholeModelRequest):
 
 @torch.inference_mode()
 def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
-    """Tokens drawn after the one that is followed: the first of them, and how often each of the likeliest was drawn."""
+    """Tokens drawn after the one that is followed: the first of them, and how often each shown token was drawn."""
     tokenized = tokenize_sentence(served, request)
     _, _, query = head_and_query(tokenized, request)
     logits = tokenized.text_pass.logits(query, query + 1)[0]
@@ -230,7 +244,8 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
     own, drawn_with = logits.double().softmax(dim=-1), probabilities(logits, settings)
     drawn = draw_tokens(drawn_with, random_generator(request.seed), request.draws)
     counts = torch.bincount(drawn, minlength=len(logits))
-    shown, rest = logits.argsort(descending=True, stable=True).tensor_split([SHOWN_TOKENS])
+    shown = shown_tokens(logits, follower_of(tokenized, query))
+    rest = torch.ones_like(logits, dtype=torch.bool).index_fill(0, torch.tensor(shown, device=logits.device), False)
     first = int(drawn[0])
     config = tokenized.loaded.config
     is_end = query == len(tokenized.ids) - 1 and len(tokenized.ids) < min(config.context_length, MAX_TOKENS)
@@ -242,8 +257,15 @@ def draw(served: ServedModels, request: DrawRequest) -> dict[str, object]:
         "continued": request.sentence + text if is_end else None,
         "n_possible": int((drawn_with > 0).sum()),
         "tokens": [
-            {"id": i, "text": token.text, "p": own[i].item(), "drawn_with": drawn_with[i].item(), "n": int(counts[i])}
-            for i, token in zip(shown.tolist(), tokenized.loaded.tokens(shown.tolist()), strict=True)
+            {
+                "id": i,
+                "text": token.text,
+                "logit": logits[i].item(),
+                "p": own[i].item(),
+                "drawn_with": drawn_with[i].item(),
+                "n": int(counts[i]),
+            }
+            for i, token in zip(shown, tokenized.loaded.tokens(shown), strict=True)
         ],
         "others": {
             "p": own[rest].sum().item(),

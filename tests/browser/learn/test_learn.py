@@ -7,7 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.learn_page import move, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.learn_page import move, number, numbers, open_rung, say, settle, stamps, table, unfolded
 from helpers.oracles import published
 from helpers.oracles.published import assert_close
 from helpers.page import is_shown_as
@@ -27,8 +27,7 @@ def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     expect(page.locator(".hl-chips").nth(1)).to_contain_text("!")
     assert ids(page, 1) == [str(i) for i in published.CHAR_ENCODED_HI_THERE]
     assert "<|unk|>" in ids(page, 0)[0]  # the lesson's text does not have the word
-    page.get_by_text("The text that the word list and the merges are made from").click()
-    training_text = page.get_by_label("Text that the word list and the merges are made from")
+    training_text = page.get_by_label("The training text", exact=True)
     training_text.fill(texts.verdict)
     training_text.blur()
     expect(page.get_by_text(f"from a list of {texts.expect(published.VERDICT_VOCABULARY, 13):,}")).to_be_visible()
@@ -44,9 +43,12 @@ def test_rung_1_merges_step_by_step(page: Any) -> None:
     words = page.locator(".hl-lesson .hl-spelled")
     assert words.locator("b").all_text_contents() == [*"YourĠjourneyĠstartsĠwithĠoneĠstep"]
     merge = page.get_by_role("button", name="merge ▶")
+    status, merged = page.get_by_text(re.compile("^Step ")), 0
     while merge.is_enabled():
         merge.click()
-    expect(page.get_by_text(re.compile("^Step (\\d+) of \\1,"))).to_be_visible()
+        merged += int(re.search(r"in (\d+) place", status.text_content())[1])  # type: ignore[index]
+    expect(status).to_have_text(re.compile("^Step (\\d+) of \\1,"))
+    assert words.locator("b").count() == 33 - merged
     assert (
         words.locator("b").all_text_contents() == page.locator(".hl-chips").nth(2).locator("span").all_text_contents()
     )
@@ -123,8 +125,10 @@ def test_rung_3_the_model_writes_the_text(page: Any) -> None:
 def test_rung_4_averages(page: Any) -> None:
     open_rung(page, 4)
     expect(table(page, "Weights").get_by_text("journey").first).to_be_visible()
+    asked = table(page, "Weights").locator(".hl-asked th")  # the row of the prediction
+    expect(asked).to_have_text("step")
     page.get_by_role("button", name="8 random tokens").click()
-    expect(table(page, "Weights").get_by_text("t7").first).to_be_visible()
+    expect(asked).to_have_text("t7")
     assert_close(numbers(page, "The tokens x"), published.AVERAGE_X0)
     for name in ("a softmax", "a loop", "a matrix product"):
         page.get_by_role("group", name="computed by").get_by_role("button", name=name, exact=True).click()
@@ -204,14 +208,33 @@ def test_rung_6_why_the_scale(page: Any) -> None:
     assert sharpest[1] > 0.5
 
 
-def test_rung_7_causal(page: Any) -> None:
+def test_rung_7_masks_the_scores_of_rung_6(page: Any) -> None:
+    say(page, "What is in a name?")
+    open_rung(page, 6)
+    scores = numbers(page, "Attention scores")
     open_rung(page, 7)
+    expect(page.get_by_text("The scores of rung 6, from the same random matrices (seed 123).")).to_be_visible()
+    assert numbers(page, "Attention scores") == scores
+    page.get_by_role("button", name="The book’s sentence").click()
+    open_with_the_book_s_matrices(page)
+    assert numbers(page, "Attention scores") != scores
+    expect(page.get_by_text("Scores from random linear layers (seed 789).")).to_be_visible()
+
+
+def open_with_the_book_s_matrices(page: Any) -> None:
+    open_rung(page, 7)
+    page.get_by_role("button", name="linear layers, seed 789").click()
+    settle(page, 7)
+
+
+def test_rung_7_causal(page: Any) -> None:
+    open_with_the_book_s_matrices(page)
     masked = numbers(page, "Masked scores")
     assert_close(masked[5], published.V2_SCORES_MASKED_ROW_5)
     assert masked[0][1:] == [float("-inf")] * 5
-    for name in ("3. Divided by the sum of the rest", "Attention weights"):
+    for name in ("2. Divided by the sum of the rest", "Attention weights"):
         assert_close(numbers(page, name), published.CAUSAL_WEIGHTS)
-    assert_close(numbers(page, "1. Softmax over all keys"), published.V2_WEIGHTS)
+    assert_close(numbers(page, "Weights without the mask"), published.V2_WEIGHTS)
     assert max(stamps(page)) <= 1e-6
     dropped = torch.tensor(numbers(page, "After dropout"))
     doubled = 2 * torch.tensor(published.CAUSAL_WEIGHTS)
@@ -223,8 +246,8 @@ def test_rung_7_causal(page: Any) -> None:
 
 
 def test_rung_7_the_mask_is_changed(page: Any) -> None:
-    open_rung(page, 7)
-    mask = table(page, "The mask").locator("tbody button")
+    open_with_the_book_s_matrices(page)
+    mask = table(page, "Masked scores").locator("tbody button")
     mask.nth(6 * 1 + 2).focus()
     page.keyboard.press("Enter")  # “journey” sees “starts”
     expect(page.get_by_text("You have changed 1 cell of the mask.")).to_contain_text(
@@ -248,19 +271,39 @@ def test_rung_7_the_mask_is_changed(page: Any) -> None:
 
 def test_rung_7_a_hidden_word_cannot_matter(page: Any) -> None:
     open_rung(page, 7)
-    before = numbers(page, "Attention weights")
-    expect(page.get_by_text("Or change a number of “step” in x: only the last row")).to_be_visible()
+    before, unmasked = numbers(page, "Attention weights"), numbers(page, "Weights without the mask")
+    expect(page.get_by_text("Or change the last word’s numbers: with the mask, only its row changes.")).to_be_visible()
     table(page, "The words x").locator("tbody button").nth(3 * 5).click()
     page.keyboard.type("2")
     expect(page.get_by_text("You have changed 1 number")).to_be_visible()
     after = numbers(page, "Attention weights")
     assert after[:5] == before[:5] and after[5] != before[5]
+    rows = zip(numbers(page, "Weights without the mask"), unmasked, strict=True)
+    assert all(now != then for now, then in rows)
+
+
+def test_rung_7_a_larger_w_query_makes_the_weights_less_even(page: Any) -> None:
+    say(page, "What is in a name")
+    open_rung(page, 7)
+    scores, last = torch.tensor(numbers(page, "Attention scores")), numbers(page, "Attention weights")[-1]
+    move(page, "W query ×", 4, "100")
+    settle(page, 7)
+    said = "The scores of rung 6, from the same random matrices (seed 123), with W query × 100."
+    expect(page.get_by_text(said)).to_be_visible()
+    assert_close(numbers(page, "Attention scores"), scores * 100, atol=1e-2)
+    assert max(numbers(page, "Attention weights")[-1]) > max(last)
+    cell = table(page, "Attention scores").locator("tbody button").nth(1)
+    cell.click()
+    assert_close(unfolded(page)[1], number(cell.text_content()), atol=2e-4)
 
 
 def test_rung_8_many_heads(page: Any) -> None:
     open_rung(page, 8)
-    assert_close(numbers(page, "Stacked heads"), published.STACKED_HEADS)
+    assert_close(numbers(page, "Context vectors"), published.STACKED_HEADS)
     assert_close(numbers(page, "Weight splits"), published.STACKED_HEADS)
+    w_out, output = torch.tensor(numbers(page, "W out")), torch.tensor(numbers(page, "Output"))
+    mixed = output - torch.tensor(published.STACKED_HEADS) @ w_out
+    assert_close(mixed, mixed[:1].expand(6, 4), atol=4e-4)  # the bias, the same for every word
     assert_close(numbers(page, "After the output projection"), published.WEIGHT_SPLITS)
     for head in (0, 1):
         assert_close(numbers(page, f"Head {head}"), published.HEADS_A[0][head])
@@ -305,9 +348,9 @@ def test_rung_10_a_head_of_the_model_and_the_way_to_it(page: Any, server: Server
 @pytest.mark.slow
 def test_rung_10_follows_the_model_that_is_chosen(page: Any) -> None:
     open_rung(page, 10)
-    expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()
+    expect(page.get_by_text("tiny, chosen at the top: 3 layers × 4 heads of 8 numbers")).to_be_visible()
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("option", name="other").click()
-    expect(page.get_by_text("other: 2 layers × 2 heads of 16 numbers")).to_be_visible()
+    expect(page.get_by_text("other, chosen at the top: 2 layers × 2 heads of 16 numbers")).to_be_visible()
     settle(page, 10)
     assert max(stamps(page)) <= 1e-5

@@ -35,7 +35,7 @@ def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None
         expect(page.locator(".hl-problem").first).to_be_empty()
         expect(page).to_have_url(re.compile(rf"\?model={name}#learn/{rung}$"))
     if rung == 10:
-        expect(page.get_by_text("tiny: 3 layers × 4 heads of 8 numbers")).to_be_visible()
+        expect(page.get_by_text("tiny, chosen at the top: 3 layers × 4 heads of 8 numbers")).to_be_visible()
     assert errors == []
 
 

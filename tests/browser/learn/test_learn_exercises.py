@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, settle
+from helpers.learn_page import LAST_PAGE, move, number, numbers, open_rung, say, settle
 from helpers.page import show_page
 from web.learn.lesson_request import MAX_TRAINING_TEXT_CHARACTERS
 
@@ -72,6 +72,21 @@ def test_steps_are_put_in_order(page: Any) -> None:
     expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
 
 
+def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any) -> None:
+    open_rung(page, 10)
+    asked = page.locator(".hl-prediction")
+    said = asked.get_by_role("status")
+    expect(asked).to_contain_text("of what follows “p” first appear?")
+    asked.get_by_role("button", name="Only after the last layer").click()
+    expect(said).to_have_text(re.compile("^(Yes|No: ).* first appears (after layer|with the embedding)"))
+    page.get_by_role("group", name="All heads").get_by_role("button", name=re.compile("^L1 H1")).click()
+    settle(page, 10)
+    expect(said).to_have_text(re.compile("^(Yes|No: )"))
+    say(page, "To be")
+    expect(asked).to_contain_text("of what follows “e” first appear?")
+    expect(said).to_be_hidden()
+
+
 @pytest.mark.slow
 def test_every_rung_has_an_exercise_on_the_visitor_s_own_sentence(page: Any) -> None:
     own = page.get_by_role("region", name="An exercise on your sentence")
@@ -92,7 +107,7 @@ def test_every_rung_has_an_exercise_on_the_visitor_s_own_sentence(page: Any) -> 
     expect(own).to_contain_text("“shiny” has the numbers 0.5300, 0.3400, 0.9800")
     expect(own.get_by_label("Your number")).to_be_enabled()
     open_rung(page, 7)
-    a, b = numbers(page, "1. Softmax over all keys")[1][:2]
+    a, b = numbers(page, "Weights without the mask")[1][:2]
     own.get_by_label("Your number").fill(f"{a}/{a + b}")
     own.get_by_role("button", name="Check").click()
     expect(own.get_by_role("status")).to_have_text(re.compile("^Yes"))
@@ -131,7 +146,9 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     expect(page.get_by_text("when the input is [18, 47] the target is 56")).to_be_visible()
     # It opens with the lecture's training, at its last step.
     expect(page.get_by_text("Already trained: the experiment of Andrej Karpathy’s lecture")).to_be_visible()
-    expect(page.get_by_label("the table after step")).to_have_attribute("aria-valuetext", "10,000")
+    for slider in ("the table after step", "steps"):
+        expect(page.get_by_label(slider, exact=True)).to_have_attribute("aria-valuetext", "10,000")
+    expect(page.get_by_text("training loss of 50 batches at a time: it may dip below the floor")).to_be_visible()
     expect(page.get_by_text("the loss is 2.4666 on the training part, 2.4854 on the held-out tenth")).to_be_visible()
     chips = page.locator(".hl-chips li")
     expect(chips).to_have_count(33)

@@ -26,7 +26,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     for place in places:
         layer, head = map(int, place.split("."))
         found = torch.tensor(numbers(page, f"L{layer} H{head} of tiny"))
-        assert torch.allclose(found, weights_of(server, layer, head), atol=6e-5)
+        assert torch.allclose(found, weights_of(server, layer, head), atol=6e-4)  # a wide table
         shown.append(found)
     assert max(stamps(page)) <= 1e-5
     apart = (shown[0] - shown[1])[1:].abs().sum(dim=1).mean().item() / 2
@@ -34,7 +34,7 @@ def test_two_trained_heads_that_differ_and_random_ones_with_a_switch(page: Any, 
     expect(page.get_by_role("table", name="Random head 0")).to_be_hidden()
     page.get_by_label("right head").select_option("2.3")
     settle(page, rung)
-    assert torch.allclose(torch.tensor(numbers(page, "L2 H3 of tiny")), weights_of(server, 2, 3), atol=6e-5)
+    assert torch.allclose(torch.tensor(numbers(page, "L2 H3 of tiny")), weights_of(server, 2, 3), atol=6e-4)
     page.get_by_role("button", name="The two that differ most").click()
     settle(page, rung)
     expect(page.get_by_label("right head")).to_have_value(places[1])
@@ -66,16 +66,16 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
 
 def test_a_value_of_a_head_unfolds(page: Any) -> None:
     open_rung(page, 8)
-    table(page, "Values, head 1").locator("tbody tr").nth(2).locator("td button").nth(1).click()
+    table(page, "Values").locator("tbody tr").nth(2).locator("td button").nth(3).click()
     terms, total = unfolded(page)
     assert sum(product for *_, product in terms) == pytest.approx(total, abs=2e-4)
-    assert total == pytest.approx(numbers(page, "Values, head 1")[2][1], abs=2e-4)
+    assert total == pytest.approx(numbers(page, "Values")[2][3], abs=2e-4)
 
 
 @pytest.mark.slow
 def test_a_clicked_number_stays_when_the_page_moves_under_the_pointer(page: Any) -> None:
     open_rung(page, 8)
-    of = table(page, "Values, head 1")
+    of = table(page, "Values")
     of.locator("tbody tr").nth(2).locator("td button").nth(1).click()
     before = unfolded(page)
     height = of.locator("tbody tr").nth(2).bounding_box()["height"]
@@ -93,7 +93,7 @@ def test_the_shapes_lead_to_their_tables(page: Any) -> None:
     open_rung(page, 8)
     steps = page.get_by_role("navigation", name="The shapes, step by step").get_by_role("link")
     expect(steps).to_have_count(7)
-    for step, name in [(2, "Queries of head 0"), (6, "After the output projection"), (1, "Queries of both heads")]:
+    for step, name in [(2, "Queries of head 0"), (6, "Output"), (1, "Queries of both heads")]:
         steps.nth(step).click()
         expect(table(page, name)).to_be_in_viewport()
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from helpers.learn_page import number, numbers, open_rung, say, settle, stamps, table, unfolded
+from helpers.learn_page import move, number, numbers, open_rung, say, settle, stamps, table, unfolded
 from helpers.oracles import published
 from helpers.oracles.published import assert_close
 from model import ladder
+from model.ladder.block import gelu
 
 READER_V2 = [[-0.5284, -0.1061], [-0.5283, -0.1063], [-0.5283, -0.1063], [-0.528, -0.1063], [-0.5281, -0.1062]]
 
@@ -58,6 +59,29 @@ def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
     assert lit(page, "Layer norm", "hl-left") == [(3, i) for i in range(3)]
 
 
+def test_the_hidden_numbers_are_those_of_the_word_that_is_pointed_at(page: Any) -> None:
+    open_rung(page, 9)
+    cell(page, "What the MLP adds", 3, 1).locator("button").click()
+    figure = page.locator("figure.hl-figure", has=page.get_by_role("table", name="Hidden numbers"))
+    expect(figure.locator("figcaption")).to_contain_text("of “with”")
+    assert lit(page, "Hidden numbers", "hl-left") == [(i, 1) for i in range(12)]
+    before, after = torch.tensor(numbers(page, "Hidden numbers")).T
+    assert_close(gelu(before), after, atol=1e-2)  # shown with two decimals
+    factors = page.locator(".hl-picture > .hl-unfold .hl-term small").all_text_contents()[:12]
+    assert_close([number(text.split(" × ")[0]) for text in factors], after, atol=6e-3)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0])
+def test_what_epsilon_does_is_said_in_numbers(page: Any, scale: float) -> None:
+    open_rung(page, 9)
+    move(page, "x ×", [0.1, 0.2, 0.5, 1.0].index(scale), str(scale).removesuffix(".0"))
+    settle(page, 9)
+    variance = (scale * torch.tensor(published.INPUTS)).var(dim=1, correction=0)
+    percent = 100 * (1 - (variance / (variance + 1e-5)).sqrt())
+    word = published.SENTENCE[int(percent.argmax())]
+    expect(page.get_by_text(f"it makes “{word}” {percent.max():.2f}% smaller")).to_be_visible()
+
+
 def test_the_strips_have_a_table(page: Any) -> None:
     open_rung(page, 10)
     strip = page.locator("figure.hl-figure", has=page.locator(".hl-strip")).first
@@ -87,8 +111,10 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     assert_close(numbers(page, "Context vectors"), expected.context)
     open_rung(page, 7)  # the other rungs change too
     expect(cell(page, "The words x", 1, 0)).to_have_text("−1.5000")
+    page.get_by_role("button", name="linear layers, seed 789").click()
     page.get_by_role("button", name="Reset the numbers").click()
     expect(cell(page, "The words x", 1, 0)).to_have_text("0.5500")
+    settle(page, 7)
     assert_close(numbers(page, "Attention weights"), published.CAUSAL_WEIGHTS)
 
 
@@ -168,7 +194,7 @@ def test_where_the_numbers_of_a_sentence_are_from_is_said(page: Any) -> None:
     say(page, "What is in a name")
     expect(page.get_by_text("They are trained: the token embeddings of tiny")).to_be_visible()
     page.get_by_role("button", name="random", exact=True).click()
-    expect(page.get_by_text("They are random: new embeddings, as on rung 2 (seed 123).")).to_be_visible()
+    expect(page.get_by_text("They are random: the sums of rung 2 (seed 123).")).to_be_visible()
 
 
 def test_the_second_worked_example(page: Any) -> None:
@@ -224,10 +250,21 @@ def test_more_published_numbers(page: Any) -> None:
     open_rung(page, 7)
     for text in (0, 1):
         assert_close(numbers(page, f"Context vectors, text {text}"), published.CAUSAL_ATTENTION)
-    assert_close(numbers(page, "Attention weights, not scaled")[7], published.ONE_HEAD_WEIGHTS0_ROW_7)
+    found = numbers(page, "Attention weights, not scaled")[7]
+    assert_close(found, published.ONE_HEAD_WEIGHTS0_ROW_7, atol=6e-4)  # a wide table
     expect(page.get_by_text("In: (4, 8, 32)")).to_contain_text("Out: (4, 8, 16)")
     assert table(page, "Scores + triu × −∞").locator("td").all_text_contents().count("NaN") == 21
     page.get_by_role("button", name="a matrix of ones").click()
     expect(page.get_by_text("Kept weights × 2.")).to_be_visible()
     settle(page, 7)
     assert {value for row in numbers(page, "After dropout") for value in row} == {0.0, 2.0}
+
+
+def test_a_click_uncovers_the_rest_of_the_table(page: Any) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    open_rung(page, 9)
+    shown, panel = table(page, "Hidden numbers"), page.locator(".hl-picture > .hl-unfold")
+    shown.evaluate("table => table.scrollIntoView({ block: 'end' })")
+    shown.locator("tbody button").nth(2).click()
+    bottom, top = (each.bounding_box() for each in (shown, panel))
+    assert bottom["y"] + bottom["height"] <= top["y"]

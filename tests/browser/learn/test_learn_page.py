@@ -69,7 +69,7 @@ def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
     x = numbers(page, "Their sum")
     open_rung(page, 5)
     page.get_by_role("button", name="random", exact=True).click()
-    expect(page.get_by_text("They are random: new embeddings, as on rung 2")).to_be_visible()
+    expect(page.get_by_text("They are random: the sums of rung 2")).to_be_visible()
     expect(page.get_by_text("What decides how much attention one word of your sentence gives")).to_be_visible()
     assert numbers(page, "The words x") == x
     expect(page.get_by_text("Some scores of this sentence are negative")).to_be_visible()
@@ -164,8 +164,8 @@ def test_a_link_to_a_rung_and_back(browser: Any, server: Server) -> None:
 
 def test_the_browser_keeps_the_progress(page: Any) -> None:
     open_rung(page, 4)
-    page.get_by_role("button", name="t", exact=True).click()
-    expect(page.get_by_text("No: 1. Each of the t + 1 tokens")).to_be_visible()
+    page.get_by_role("button", name="The number of tokens", exact=True).click()
+    expect(page.get_by_text("No: 1. With equal scores")).to_be_visible()
     say(page, "What is in a name?")
     open_rung(page, 6)
     page.reload()
@@ -174,7 +174,7 @@ def test_the_browser_keeps_the_progress(page: Any) -> None:
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value("What is in a name?")
     expect(page.locator(".hl-seen")).to_have_count(3)
     open_rung(page, 4)
-    expect(page.get_by_text("No: 1. Each of the t + 1 tokens")).to_be_visible()
+    expect(page.get_by_text("No: 1. With equal scores")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -222,6 +222,24 @@ def test_a_rung_is_saved_as_a_notebook(page: Any, rung: int) -> None:
     assert notebook["nbformat"] == 4 and notebook["cells"][0]["source"].startswith(f"# {rung}. ")
     if rung == 10:
         assert "sentence = 'What is in a name?'" in notebook["cells"][2]["source"]
+
+
+def test_the_core_takes_44_minutes(page: Any) -> None:
+    minutes = [text.split() for text in page.locator(".hl-nav small").all_text_contents()]
+    core = {rung: int(parts[1]) for rung, parts in enumerate(minutes, 1) if parts[0] == "●"}
+    assert list(core) == [4, 5, 6, 7, 8, 10, 11] and sum(core.values()) == 44
+    expect(page.get_by_text(re.compile(r"The core, 44 min with exercises: 4\W8, 10, 11"))).to_be_visible()
+
+
+def test_a_rung_says_that_it_loads(page: Any) -> None:
+    held = []
+    page.route("**/learn/whole-model", lambda route: held.append(route))
+    page.locator(".hl-nav a").nth(9).click()
+    expect(page.locator(".hl-note")).to_have_text("Loading…")
+    held[0].continue_()
+    page.unroute("**/learn/whole-model")
+    settle(page, 10)
+    expect(page.locator(".hl-note")).to_be_empty()
 
 
 def test_by_keyboard(page: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.learn_page import numbers, open_rung, say
+from helpers.learn_page import numbers, open_rung, say, table
 
 # Sums of rung 5, on the sentence below: the table of each stop.
 TABLES = ["The words x", "Attention scores", "Attention weights", "Context vectors"]
@@ -58,6 +58,25 @@ def test_it_moves_alone_to_the_end_where_the_focus_is_then(page: Any) -> None:
     assert focused == "Averages"
     page.get_by_role("button", name="Stop following the number").click()
     expect(page.get_by_role("button", name="Follow one number")).to_be_focused()
+
+
+def test_a_page_that_scrolls_under_a_resting_mouse_keeps_the_arithmetic_of_the_stop(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    say(page, "The cat saw a dog")
+    open_rung(page, 5)
+    page.get_by_role("button", name="Follow one number, picture by picture").click()
+    cell = table(page, "Attention weights").locator("tbody td").first
+    x, y = cell.bounding_box()["x"] + 10, 300
+    page.mouse.move(x, y)
+    next_button(page).press("Enter")
+    arithmetic = page.locator(".hl-picture > .hl-unfold")
+    of_the_stop = arithmetic.text_content()
+    cell.evaluate("(cell, y) => scrollBy(0, cell.getBoundingClientRect().top + 10 - y)", y)
+    page.wait_for_function("cell => cell.matches(':hover')", arg=cell.element_handle())
+    assert arithmetic.text_content() == of_the_stop
+    page.mouse.move(x + 2, y)
+    expect(arithmetic).to_contain_text("Weight: The (query) looks at The (key)")
+    page.keyboard.press("Escape")
 
 
 @pytest.mark.slow

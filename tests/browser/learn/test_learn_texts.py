@@ -67,8 +67,6 @@ def test_the_published_losses_of_the_bigram_model(page: Any, texts: Texts) -> No
     # Set as if pasted, since Playwright would type it line by line.
     page.get_by_label("Text to learn from", exact=True).evaluate("(box, text) => (box.value = text)", training_text)
     ids = ids[:, : int(published.SPLIT * ids.shape[1])]
-    page.get_by_role("button", name="0.001").click()
-    move(page, "steps", 5, "10,000")
     untrained, trained, held_out, uniform, _ = map(float, re.findall(r"\d+\.\d{4}", train(page)))
     assert untrained == pytest.approx(model.loss(ids[:, :-1], ids[:, 1:]).item(), abs=1e-4)
     made = ladder.counted_bigram_loss(ids[0], 65)
@@ -123,6 +121,18 @@ def test_a_training_that_was_left_is_stopped(page: Any, monkeypatch: pytest.Monk
 def test_who_would_write_the_text_is_named(page: Any) -> None:
     open_rung(page, 3)
     expect(page.get_by_placeholder("leave this empty: tiny will write one.")).to_be_visible()
+    with page.expect_request("**/learn/bigram") as asked:
+        page.get_by_role("button", name="Train it").click()
+    assert asked.value.post_data_json["model"] == "tiny"
+    page.get_by_role("button", name="Stop").click()
+
+
+def test_the_rows_of_the_table_add_up_to_1(page: Any) -> None:
+    open_rung(page, 3)
+    sums = [sum(row) for row in numbers(page, "Which character follows which")]
+    assert sums == [pytest.approx(1, abs=0.0005 * 15)] * 14
+    table(page, "Which character follows which").locator("tbody tr:first-child td button").last.click()
+    expect(page.get_by_text("Any other character after")).to_be_visible()
 
 
 def test_a_sentence_may_lie_below_the_floor_of_the_training_text(page: Any) -> None:

@@ -18,7 +18,7 @@ function another(value) {
 
 /** @param {VisitorSettings} settings @param {number} rung */
 function follow(settings, rung, sentence = "To be & not?", model = "tiny") {
-  const { isCut, ...linked } = settings.link(rung, settings.options(rung, false));
+  const { isCut, ...linked } = settings.link(rung, settings.options(rung));
   const link = new URL(makeClassLink({ rung, sentence, ...linked, model }, "https://example.org/space/?ids=a#learn/3"));
   const read = readClassLink(link.hash);
   assert.ok(read);
@@ -31,13 +31,13 @@ RUNGS.forEach(({ name, options, choices }, i) => {
   test(`a link fixes sentence, model, rung and settings: ${name}`, () => {
     const rung = i + 1;
     const settings = new VisitorSettings(RUNGS);
-    settings.remember(rung, another(options(false)));
+    settings.remember(rung, another(options()));
     Object.assign(settings.kept(rung), another(choices?.() ?? {}), { deeper: true });
     settings.shared = { vectors: "random", x: [[1, 2, 3]] };
     const { link, read, followed } = follow(settings, rung);
     assert.equal(link.pathname + link.search, "/space/?model=tiny");
     assert.deepEqual([read.rung, read.sentence], [rung, "To be & not?"]);
-    assert.deepEqual(followed.options(rung, false), settings.options(rung, false));
+    assert.deepEqual(followed.options(rung), settings.options(rung));
     assert.deepEqual({ ...followed.kept(rung), deeper: true }, settings.kept(rung)); // what is unfolded is not fixed
     assert.deepEqual(followed.shared, settings.shared);
   });
@@ -49,7 +49,7 @@ test("a link replaces what the visitor had set before", () => {
   settings.kept(4).way = "by_loop";
   settings.follow(7, { options: { dropout: 0.3 } });
   settings.follow(4, {});
-  assert.deepEqual(settings.options(7, true), { ...RUNGS[6].options(true), dropout: 0.3 });
+  assert.deepEqual(settings.options(7), { ...RUNGS[6].options(), dropout: 0.3 });
   assert.equal(settings.kept(4).way, "by_softmax");
 });
 
@@ -61,7 +61,7 @@ test("a text that is too long for a link is left out, and that is said", () => {
   settings.kept(3).text += "b";
   const { followed, isCut } = follow(settings, 3);
   assert.equal(isCut, true);
-  assert.deepEqual(followed.kept(3), { settings: { steps: 500, learning_rate: 0.01 }, text: "" });
+  assert.deepEqual(followed.kept(3), { settings: { steps: 500, learning_rate: 0.001 }, text: "" });
   settings.remember(1, { training_text: "b".repeat(3001) });
   assert.equal(follow(settings, 1).isCut, true);
 });
@@ -74,7 +74,7 @@ test("an address that was typed by hand does no harm", () => {
     assert.deepEqual([options, sentence], [{}, "a"]);
   }
   const settings = new VisitorSettings(RUNGS);
-  settings.follow(6, { choices: { transfer: 3, subject: { head_dim: "2", shown: null }, heads: {}, other: 1 } });
+  settings.follow(6, { choices: { transfer: 3, scaling: { head_dim: "2", sharpness: null }, heads: {}, other: 1 } });
   assert.deepEqual(settings.kept(6), RUNGS[5].choices?.());
 });
 
@@ -90,11 +90,11 @@ test("another sentence or model resets what means nothing for it", () => {
   settings.remember(11, { step: 3 });
   settings.forgetSentence();
   for (const [rung, name] of ofSentence) {
-    const first = RUNGS[rung - 1].options(false)[name];
-    assert.deepEqual([settings.options(rung, false)[name], settings.options(rung, false).other], [first, 2]);
+    const first = RUNGS[rung - 1].options()[name];
+    assert.deepEqual([settings.options(rung)[name], settings.options(rung).other], [first, 2]);
   }
   settings.forgetModel();
-  assert.equal(settings.options(7, false).other, 2);
-  assert.deepEqual(settings.options(10, false), RUNGS[9].options(false));
-  assert.equal(settings.options(11, false).step, null);
+  assert.equal(settings.options(7).other, 2);
+  assert.deepEqual(settings.options(10), RUNGS[9].options());
+  assert.equal(settings.options(11).step, null);
 });

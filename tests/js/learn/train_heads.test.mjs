@@ -16,8 +16,8 @@ function assertClose(found, expected) {
 
 /** @param {Heads} heads */
 function train(heads) {
-  let last = { loss: 0, gradient: 0 };
-  for (let step = 0; step < STEPS; step += 1) last = heads.step();
+  let last = heads.step();
+  for (let step = 1; step < STEPS; step += 1) last = heads.step();
   return last;
 }
 
@@ -35,8 +35,8 @@ test("loss, gradients and weights are those of torch", () => {
   heads.heads = expected.heads.map((/** @type {Record<string, number[]>} */ head) =>
     Object.fromEntries(Object.entries(head).map(([role, numbers]) => [role, Float64Array.from(numbers)])),
   );
-  const { loss, heads: gradients } = heads.gradient();
-  assertClose([loss], [expected.loss]);
+  const { losses, heads: gradients } = heads.gradient();
+  assertClose([(losses[0] + losses[1]) / 2], [expected.loss]);
   gradients.forEach((gradient, h) => {
     assertClose(gradient.query, expected.gradients[h].query);
     assertClose(gradient.key, expected.gradients[h].key);
@@ -79,12 +79,16 @@ test("with 256 numbers and no division the gradient starts larger, vanishes, and
   }
 });
 
-test("two heads learn two jobs, one head cannot", () => {
-  for (const seed of [1, 2]) {
-    const [one, two] = [1, 2].map((n_head) =>
-      train(new Heads(twoJobsTask(4, seed), { n_head, head_dim: 8 / n_head, seed })),
-    );
-    assert.ok(two.loss < 0.15, String(two.loss));
-    assert.ok(one.loss > 0.35, String(one.loss));
+test("two heads learn two jobs, one head cannot, and no loss ever rises", () => {
+  for (const seed of SEEDS.slice(0, 8)) {
+    const [one, two] = [1, 2].map((n_head) => {
+      const heads = new Heads(twoJobsTask(4, seed), { n_head, head_dim: 8 / n_head, rate: 3, seed }); // as on the page
+      const losses = Array.from({ length: STEPS }, () => heads.step().losses);
+      const means = losses.map(([a, b]) => (a + b) / 2);
+      means.slice(1).forEach((loss, i) => assert.ok(loss < means[i] + 1e-3, `seed ${seed}, step ${i + 1}`));
+      return losses[STEPS - 1];
+    });
+    assert.ok(Math.max(...two) < 0.25, String(two));
+    assert.ok(Math.max(...one) > 0.7, String(one));
   }
 });

@@ -1,9 +1,12 @@
 """The loss ladder: the recorded losses fall from part to part, and a seed gives the same ones again."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
 from model.ladder.loss_ladder import CONTEXT_LENGTH, MODELS, GrowingModel, train_one
+from web.learn.bigram import recorded
 from web.learn.block import loss_ladder
 
 TEXT = "the cat sat on the mat, and the dog sat on the cat. " * 30
@@ -14,6 +17,12 @@ def test_every_part_lowers_the_recorded_loss() -> None:
     assert [each["name"] for each in found] == list(MODELS)
     losses = [each["held_out_loss"] for each in found]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == len(losses)
+    gains = [before - after for before, after in pairwise(losses)]
+    assert gains[-1] == min(gains)
+
+
+def test_the_bigram_model_has_half_the_steps_of_rung_3() -> None:
+    assert 2 * loss_ladder()["steps"] == recorded()["training"]["steps"]
 
 
 @pytest.mark.parametrize("name", MODELS)

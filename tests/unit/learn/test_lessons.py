@@ -4,6 +4,7 @@ import gc
 import weakref
 from typing import Any
 
+import pytest
 import torch
 from tokenizers import Tokenizer
 
@@ -11,6 +12,7 @@ import model
 from helpers.models import tiny_model
 from helpers.page_types.learn import FILE, learn_types
 from model.lens.head_roles import clear_text_roles
+from web.learn.induction import choose_model
 from web.learn.lessons import LESSONS
 from web.learn.whole_model import starting_head
 from web.serving.served_models import ServedModels
@@ -27,6 +29,15 @@ def serve_tiny(name: str) -> ServedModels:
     served.shared[name] = loaded
     served.ready.set_result(None)
     return served
+
+
+def test_another_model_for_rung_11_is_named_with_its_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots = Snapshots(serve_tiny("large"))
+    snapshots.served.shared["small"] = tiny_model(vocab_size=7)
+    monkeypatch.setattr(snapshots, "formed_head", {"large": None, "small": (1, 0)}.get)
+    name, note = choose_model(snapshots, "large")
+    assert name == "small"
+    assert note == "No steps of large’s training were kept, so this is small, with a smaller vocabulary: 7 tokens."
 
 
 def test_a_model_that_is_no_longer_served_is_freed() -> None:

@@ -21,7 +21,6 @@ export interface Data {
       n: number;
       tokens: { text: string; id: number | null; known: boolean }[];
       problem: string;
-      decoded: string;
     };
     pairs: {
       vocab_size: number;
@@ -133,7 +132,7 @@ export interface Data {
     };
     vectors?: string;
     origin?: string;
-    kept?: string;
+    reduced?: string;
     choices?: string[];
     edited?: number;
   };
@@ -143,7 +142,7 @@ export interface Data {
     x: number[][];
     vectors: string;
     origin: string;
-    kept: string;
+    reduced: string;
     choices: string[];
     edited: number;
     pair: number[] | null;
@@ -184,7 +183,7 @@ export interface Data {
     x: number[][];
     vectors: string;
     origin: string;
-    kept: string;
+    reduced: string;
     choices: string[];
     edited: number;
     kind: string;
@@ -321,9 +320,11 @@ export interface Data {
     x: number[][];
     vectors: string;
     origin: string;
-    kept: string;
+    reduced: string;
     choices: string[];
     edited: number;
+    kind: string;
+    factor: number;
     scores: number[][];
     score_terms: { left: number[][]; right: number[][]; products: number[][][] };
     scale: number;
@@ -376,11 +377,15 @@ export interface Data {
     x: number[][];
     vectors: string;
     origin: string;
-    kept: string;
+    reduced: string;
     choices: string[];
     edited: number;
     stacked: number[][];
     merged: number[][];
+    w_out: number[][];
+    b_out: number[];
+    output: number[][];
+    output_terms: { left: number[][]; right: number[][]; products: number[][][] };
     wide: number[][];
     wide_terms: { left: number[][]; right: number[][]; products: number[][][] };
     split: number[][][];
@@ -474,7 +479,7 @@ export interface Data {
     x: number[][];
     vectors: string;
     origin: string;
-    kept: string;
+    reduced: string;
     choices: string[];
     edited: number;
     scale: number;
@@ -576,7 +581,7 @@ export interface Data {
       follower: number | null;
       surprise: number | null;
     };
-    guesses: { text: string; p: number; length: number }[];
+    guesses: { id: number; text: string; p: number; length: number }[];
     thumbnails: number[][][];
     roles: { role: string; score: number }[][];
     story: { uniform: number; bigram: number; model: number };

@@ -99,7 +99,7 @@ function progressOf(lessons, rungs) {
       rung,
       number: i + 1,
       isSeen: progress.seen.includes(i + 1),
-      predicted: answered === undefined ? null : answered === rung.prediction.right,
+      predicted: answered === undefined ? null : answered === (progress.rights[i + 1] ?? rung.prediction?.right),
       tasks: tasks.map((task) => (task?.isRight ? "solved" : task ? "tried" : "open")),
     };
   });

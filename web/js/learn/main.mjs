@@ -51,6 +51,8 @@ export const RUNGS = [
   induction,
 ];
 const LAST_PAGE = RUNGS.length + 1;
+const MINUTES = [4, 4, 5, 4, 6, 9, 5, 6, 5, 8, 6]; // for the main path of each rung and its exercises
+const CORE = [4, 5, 6, 7, 8, 10, 11]; // rungs for a visitor with little time
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
@@ -79,9 +81,10 @@ export class Lessons {
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
-    this.links = RUNGS.map(({ name }, i) =>
-      this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name)),
-    );
+    this.links = RUNGS.map(({ name }, i) => {
+      const minutes = make("small", {}, `${CORE.includes(i + 1) ? "● " : ""}${MINUTES[i]} min`);
+      return this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name), minutes);
+    });
     this.links.push(this.link(LAST_PAGE, make("span", { class: "hl-number" }, "★"), make("span", {}, "What you know")));
     const train = make(
       "a",
@@ -91,7 +94,9 @@ export class Lessons {
     );
     const items = canTrain() ? [...this.links, train] : this.links;
     const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
-    const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, list);
+    const minutes = CORE.reduce((sum, rung) => sum + MINUTES[rung - 1], 0);
+    const core = make("p", { class: "hl-count" }, `● The core, ${minutes} min with exercises: 4–8, 10, 11`);
+    const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, core, list);
     this.diagram = new Diagram((rung) => this.go(rung));
     const margin = make("div", { class: "hl-margin" }, nav, this.diagram.element);
     const columns = make("div", { class: "hl-columns" }, margin, make("div", {}, this.problem, this.article));
@@ -103,7 +108,7 @@ export class Lessons {
       const [lesson, before] = [this.#lesson, this.#modelOfSettings];
       this.#modelOfSettings = this.model;
       if (before !== null && before !== this.model) this.settings.forgetModel();
-      if (lesson?.content.followsModel) Object.assign(lesson.options, this.settings.options(lesson.rung, false));
+      if (lesson?.content.followsModel) Object.assign(lesson.options, this.settings.options(lesson.rung));
       lesson?.load();
     });
   }
@@ -231,7 +236,7 @@ export class Lessons {
       this.article.setAttribute("aria-busy", "false");
       return;
     }
-    const options = this.settings.options(rung, this.progress.sentence === BOOK_SENTENCE);
+    const options = this.settings.options(rung);
     const kept = this.settings.kept(rung);
     const lesson = new OpenLesson(this, { rung, content: RUNGS[rung - 1], options, kept });
     this.#lesson = lesson;

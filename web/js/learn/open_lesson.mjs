@@ -28,7 +28,7 @@ export class OpenLesson {
     this.kept = kept;
     this.sentence = lessons.progress.sentence;
     this.prediction = make("div");
-    this.rephrase(content.prediction);
+    if (content.prediction) this.rephrase(content.prediction);
     /** @type {any} the server's answer */
     this.data = null;
     this.own = make("div", { class: "hl-own" });
@@ -67,8 +67,12 @@ export class OpenLesson {
     ];
   }
 
-  /** Ask for the prediction before the picture. @param {Prediction} asked */
-  rephrase(asked) {
+  /**
+   * Ask for the prediction before the picture.
+   * @param {Prediction} asked
+   * @param {boolean} [isNew] an earlier answer was to another question
+   */
+  rephrase(asked, isNew = false) {
     const { progress } = this.lessons;
     const { rung } = this;
     /** @param {number | undefined} chosen */
@@ -76,9 +80,9 @@ export class OpenLesson {
       const answers = { ...progress.answers };
       if (chosen === undefined) delete answers[rung];
       else answers[rung] = chosen;
-      progress.set({ answers });
+      progress.set({ answers, rights: { ...progress.rights, [rung]: asked.right } });
     };
-    this.prediction.replaceChildren(prediction(asked, progress.answers[rung], answer));
+    this.prediction.replaceChildren(prediction(asked, isNew ? undefined : progress.answers[rung], answer));
   }
 
   /** Use another sentence on all rungs. @param {string} sentence */
@@ -135,6 +139,7 @@ export class OpenLesson {
   async load(pause = 0) {
     const { lessons } = this;
     lessons.article.setAttribute("aria-busy", "true");
+    if (!this.data) lessons.note.textContent = "Loading…";
     try {
       const { body } = this;
       const data = await lessons.request.send((signal) => ask(this.content.key, body, signal), pause);

@@ -12,6 +12,8 @@ export class Progress {
   seen = [];
   /** @type {Record<number, number>} by rung, the option that was chosen */
   answers = {};
+  /** @type {Record<number, number>} by rung, the right option of the question that was answered */
+  rights = {};
   /** @type {Record<string, Answered>} by exercise, "rung.place" */
   exercises = {};
 
@@ -22,18 +24,19 @@ export class Progress {
       if (Number.isInteger(kept.rung)) this.rung = kept.rung;
       if (Array.isArray(kept.seen)) this.seen = kept.seen.filter(Number.isInteger);
       if (kept.answers && typeof kept.answers === "object") this.answers = kept.answers;
+      if (kept.rights && typeof kept.rights === "object") this.rights = kept.rights;
       if (kept.exercises && typeof kept.exercises === "object") this.exercises = kept.exercises;
     } catch {
       // Nothing readable is stored, or storage is disabled: start from the beginning.
     }
   }
 
-  /** @param {Partial<Pick<Progress, "sentence" | "rung" | "seen" | "answers" | "exercises">>} changes */
+  /** @param {Partial<Pick<Progress, "sentence" | "rung" | "seen" | "answers" | "rights" | "exercises">>} changes */
   set(changes) {
     Object.assign(this, changes);
-    const { sentence, rung, seen, answers, exercises } = this;
+    const { sentence, rung, seen, answers, rights, exercises } = this;
     try {
-      localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers, exercises }));
+      localStorage.setItem(KEY, JSON.stringify({ sentence, rung, seen, answers, rights, exercises }));
     } catch {
       // Without storage the lessons still work.
     }
@@ -41,7 +44,7 @@ export class Progress {
 
   /** Reset to a first visit. */
   forget() {
-    this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {}, exercises: {} });
+    this.set({ sentence: BOOK_SENTENCE, rung: 1, seen: [], answers: {}, rights: {}, exercises: {} });
   }
 
   /** @param {number} rung */

@@ -64,8 +64,8 @@ export interface Lesson {
   poseOwn(): void;
   /** Open another rung. */
   go(rung: number): void;
-  /** Ask for the prediction before the picture in other words. */
-  rephrase(prediction: Prediction): void;
+  /** Ask for the prediction before the picture in other words, or anew: an earlier answer was to another question. */
+  rephrase(prediction: Prediction, isNew?: boolean): void;
 }
 
 /** `Numbers`: those that the server sends. */
@@ -89,8 +89,8 @@ export interface Rung<Key extends keyof Data> {
   name: string;
   /** The lesson of the rung, in one sentence. */
   learned: string;
-  /** The first settings, which may depend on the sentence. */
-  options: (isBook: boolean) => Settings;
+  /** The first settings. */
+  options: () => Settings;
   /**
    * The first values of what the visitor chooses apart from the options. They are in `kept`; a link for a class fixes
    * them, too.
@@ -98,7 +98,8 @@ export interface Rung<Key extends keyof Data> {
   choices?: () => Settings;
   /** The options that mean nothing for another sentence. */
   ofSentence?: string[];
-  prediction: Prediction;
+  /** Null if it is made from the server's answer: see ``rephrase``. */
+  prediction: Prediction | null;
   /** Tasks after the picture. */
   exercises: Exercise[];
   /** A task about the numbers that the rung shows; null if there are too few. */

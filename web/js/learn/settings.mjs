@@ -18,9 +18,9 @@ export class VisitorSettings {
     this.rungs = rungs;
   }
 
-  /** @param {number} rung @param {boolean} isBook whether the sentence is the book's */
-  options(rung, isBook) {
-    return { ...this.rungs[rung - 1].options(isBook), ...this.#changes[rung] };
+  /** @param {number} rung */
+  options(rung) {
+    return { ...this.rungs[rung - 1].options(), ...this.#changes[rung] };
   }
 
   /** What the rung keeps, beginning with its first choices. @param {number} rung */

@@ -34,10 +34,11 @@ const DECAY = 0.003;
 export class Heads {
   /**
    * @param {Task} task
-   * @param {{ n_head?: number, head_dim: number, isScaled?: boolean, seed: number }} settings
+   * @param {{ n_head?: number, head_dim: number, isScaled?: boolean, rate?: number, seed: number }} settings
    */
-  constructor(task, { n_head = 1, head_dim, isScaled = true, seed }) {
+  constructor(task, { n_head = 1, head_dim, isScaled = true, rate = RATE, seed }) {
     this.task = task;
+    this.rate = rate;
     this.scale = isScaled ? 1 / Math.sqrt(head_dim) : 1;
     const size = task.tokens[0].length;
     const next = normal(seed);
@@ -69,7 +70,7 @@ export class Heads {
   }
 
   /**
-   * The mean loss of all jobs, and its gradient by every matrix.
+   * The loss of each job, and the gradient of their mean by every matrix.
    *
    * The logits are the sum of the heads' context vectors, so the gradient by each context vector is that by the
    * logits: probability − 1 for the right answer, the probability for the others.
@@ -82,7 +83,7 @@ export class Heads {
     const byScores = scores.map((rows) => rows.map((row) => new Float64Array(row.length)));
     const byValues = projected.map(({ value }) => value.map(() => new Float64Array(width)));
     const share = 1 / (examples.length * jobs);
-    let loss = 0;
+    const losses = Array(jobs).fill(0);
     for (const { query, keys, answers: right } of examples) {
       const weights = scores.map((rows) => softmax(keys.map((token) => rows[query][token])));
       const logits = new Float64Array(width);
@@ -91,7 +92,7 @@ export class Heads {
       for (let job = 0; job < jobs; job += 1) {
         const first = job * answers;
         const probabilities = softmax([...logits.subarray(first, first + answers)]);
-        loss -= share * Math.log(probabilities[right[job]]);
+        losses[job] -= Math.log(probabilities[right[job]]) / examples.length;
         probabilities.forEach((p, i) => (byContext[first + i] = share * (p - Number(i === right[job]))));
       }
       projected.forEach(({ value }, h) => {
@@ -118,25 +119,25 @@ export class Heads {
         value: byMatrix(tokens, byValues[h]),
       };
     });
-    return { loss, heads };
+    return { losses, heads };
   }
 
   /**
-   * One step of gradient descent. Returns the loss before it, and the length of the gradient by the matrices of
-   * queries and keys.
+   * One step of gradient descent. Returns the loss of each job before it, and the length of the gradient by the
+   * matrices of queries and keys.
    */
   step() {
-    const { loss, heads } = this.gradient();
+    const { losses, heads } = this.gradient();
     let squares = 0;
     heads.forEach((by, h) => {
       const head = this.heads[h];
-      addTo(head.query, by.query, -RATE);
-      addTo(head.key, by.key, -RATE);
-      addTo(head.value, head.value, -RATE * DECAY);
-      addTo(head.value, by.value, -RATE);
+      addTo(head.query, by.query, -this.rate);
+      addTo(head.key, by.key, -this.rate);
+      addTo(head.value, head.value, -this.rate * DECAY);
+      addTo(head.value, by.value, -this.rate);
       squares += dot(by.query, by.query) + dot(by.key, by.key);
     });
-    return { loss, gradient: Math.sqrt(squares) };
+    return { losses, gradient: Math.sqrt(squares) };
   }
 }
 

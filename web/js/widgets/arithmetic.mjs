@@ -25,9 +25,7 @@ export const AXES = "this token (query) ↓ looks at that token (key) →"; // o
 
 const LIT = ["hl-left", "hl-right"]; // the first factors of a sum, and the second ones
 const NOW = "hl-now";
-
-/** The position of an event on the screen, in whole pixels, like those of clicks. @param {MouseEvent} event */
-const placeOf = ({ screenX, screenY }) => `${Math.floor(screenX)} ${Math.floor(screenY)}`;
+const GAP = 8; // pixels between a table and the explanation below it
 
 /** Several tables. One cell at a time is explained below them, and the cells it is computed from are highlighted. */
 export class Arithmetic {
@@ -37,7 +35,8 @@ export class Arithmetic {
   #chosen = null;
   /** @type {Operand[][]} */
   #lit = [];
-  #clickedAt = ""; // position of the pointer
+  /** @type {EventTarget | null} what the mouse points at in a table */
+  #pointed = null;
   /** @type {((table: HeatTable, place: [row: number, column: number]) => void) | null} gets the cell */
   shown = null;
 
@@ -77,15 +76,20 @@ export class Arithmetic {
     });
     table.edit = edit ?? null;
     if (edit) table.table.addEventListener("keydown", (event) => this.#type(table, event));
-    table.table.addEventListener("click", (event) => (this.#clickedAt = placeOf(event)), true);
-    table.table.addEventListener("pointerover", (event) => {
-      const place = event.pointerType === "mouse" ? table.cellOf(event.target) : null;
-      // If only the page moved under the pointer, the clicked cell stays.
-      if (!place || placeOf(event) === this.#clickedAt) return;
+    table.table.addEventListener("click", () => this.#uncover(table));
+    // Not "pointerover": a page that scrolls or grows under a resting mouse must not replace the chosen cell.
+    table.table.addEventListener("pointermove", ({ target, pointerType, movementX, movementY }) => {
+      if (pointerType !== "mouse" || target === this.#pointed || !(movementX || movementY)) return;
+      this.#pointed = target;
+      const place = table.cellOf(target);
+      if (!place) return;
       this.element.classList.add("hl-pinned");
       this.#show(table, place);
     });
-    table.table.addEventListener("pointerleave", () => this.#chosen && this.#show(this.#chosen, this.#chosen.place));
+    table.table.addEventListener("pointerleave", () => {
+      this.#pointed = null;
+      if (this.#chosen) this.#show(this.#chosen, this.#chosen.place);
+    });
     this.#tables.set(table, { explain, operands: operands ?? null });
     return table;
   }
@@ -96,6 +100,13 @@ export class Arithmetic {
     if (!place || event.ctrlKey || event.metaKey || event.altKey || !/^[-.\d]$/.test(event.key)) return;
     table.select(...place);
     this.editor.field.select(); // the browser then types the digit there
+  }
+
+  /** Scroll if the explanation covers a part of the table. @param {HeatTable} of */
+  #uncover(of) {
+    const [table, panel] = [of.table, this.element].map((each) => each.getBoundingClientRect());
+    if (table.bottom <= panel.top || table.top >= panel.bottom) return;
+    scrollBy(0, Math.min(table.bottom, innerHeight) - panel.top + GAP);
   }
 
   /** Explain a number outside the tables. @param {Part[]} parts */
@@ -126,8 +137,8 @@ export class Arithmetic {
       for (const child of [...this.body.children]) if (child !== this.editor.element) child.remove();
       this.editor.element.before(...parts);
     } else this.body.replaceChildren(...parts, ...(isEdited ? [this.editor.element] : []));
-    this.#light(operands?.(r, c) ?? []);
     this.shown?.(table, [r, c]);
+    this.#light(operands?.(r, c) ?? []);
   }
 
   /** @param {Operand[][]} factors */

@@ -10,6 +10,7 @@ import { shorten } from "../lib/words.mjs";
 
 const MAX_TITLE = 12; // characters of a title
 const MAX_ROOMY = 7; // rows or columns; with more the cells are smaller, so that a rung stays short
+const MAX_DIGITS_OF_WIDE = 3; // of a number in a table with more columns; a click shows all
 
 /** A word, shortened for a title or a chip. @param {string} text */
 export const shortWord = (text) => shorten(text, MAX_TITLE);
@@ -121,20 +122,21 @@ export class HeatTable {
 
   /** @param {number | null} value @param {number} row @param {number} column */
   #written(value, row, column) {
-    if (value !== null) return this.#inPlace(fixed(value, this.digits));
+    if (value !== null) return this.#inPlace(value, this.digits);
     return typeof this.hole === "string" ? this.hole : this.hole(row, column);
   }
 
-  /** A number as it fits into its column. @param {string} text */
-  #inPlace(text) {
-    return this.size[1] > MAX_ROOMY ? withoutZero(text) : text;
+  /** A number as it fits into its column. @param {number} value @param {number} [digits] */
+  #inPlace(value, digits = 4) {
+    if (this.size[1] <= MAX_ROOMY) return fixed(value, digits);
+    return withoutZero(fixed(value, Math.min(digits, MAX_DIGITS_OF_WIDE)));
   }
 
   /** @param {(number | null)[]} line */
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : this.#inPlace(fixed(total)))];
+    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : this.#inPlace(total))];
   }
 
   /** @param {number} row @param {number} column */

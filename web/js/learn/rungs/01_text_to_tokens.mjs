@@ -90,7 +90,7 @@ export const textToTokens = {
     kind: "number",
     ask:
       `Before the first merge your sentence has ${counted(start, "token")}, and here it has ${counted(n, "token")}. ` +
-      "How many pairs of tokens were merged in it, counting each occurrence?",
+      "How many pairs of tokens were merged in it? One step of “merge by merge” can merge several.",
     right: start - n,
     tolerance: 0,
     hint: "Every merge of two neighbours leaves one token less.",
@@ -112,25 +112,24 @@ export const textToTokens = {
       change: (key) => lesson.set({ allow_end_of_text: key === "token" }),
     });
     const specialSaid = make("p", { class: "hl-hint", role: "status" });
-    const text = make("textarea", { rows: 5, "aria-label": "Text that the word list and the merges are made from" });
+    const text = make("textarea", { rows: 3 });
     text.addEventListener("change", () => lesson.set({ training_text: text.value }));
     const add = make("button", { type: "button", class: "hs-small" }, "Add your sentence to the text");
     add.addEventListener("click", () => lesson.set({ training_text: `${text.value.trimEnd()}\n${lesson.sentence}` }));
     const back = make("button", { type: "button", class: "hs-small" }, "Reset the text");
     back.addEventListener("click", () => lesson.set({ training_text: "" }));
-    const known = make("div", {}, paragraph("A model’s tokenizer, which has read far more:"), ofModel.element);
+    const known = make("div", {}, heading("Byte pairs of a trained model"), ofModel.element);
     const decoded = make("p", { class: "hl-hint" });
-    const readBack = make("p", { class: "hl-hint" });
     const list = make("ol", { class: "hl-merges" });
     /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs" | "model">} */
     let found;
     return {
       text: [
         paragraph(
-          "A model computes with numbers, so a text is cut into pieces, its ",
+          "A model computes with numbers, so a text is cut into ",
           term("tokens"),
-          ", and each is replaced with its place in a list, its id. The pieces can be whole words, single characters, ",
-          "or byte pairs: bytes that grow by merging pairs that often occur together. GPTs use byte pairs.",
+          ", and each becomes its place in a list, its id. Tokens can be words, characters, or byte pairs: pieces ",
+          "grown from bytes by merging pairs that often occur together. GPTs use byte pairs.",
         ),
       ],
       formula: formula([
@@ -141,38 +140,37 @@ export const textToTokens = {
         "text",
       ]),
       picture: [
-        make("details", {}, make("summary", {}, "The text that the word list and the merges are made from"), text),
-        heading("Words"),
-        paragraph(
-          "Every word and mark of that text, sorted. Everything unknown gets the same id, ",
-          code("<|unk|>"),
-          ".",
-        ),
+        make("label", {}, make("b", {}, "The training text"), text),
+        heading("Words of the training text"),
+        paragraph("The list: its words and marks, sorted. All others get the same id, ", code("<|unk|>"), "."),
         words.element,
         decoded,
         controls(add, back),
-        heading("Characters"),
+        heading("Characters of Shakespeare"),
         paragraph(
-          "The 65 characters of tiny Shakespeare. Any text made of them can be read back, but the sequence is long.",
+          "The 65 in “tiny Shakespeare”, a file of his plays; ",
+          code("·"),
+          " is a space. Any text of them can be read back, but the sequence is long.",
         ),
         characters.element,
-        readBack,
-        heading("Byte pairs"),
+        heading("Byte pairs of the training text"),
         paragraph(
-          "Start from bytes. Merge the most frequent pair of adjacent tokens of that text, never across two words, ",
-          "into a new token, and ",
-          "repeat. ",
+          "Start from its bytes. Merge the most frequent pair of neighbours, never across two words, into a new ",
+          "token. Repeat. ",
           code("Ġ"),
           " is a space.",
         ),
         controls(merges.element),
         pairs.element,
         rowOf(
-          make("div", {}, make("h4", {}, "Learned from the text"), list),
+          make("div", {}, make("h4", {}, "Merges learned from it"), list),
           make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         ),
         known,
-        paragraph("Such ids are all that a model sees of a text."),
+        paragraph(
+          "Such ids are all that a model sees of a text. Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, ",
+          "rungs 10 and 11 a trained model’s tokens.",
+        ),
         deeper(
           lesson,
           "special tokens, bytes that are no letters",
@@ -183,7 +181,7 @@ export const textToTokens = {
             code("Ġ"),
             " is a space, and ü, two bytes, is shown as ",
             code("Ã¼"),
-            ". Rung 2 turns ids into vectors, with words as tokens.",
+            ".",
           ),
           remarks(
             "Special tokens",
@@ -214,7 +212,8 @@ export const textToTokens = {
         back.hidden = !lesson.options.training_text;
         known.hidden = !model;
         if (model) {
-          const summary = `${counted(model.n, "token")} of ${model.name}, from ${number(model.vocab_size)}`;
+          const learned = `${number(model.vocab_size)} that ${model.name} has learned in the same way`;
+          const summary = `${counted(model.n, "token")} from the ${learned}, from far more text`;
           ofModel.show(idChips(model), model.n, summary);
         }
         if (document.activeElement !== text) text.value = source;
@@ -222,7 +221,6 @@ export const textToTokens = {
         decoded.textContent = `Read back: ${w.decoded}`;
         const alphabet = `${counted(c.n, "token")} from an alphabet of ${number(c.vocab_size)}`;
         characters.show(idChips(c), c.n, alphabet, c.problem);
-        readBack.textContent = c.problem || c.decoded === w.decoded ? "" : `Read back: ${c.decoded}`;
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
         const merged = p.vocab_size - N_BYTES - 1;
         const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and <|endoftext|>`;
@@ -344,7 +342,11 @@ class Merging {
     this.words.replaceChildren(...words);
     this.back.disabled = step === 0;
     this.next.disabled = step === steps.length;
-    const what = merge ? `merge ${merge.rank + 1}: ${merge.pair[0]} + ${merge.pair[1]}` : "single bytes";
+    const before = step > 1 ? steps[step - 2].words : start;
+    const places = merge ? before.flat().length - merge.words.flat().length : 0;
+    const what = merge
+      ? `merge ${merge.rank + 1}: ${merge.pair[0]} + ${merge.pair[1]}, in ${counted(places, "place")}`
+      : "single bytes";
     const where = cut ? " (beginning of your sentence only)" : "";
     this.status.textContent = `Step ${step} of ${steps.length}, ${what}${where}`;
   }

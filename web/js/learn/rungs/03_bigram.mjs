@@ -35,10 +35,10 @@ export const bigram = {
   learned:
     "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
-  choices: () => ({ settings: { steps: 2000, learning_rate: 0.01 }, text: "" }),
+  choices: () => ({ settings: { steps: 10_000, learning_rate: 0.001 }, text: "" }), // those of the example
   prediction: predictionFor(65),
   waitsForClick: true,
-  notebookDoes: "trains the table as “Train it” does, on your text or else on that of rung 1",
+  notebookDoes: "trains the table as “Train it” does",
   exercises: [
     {
       kind: "number",
@@ -145,6 +145,12 @@ export const bigram = {
     });
     text.addEventListener("input", checkLength);
 
+    /** A training on a text, or on one that the model writes. @param {string} training_text */
+    const request = (training_text) => {
+      const { sentence, model } = lesson.about;
+      return { ...settings, training_text, sentence, model };
+    };
+
     /** @type {AbortController | null} */
     let controller = null;
     const run = async () => {
@@ -155,7 +161,7 @@ export const bigram = {
       Object.assign(kept, { events: [], steps: settings.steps, sentence: lesson.sentence });
       report.begin(own ? "Starting…" : "Waiting for the model that writes the text…");
       try {
-        const body = { ...settings, training_text: own, sentence: lesson.sentence };
+        const body = request(own);
         for await (const event of askForLines("bigram", body, signal)) {
           if (event.stage !== "writing") kept.events.push(event);
           report.show(event);
@@ -183,9 +189,10 @@ export const bigram = {
         paragraph(
           "Its ",
           term("loss"),
-          " is its average surprise at the next character, in ",
+          " is its average surprise, −ln p, at the next character, in ",
           defined("nats"),
-          ". Counting the pairs of the text gives the best possible table, whose loss is the floor.",
+          ". The table is trained on the first nine tenths of the text; the rest is held out. The best table possible ",
+          "just counts the pairs of this training part: its loss there is the floor.",
         ),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
@@ -225,7 +232,7 @@ export const bigram = {
         text.placeholder = `Paste a text of your own, or leave this empty: ${writer ?? "a model"} will write one.`;
       },
       play: () => report.stops,
-      notebook: () => ({ ...settings, training_text: text.value, sentence: lesson.sentence }),
+      notebook: () => request(text.value),
       leave: () => controller?.abort(),
     };
   },

@@ -38,6 +38,12 @@ import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/e
  */
 /** @typedef {{ text: string, known: boolean, probability: number | null }} Rated a character of the sentence */
 
+const SUBTRACTED =
+  "The row’s largest logit is subtracted first: the division cancels it, and exp of the rest cannot overflow.";
+
+/** The probability that a row leaves for the characters without a column. @param {number[]} row */
+const shareOfOthers = (row) => Math.max(0, 1 - sumOf(row));
+
 /** @type {Training} */
 const NOTHING = {
   points: [],
@@ -93,8 +99,8 @@ export class Report {
     this.arithmetic = new Arithmetic();
     this.follows = this.arithmetic.table({
       name: "Which character follows which",
-      axes: "softmax of the row’s logits: the probability of the column’s character; only the most frequent ones",
-      digits: 2,
+      axes: "the probability of the column’s character after the row’s; each row is a softmax of logits",
+      digits: 3,
       explain: (r, c) => this.#explain(r, c),
     });
     this.sentence = new Chips();
@@ -231,7 +237,12 @@ export class Report {
     this.afterTitle.textContent = `It writes, after ${counted(step, "step")}`;
     this.after.textContent = wrote;
     const names = frequent.map(visible);
-    this.follows.show({ rows: names, columns: names, values: follows });
+    const hasOthers = frequent.length < this.#training.characters.length;
+    this.follows.show({
+      rows: names,
+      columns: hasOthers ? [...names, "all others"] : names,
+      values: hasOthers ? follows.map((row) => [...row, shareOfOthers(row)]) : follows,
+    });
     const first = Math.max(
       0,
       frequent.findIndex((text) => text.trim()),
@@ -243,16 +254,25 @@ export class Report {
   #explain(r, c) {
     const { frequent } = this.#training;
     const { logits, largest, sums, follows } = /** @type {Snapshot} */ (this.#shown);
+    const before = named(visible(frequent[r]));
+    if (c === frequent.length) {
+      const others = shareOfOthers(follows[r]);
+      return [
+        paragraph("Any other character after ", before, ": 1 minus the probabilities of all columns to the left."),
+        paragraph(`1 − ${fixed(1 - others)} `, result(fixed(others))),
+      ];
+    }
     const exponential = Math.exp(logits[r][c] - largest[r]);
     const values = [fixed(exponential), fixed(sums[r]), exact(follows[r][c])];
     return [
       paragraph(
         named(visible(frequent[c])),
         " after ",
-        named(visible(frequent[r])),
+        before,
         `: the model holds the logit ${fixed(logits[r][c])}. Softmax over its row:`,
       ),
       exponentialShare(`${fixed(logits[r][c])} − ${fixed(largest[r])}`, values),
+      make("p", { class: "hl-hint" }, SUBTRACTED),
     ];
   }
 
@@ -293,13 +313,14 @@ export class Report {
     const { points, held, every, uniform, floor, steps } = this.#training;
     const to = number(steps);
     const known = held.filter((value) => value !== null);
+    const training = `training loss of ${counted(every, "batch", "batches")} at a time: it may dip below the floor`;
     this.memorised.hidden = !isMemorising(points, known);
     this.curve.replaceChildren(
       chart({
         size: MEDIUM,
         label: `Loss over ${to} steps`,
         x: { from: 0, to, count: Math.ceil(steps / every) },
-        lines: { "training loss": points, ...(known.length ? { "held-out loss": known } : {}) },
+        lines: { [training]: points, ...(known.length ? { "held-out loss": known } : {}) },
         levels: { "same probability for all characters": uniform, "counted pairs, the training floor": floor },
         xName: "step",
         yName: "loss in nats",
@@ -314,7 +335,10 @@ export class Report {
 const natsOf = (tokens) => tokens.flatMap(({ probability: p }) => (p === null ? [] : [-Math.log(p)]));
 
 /** @param {number[]} values */
-const meanOf = (values) => values.reduce((total, value) => total + value, 0) / values.length;
+const sumOf = (values) => values.reduce((total, value) => total + value, 0);
+
+/** @param {number[]} values */
+const meanOf = (values) => sumOf(values) / values.length;
 
 /**
  * @param {Rated[]} tokens
@@ -329,7 +353,7 @@ const ratedChips = (tokens, arithmetic) =>
         paragraph(...pair, `: its probability in the table is ${exact(p)}. Its surprise:`),
         paragraph(`−ln ${exact(p)} `, result(fixed(-Math.log(p)))),
       );
-    return { text, known, below: `${fixed(p, 3)} · ${fixed(-Math.log(p), 2)}`, open };
+    return { text, known, below: `${exact(p)} · ${fixed(-Math.log(p), 2)}`, open };
   });
 
 /** @param {Rated[]} tokens @param {number} floor */
@@ -339,10 +363,10 @@ function ratedSummary(tokens, floor) {
   const where = mean < floor ? "below" : "above";
   const loss = nats.length
     ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence. It ` +
-      `may lie ${where} the floor, ${fixed(floor)}: that is for the text trained on.`
+      `may lie ${where} the floor, ${fixed(floor)}: that is for the training part.`
     : "";
   const outlined = tokens.every(({ known }) => known) ? "" : " Outlined characters are not in that text.";
-  return `Your sentence: the probability p of each character after the one before it, and −ln p.${loss}${outlined}`;
+  return `Your sentence: p of each character after the one before it, and the surprises −ln p.${loss}${outlined}`;
 }
 
 // Whether a table memorises its text.

@@ -13,7 +13,7 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
-import { choice, code, controls, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
+import { choice, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
@@ -38,11 +38,11 @@ export const averageOfThePast = {
   choices: () => ({ way: "by_softmax" }),
   ofSentence: ["scores"],
   prediction: {
-    ask: "In the matrix of weights, what do the numbers of row t add up to?",
-    options: ["t", "1", "1 / (t + 1)"],
+    ask: "What do the numbers in the last row of “Weights”, outlined below, add up to?",
+    options: ["The number of tokens", "1", "1 / the number of tokens"],
     right: 1,
     why:
-      "Each of the t + 1 tokens so far has the weight 1 / (t + 1). The result is an average because each row adds up " +
+      "With equal scores, each of n tokens has the weight 1 / n. The result is an average because each row adds up " +
       "to 1. The same holds for attention weights.",
   },
   exercises: [
@@ -152,6 +152,7 @@ export const averageOfThePast = {
       const [rows, now] = [data.words, wayNow()];
       way.show(now);
       weights.show({ rows, columns: rows, values: isWeighted() ? data.softmax_weights : data.weights });
+      weights.cellAt(rows.length - 1, 0)?.parentElement?.classList.add("hl-asked"); // by the prediction
       averages.axes.textContent = DOES[now];
       averages.show({ rows, columns: Array.from(data.x[0], (_, i) => String(i)), values: data[now] });
       stamp.element.hidden = data.edited_scores > 0;
@@ -165,9 +166,9 @@ export const averageOfThePast = {
     return {
       text: [
         paragraph(
-          "The simplest way to use all earlier tokens is to average them. A loop does it slowly; one product with a ",
-          "triangular matrix does the same. The softmax of equal scores, with the future masked, gives that triangle: ",
-          "replace the zeros by scores that depend on the tokens, and it becomes attention.",
+          "The simplest way to use all tokens so far is to average them. A loop does it slowly; one product with a ",
+          "triangular matrix does the same. Softmax of equal scores, the future masked, gives that triangle. With ",
+          "scores that depend on the tokens, it becomes attention.",
         ),
       ],
       formula: formula(
@@ -180,14 +181,14 @@ export const averageOfThePast = {
         controls(example.element),
         vectors.element,
         controls(way.element, back),
-        rowOf(x.element, masked.element, weights.element, averages.element),
+        rowOf(x.element, masked.element),
+        rowOf(weights.element, averages.element),
         status,
         stamp.element,
-        remarks(
-          "What an average loses",
-          "The order: swap two tokens of the past and nothing changes. That is why a GPT’s vectors include positions.",
-          "The importance: even if a token three places back decides everything, it counts as much as the others, " +
-            "and with more tokens each one counts less. In the next rung, the weights depend on the tokens.",
+        heading("What an average loses"),
+        paragraph(
+          "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And ",
+          "the importance: the token that matters most counts like any other. On rung 5, weights depend on the tokens.",
         ),
         arithmetic.element,
       ],
@@ -294,8 +295,8 @@ function toyProduct(lesson) {
       heading("A product that averages"),
       paragraph(
         code("b"),
-        " holds three tokens with two numbers each. Ones add them all up, a triangle of ones those so far, and rows ",
-        "that add up to 1 average them.",
+        " holds three tokens with two numbers each. Ones add all up, a triangle of ones those so far, and rows that ",
+        "add up to 1 average them.",
       ),
       controls(kind.element),
       rowOf(a.element, b.element, product.element),

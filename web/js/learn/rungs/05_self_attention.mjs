@@ -246,8 +246,9 @@ export const selfAttention = {
     return {
       text: [
         paragraph(
-          "In “The cat that chased the mice was tired”, “was” goes with “cat”, far before it. Attention lets each ",
-          "word look at all the others and gather what matters to it; here, nothing is learned yet.",
+          "In an average, all words count alike. Attention lets each word look at every word, later ones too (rung 7 ",
+          "hides them again), and gather most from those that match it. Here nothing is trained: words match if their ",
+          "numbers do.",
         ),
         paragraph(
           "Each word has three roles: it looks (",
@@ -260,7 +261,7 @@ export const selfAttention = {
           term("attention score"),
           " of a query and a key is the ",
           defined("dot product"),
-          " of their vectors: large if they point the same way, and if they are long. ",
+          " of their vectors: large if they point the same way and are long. ",
           term("Softmax"),
           " turns a row of scores into positive ",
           term("attention weights"),

@@ -14,7 +14,7 @@ import {
 } from "../train_heads.mjs";
 import { Arrows } from "../widgets/arrows.mjs";
 import { bars, chart, SMALL } from "../widgets/chart.mjs";
-import { choice, controls, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { code, controls, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 const STEPS = 150;
 const DURATION = 2500; // milliseconds
@@ -61,14 +61,15 @@ function trainer(settings, { restart, step, draw }) {
  * @param {Record<string, number[]>} lines
  * @param {string} yName
  * @param {[below: number, above: number]} ends of the chart, which stay while the lines grow
- * @param {Record<string, number>} [levels]
+ * @param {{ title?: string, levels?: Record<string, number> }} [options]
  */
-const overSteps = (lines, yName, [below, above], levels = {}) =>
+const overSteps = (lines, yName, [below, above], { title, levels } = {}) =>
   chart({
+    title,
     below,
     above,
     size: SMALL,
-    label: `${yName}, step by step`,
+    label: `${title ?? yName}, step by step`,
     x: { from: 0, to: String(STEPS), count: STEPS + 1 },
     lines,
     levels,
@@ -80,94 +81,79 @@ const SENTENCES = [
   { words: ["the", "cat", "near", "the", "dogs", "sleeps"], subject: "cat" },
   { words: ["the", "cat", "near", "the", "dogs", "sleep"], subject: "dogs" },
 ];
-const DIMS = /** @type {Record<string, string>} */ ({ 2: "2", 256: "256" });
-const SHOWN_KEYS = ["cat", "dogs", "the"]; // keys that are drawn as arrows
+const SHOWN_KEYS = ["cat", "dogs", "the", "near"]; // keys that are drawn as arrows
+const [FEW, MANY] = [2, 256]; // numbers in a query
 /** @type {Record<string, string>} */
 const SCALES = { divided: "divided by √head_dim", plain: "not divided" };
 const KINDS = Object.keys(SCALES);
 
+/** A head that learns to find the subject of a verb, and its course so far. */
+class SubjectRun {
+  /** @type {number[]} lengths of the gradient, as powers of ten */
+  gradients = [];
+
+  /** @param {{ head_dim: number, isScaled?: boolean, seed: number }} settings */
+  constructor(settings) {
+    this.heads = new Heads(subjectTask(), settings);
+    /** The mean weight on the subject before the first step and after each. */
+    this.weights = [weightOnSubject(this.heads)];
+  }
+
+  step() {
+    this.gradients.push(Math.log10(this.heads.step().gradient));
+    this.weights.push(weightOnSubject(this.heads));
+  }
+
+  get found() {
+    return fixed(this.weights.at(-1) ?? 0, 2);
+  }
+
+  /**
+   * The weights of a sentence as bars.
+   * @param {typeof SENTENCES[number]} sentence
+   * @param {string} [rest] of the title
+   */
+  bars({ words, subject }, rest = "") {
+    const [weights] = this.heads.weights(subjectExample(words, subject));
+    const entries = weights.map((value, i) => ({ label: words[i], value }));
+    return bars(`What “${words[words.length - 1]}” looks at${rest}`, entries, 1);
+  }
+}
+
+/** @param {Record<string, number[]>} lines */
+const foundOverSteps = (lines) =>
+  overSteps(lines, "mean over all sentences", [0, 1], { title: "Weight on the subject" });
+
 /**
  * Queries, keys and values learn to find the subject of a verb.
- * @param {{ head_dim: number, shown: string, seed: number }} settings the visitor's, which are kept
+ * @param {{ seed: number }} settings the visitor's, which are kept
  */
 export function findTheSubject(settings) {
-  /** @type {Record<string, { heads: Heads, weights: number[], gradients: number[] }>} */
-  let runs;
+  /** @type {SubjectRun} */
+  let run;
   const status = make("p", { class: "hl-count", role: "status" });
-  const arrows = new Arrows("The verbs’ queries and the nouns’ keys", "thick: the query of “sleeps”");
-  const noArrows = make("p", { class: "hl-hint" }, "256 numbers cannot be drawn as arrows.");
-  const looks = make("div", {});
+  const arrows = new Arrows("Queries q of verbs and keys k of other words");
+  const looks = make("div", { class: "hl-pair" });
   const weightChart = make("div", {});
-  const gradientChart = make("div", {});
   const training = trainer(settings, {
-    restart(seed) {
-      const task = subjectTask();
-      const { head_dim } = settings;
-      const start = (/** @type {boolean} */ isScaled) => {
-        const heads = new Heads(task, { head_dim, isScaled, seed });
-        return { heads, weights: [weightOnSubject(heads)], gradients: [] };
-      };
-      runs = { divided: start(true), plain: start(false) };
-    },
-    step() {
-      for (const { heads, weights, gradients } of Object.values(runs)) {
-        gradients.push(Math.log10(heads.step().gradient));
-        weights.push(weightOnSubject(heads));
-      }
-    },
+    restart: (seed) => (run = new SubjectRun({ head_dim: FEW, seed })),
+    step: () => run.step(),
     draw,
   });
 
   function draw() {
-    const { heads } = runs[settings.shown];
-    const [{ query, key }] = heads.projections();
+    const [{ query, key }] = run.heads.projections();
     const of = (/** @type {Float64Array[]} */ vectors, /** @type {string} */ word) => [...vectors[WORDS.indexOf(word)]];
-    arrows.element.hidden = settings.head_dim !== 2;
-    noArrows.hidden = !arrows.element.hidden;
-    if (!arrows.element.hidden) {
-      arrows.show([
-        ...SHOWN_KEYS.map((word) => ({ name: `k ${word}`, values: of(key, word), css: "hl-other" })),
-        ...["sleep", "sleeps"].map((word) => ({ name: `q ${word}`, values: of(query, word) })),
-      ]);
-      arrows.focus("q sleeps");
-    }
-    looks.replaceChildren(
-      ...SENTENCES.map(({ words, subject }) => {
-        const [weights] = heads.weights(subjectExample(words, subject));
-        const entries = weights.map((value, i) => ({ label: words[i], value }));
-        return bars(`What “${words[words.length - 1]}” looks at`, entries, 1);
-      }),
-    );
-    const lines = (/** @type {"weights" | "gradients"} */ name) =>
-      Object.fromEntries(KINDS.map((kind) => [SCALES[kind], runs[kind][name]]));
-    weightChart.replaceChildren(overSteps(lines("weights"), "mean weight on the subject", [0, 1]));
-    gradientChart.replaceChildren(
-      overSteps(lines("gradients"), "gradient of W query and W key (power of ten)", [-5, 0]),
-    );
-    const said = KINDS.map((kind) => `${fixed(runs[kind].weights.at(-1) ?? 0, 2)} ${SCALES[kind]}`);
-    status.textContent =
-      `${training.progress()}: the subject gets, on average, a weight of ${said.join(", ")}.` +
-      `${compareGradients(runs.divided.gradients, runs.plain.gradients)}`;
+    arrows.show([
+      ...SHOWN_KEYS.map((word) => ({ name: `k ${word}`, values: of(key, word), css: "hl-other" })),
+      ...["sleep", "sleeps"].map((word) => ({ name: `q ${word}`, values: of(query, word) })),
+    ]);
+    arrows.focus("q sleeps");
+    looks.replaceChildren(...SENTENCES.map((sentence) => run.bars(sentence)));
+    weightChart.replaceChildren(foundOverSteps({ "one head": run.weights }));
+    status.textContent = `${training.progress()}: mean weight on the subject ${run.found}.`;
   }
 
-  const size = choice({
-    label: "numbers in a query",
-    options: DIMS,
-    value: String(settings.head_dim),
-    change(key) {
-      settings.head_dim = Number(key);
-      training.begin();
-    },
-  });
-  const scale = choice({
-    label: "show the head whose scores are",
-    options: SCALES,
-    value: settings.shown,
-    change(key) {
-      settings.shown = key;
-      draw();
-    },
-  });
   training.begin();
   return {
     stop: training.stop,
@@ -175,14 +161,68 @@ export function findTheSubject(settings) {
       heading("See it learn: a verb finds its subject"),
       paragraph(
         "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; with “sleep”, the dogs. Each ",
-        "step changes the three matrices a little, against the ",
+        "step changes the matrices a little, against the ",
         defined("gradient"),
-        " of the loss, the surprise at the right noun. Try 256 numbers without the division: the gradient soon all ",
-        "but vanishes.",
+        " of the loss, the surprise at the right noun. Words have no positions here, so both “the” have the same key, ",
+        "and get the same weight.",
       ),
-      controls(...training.buttons, size.element, scale.element),
-      status,
-      rowOf(arrows.element, noArrows, looks, make("div", {}, weightChart, gradientChart)),
+      rowOf(make("div", {}, controls(...training.buttons, status), rowOf(looks, weightChart)), arrows.element),
+    ],
+  };
+}
+
+/**
+ * Two heads with many numbers learn the same, one without dividing its scores.
+ * @param {{ seed: number }} settings the visitor's, which are kept
+ */
+export function divideTheScores(settings) {
+  /** @type {Record<string, SubjectRun>} */
+  let runs;
+  const status = make("p", { class: "hl-count", role: "status" });
+  const looks = make("div", { class: "hl-pair" });
+  const weightChart = make("div", {});
+  const gradientChart = make("div", {});
+  const training = trainer(settings, {
+    restart(seed) {
+      const start = (/** @type {boolean} */ isScaled) => new SubjectRun({ head_dim: MANY, isScaled, seed });
+      runs = { divided: start(true), plain: start(false) };
+    },
+    step() {
+      for (const run of Object.values(runs)) run.step();
+    },
+    draw,
+  });
+
+  function draw() {
+    looks.replaceChildren(...KINDS.map((kind) => runs[kind].bars(SENTENCES[0], `, ${SCALES[kind]}`)));
+    const lines = (/** @type {"weights" | "gradients"} */ name) =>
+      Object.fromEntries(KINDS.map((kind) => [SCALES[kind], runs[kind][name]]));
+    weightChart.replaceChildren(foundOverSteps(lines("weights")));
+    gradientChart.replaceChildren(
+      overSteps(lines("gradients"), "its length, as a power of ten", [-5, 0], {
+        title: "Gradient of W query and W key",
+      }),
+    );
+    const { divided, plain } = runs;
+    status.textContent =
+      `${training.progress()}: mean weight on the subject ${divided.found} with the division, ${plain.found} ` +
+      `without${compareGradients(divided.gradients, plain.gradients)}.`;
+  }
+
+  training.begin();
+  return {
+    stop: training.stop,
+    elements: [
+      heading("Why the scores are divided by √head_dim"),
+      paragraph(
+        "The more numbers a query has, ",
+        code("head_dim"),
+        ", the further apart its scores. Softmax then gives almost everything to one word and leaves hardly any ",
+        "gradient to learn from. So the scores are divided by √head_dim. ",
+        `Of the two heads below, with ${MANY} numbers in a query, only one divides.`,
+      ),
+      controls(...training.buttons, status),
+      rowOf(looks, weightChart, gradientChart),
     ],
   };
 }
@@ -196,13 +236,16 @@ function compareGradients(divided, plain) {
   const [one, other] = [divided.at(-1), plain.at(-1)];
   if (one === undefined || other === undefined) return "";
   const times = number(10 ** Math.abs(other - one), 1);
-  return ` Without the division the gradient is ${times} times ${other > one ? "larger" : "smaller"}.`;
+  return `, where the gradient is ${times} times ${other > one ? "larger" : "smaller"}`;
 }
 
 const FILL = ["sun", "sea", "sky", "day"]; // for a sentence with fewer different words
 const N_WORDS = 4;
 const WIDTH = 8; // numbers of the only head, or of both heads together
 const RUNS = /** @type {const} */ ({ "one head": 1, "two heads": 2 });
+const JOBS = ["the word before", "the first word"];
+const SMALL_RATE = 3; // with the usual one, the loss of one head that mixes two words jumps
+const ALL_EQUAL = Math.log(N_WORDS); // the loss if all words are equally likely
 
 /**
  * One head and two learn the same two jobs on words of the visitor's sentence.
@@ -211,25 +254,25 @@ const RUNS = /** @type {const} */ ({ "one head": 1, "two heads": 2 });
 export function twoJobs(settings) {
   /** @type {string[]} */
   let words = FILL;
-  /** @type {Record<string, { heads: Heads, losses: number[] }>} */
+  /** @type {Record<string, { heads: Heads, losses: number[][] }>} by step and job */
   let runs;
   const status = make("p", { class: "hl-count", role: "status" });
   const tables = ["The only head", "Head 0 of two", "Head 1 of two"].map(
     (name) => new HeatTable({ name, axes: "this word looks at that word", hole: "", digits: 2 }),
   );
-  const losses = make("div", {});
+  const [curves, lossBars] = [make("div", {}), make("div", {})];
   const training = trainer(settings, {
     restart(seed) {
       const task = twoJobsTask(N_WORDS, seed);
       runs = Object.fromEntries(
         Object.entries(RUNS).map(([name, n_head]) => [
           name,
-          { heads: new Heads(task, { n_head, head_dim: WIDTH / n_head, seed }), losses: [] },
+          { heads: new Heads(task, { n_head, head_dim: WIDTH / n_head, rate: SMALL_RATE, seed }), losses: [] },
         ]),
       );
     },
     step() {
-      for (const { heads, losses: all } of Object.values(runs)) all.push(heads.step().loss);
+      for (const { heads, losses: all } of Object.values(runs)) all.push(heads.step().losses);
     },
     draw,
   });
@@ -245,16 +288,20 @@ export function twoJobs(settings) {
       const values = rows.map((row) => columns.map((_, c) => row[c] ?? null));
       tables[i].show({ rows: columns.slice(2), columns, values });
     });
-    const lines = Object.fromEntries(Object.entries(runs).map(([name, { losses: all }]) => [name, all]));
-    losses.replaceChildren(
-      overSteps(lines, "mean loss of the two jobs, in nats", [0, 1.6], { guessing: Math.log(N_WORDS) }),
+    const lines = Object.fromEntries(Object.entries(runs).map(([name, { losses }]) => [name, losses.map(mean)]));
+    const guessing = { [`guessing one of ${N_WORDS} words, ln ${N_WORDS}:`]: ALL_EQUAL };
+    curves.replaceChildren(overSteps(lines, "Mean loss of the two jobs, in nats", [0, 1.6], { levels: guessing }));
+    const now = Object.entries(runs).map(
+      ([name, { losses }]) => /** @type {const} */ ([name, losses.at(-1) ?? JOBS.map(() => ALL_EQUAL)]),
     );
-    const said = Object.entries(runs).map(
-      ([name, { losses: all }]) => `${name} ${number(all.at(-1) ?? Math.log(N_WORDS), 2)}`,
+    const each = now.flatMap(([name, losses]) =>
+      losses.map((value, job) => ({ label: `${name}: ${JOBS[job]}`, value })),
     );
-    status.textContent =
-      `${training.progress()}: mean loss of the two jobs: ${said.join(", ")}. Guessing one of ${N_WORDS} words costs ` +
-      `ln ${N_WORDS} = ${number(Math.log(N_WORDS), 2)}.`;
+    lossBars.replaceChildren(
+      bars("Loss of each job, in nats", each, ALL_EQUAL, { format: (value) => fixed(value, 2) }),
+    );
+    const said = now.map(([name, losses]) => `${name} ${fixed(mean(losses), 2)}`);
+    status.textContent = `${training.progress()}: mean loss ${said.join(", ")}.`;
   }
 
   training.begin();
@@ -268,14 +315,21 @@ export function twoJobs(settings) {
     elements: [
       heading("See them learn: two jobs for one head, and for two"),
       paragraph(
-        "In random texts of your words, each word from the third on has to name the one before it and the first. Two ",
-        "heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two words, or ",
-        "gives up one of them.",
+        "In random texts of your words, each word from the third on has to name the one before it and the first; the ",
+        "loss, in ",
+        defined("nats"),
+        ", is its surprise at the right ones. The vectors hold word and ",
+        defined("position"),
+        ". Two heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two, or ",
+        "gives up one.",
       ),
       controls(...training.buttons),
       status,
-      rowOf(tables[0].element, losses),
+      rowOf(tables[0].element, curves, lossBars),
       rowOf(tables[1].element, tables[2].element),
     ],
   };
 }
+
+/** @param {number[]} values */
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;

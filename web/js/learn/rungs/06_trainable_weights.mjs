@@ -19,13 +19,13 @@ import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
-import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf } from "../widgets/elements.mjs";
+import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./06_score_scaling.mjs";
-import { findTheSubject } from "./06_08_watch_learning.mjs";
+import { divideTheScores, findTheSubject } from "./06_08_watch_learning.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -69,19 +69,18 @@ export const trainableWeights = {
   options: () => ({ kind: "parameters" }),
   choices: () => ({
     transfer: { query: "own", key: "own", value: "own" },
-    subject: { head_dim: 2, shown: "divided", seed: 1 },
+    subject: { seed: 1 },
+    division: { seed: 1 },
     scaling: { head_dim: 16, sharpness: 8 },
     heads: "trained",
   }),
   prediction: {
-    ask:
-      "Queries and keys have 64 random numbers each, with variance 1. About how large is the variance of their dot " +
-      "products?",
-    options: ["1", "8", "64"],
-    right: 2,
+    ask: "“sleeps” and its subject “cat” have quite different vectors. What has to change so that it looks at the cat?",
+    options: ["The query of “sleeps” and the key of “cat”", "The value of “cat”", "The distance between the two words"],
+    right: 0,
     why:
-      "A dot product is a sum of 64 products, each with variance 1. Dividing by √64 = 8 divides the variance by 64 " +
-      "and brings it back to 1. Try it with the slider under “Deeper”.",
+      "Weights come from queries and keys alone. Training changes the matrices that make them until these two match; " +
+      "the words’ own vectors can stay as they are.",
   },
   exercises: [
     {
@@ -161,7 +160,7 @@ export const trainableWeights = {
     const pair = (r, c) => looks(data.words[r], data.words[c]);
     const x = arithmetic.table({
       name: "The words x",
-      axes: "words × 3",
+      axes: "words × 3, as on rung 5",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
@@ -271,19 +270,14 @@ export const trainableWeights = {
       arrows.focus(`q ${words[r]}`, dotInWords(`q ${words[r]}`, query[r], `k ${words[c]}`, key[c]));
     }
     const scaling = scoreScaling(arithmetic, lesson.kept.scaling);
-    const learning = findTheSubject(lesson.kept.subject);
+    const [learning, division] = [findTheSubject(lesson.kept.subject), divideTheScores(lesson.kept.division)];
     return {
       text: [
         paragraph(
-          "Without weights, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, ",
-          "which is nothing like it. Three trainable matrices decide what a word looks for (query), what it is found ",
-          "by (key), and what it contributes (value).",
-        ),
-        paragraph(
-          "The more numbers a query has, ",
-          code("head_dim"),
-          ", the larger the scores. Softmax then gives almost everything to one word, and there is no gradient to ",
-          "learn from. So the scores are divided by √head_dim.",
+          "So far, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, and the ",
+          "two need not be alike. Three trainable matrices, together a ",
+          term("head"),
+          ", decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
         ),
       ],
       formula: formula(
@@ -307,6 +301,7 @@ export const trainableWeights = {
       ),
       picture: [
         ...learning.elements,
+        ...division.elements,
         heading("The same steps for your sentence: random matrices that are not trained, head_dim 2"),
         rowOf(
           x.element,
@@ -315,7 +310,7 @@ export const trainableWeights = {
         rowOf(scores.element, weights.element, context.element),
         deeper(
           lesson,
-          "arrows, other words and matrices, two trained heads, an exercise of the chapter, why √head_dim",
+          "arrows, other words and matrices, two trained heads, an exercise of the chapter, how far scores spread",
           arrows.element,
           vectors.element,
           controls(kind.element, back),
@@ -347,12 +342,15 @@ export const trainableWeights = {
           heading("Exercise of the chapter: make the two agree"),
           ...transfer.elements,
           stamp.element,
-          heading("Why divide by √head_dim?"),
+          heading("How far random scores spread"),
           ...scaling.elements,
         ),
         arithmetic.element,
       ],
-      leave: learning.stop,
+      leave() {
+        learning.stop();
+        division.stop();
+      },
       update(found) {
         data = found;
         kind.show(data.kind);

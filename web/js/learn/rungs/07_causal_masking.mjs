@@ -26,12 +26,15 @@ import { contextOf, lectureHead, makeTables } from "./07_mask_tables.mjs";
 /** @import { HeatTable } from "../../widgets/heat_table.mjs" */
 /** @typedef {Named<"causal-masking", (number | null)[][]>} Matrix */
 
+const FACTORS = [1, 3, 10, 30, 100];
+const MATRICES = { parameters: "those of rung 6, seed 123", linear: "linear layers, seed 789" };
+
 /** @type {Rung<"causal-masking">} */
 export const causalMasking = {
   key: "causal-masking",
   name: "Causal masking",
   learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
-  options: () => ({ dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
+  options: () => ({ kind: "parameters", factor: 1, dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
   ofSentence: ["flipped"],
   prediction: {
     ask: "What is the first word’s attention weight on itself, once the future is masked?",
@@ -40,24 +43,6 @@ export const causalMasking = {
     why: "It has nothing else to look at, and a row adds up to 1.",
   },
   exercises: [
-    {
-      kind: "choice",
-      ask:
-        "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What " +
-        "happens to the scores of the past?",
-      options: ["They stay the same", "They become 0", "They become NaN"],
-      right: 2,
-      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? Look for “A way that fails” under “Deeper”.",
-      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
-    },
-    {
-      kind: "number",
-      ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
-      right: 1.25,
-      tolerance: 0.001,
-      hint: "On average a fraction of 1 − p is kept. What restores the sum?",
-      why: "1 / (1 − 0.2), so that a row still adds up to 1 on average.",
-    },
     {
       kind: "choice",
       ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token’s context vector?",
@@ -75,8 +60,26 @@ export const causalMasking = {
         "Nothing changes",
       ],
       right: 0,
-      hint: "Let the first word look at the second, in the mask above. What does the first word have to predict?",
+      hint: "Let the first word look at the second, in the masked scores above. What does it have to predict?",
       why: "It learns to copy the next word instead of predicting it. While it writes, there is no next word to copy.",
+    },
+    {
+      kind: "choice",
+      ask:
+        "Deeper. Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. " +
+        "What happens to the scores of the past?",
+      options: ["They stay the same", "They become 0", "They become NaN"],
+      right: 2,
+      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
+      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
+    },
+    {
+      kind: "number",
+      ask: "Deeper. With dropout of p = 0.2, by what are the remaining weights multiplied?",
+      right: 1.25,
+      tolerance: 0.001,
+      hint: "On average a fraction of 1 − p is kept. What restores the sum?",
+      why: "1 / (1 − 0.2), so that a row still adds up to 1 on average.",
     },
   ],
   own({ words, all_weights: all }) {
@@ -106,9 +109,22 @@ export const causalMasking = {
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
     const tables = makeTables(arithmetic, () => data);
-    tables.mask.table.addEventListener("click", (event) => {
-      const place = tables.mask.cellOf(event.target);
+    tables.masked.table.addEventListener("click", (event) => {
+      const place = tables.masked.cellOf(event.target);
       if (place && place[0] !== place[1]) flip(place);
+    });
+    const origin = paragraph();
+    const matrices = choice({
+      label: "W query and W key",
+      options: MATRICES,
+      value: lesson.options.kind,
+      change: (key) => lesson.set({ kind: key }),
+    });
+    const factor = slider({
+      label: "W query ×",
+      values: FACTORS,
+      value: lesson.options.factor,
+      change: (value) => lesson.set({ factor: value }),
     });
     const hint = paragraph();
     const changed = make("span", { role: "status" });
@@ -145,11 +161,10 @@ export const causalMasking = {
 
     function showMask() {
       const { words, mask } = data;
-      const last = words[words.length - 1];
       const flips = mask.flatMap((keys, r) => keys.filter((shown, c) => Boolean(shown) !== c <= r));
       hint.hidden = words.length < 2;
-      const onlyLast = ` Or change a number of “${last}” in x: only the last row changes.`;
-      const always = "Click a cell of the mask to show or hide a word, and watch that row of the weights.";
+      const onlyLast = " Or change the last word’s numbers: with the mask, only its row changes.";
+      const always = "Click a masked score to hide or show a word, and compare that row’s weights.";
       hint.textContent = flips.length ? always : always + onlyLast;
       const ahead = words.findIndex((_, r) => mask[r][r + 1]);
       const copies =
@@ -185,23 +200,26 @@ export const causalMasking = {
       ),
       picture: [
         vectors.element,
+        origin,
+        rowOf(x.element, tables.scores.element, tables.masked.element),
         hint,
-        rowOf(x.element, tables.scores.element, tables.mask.element),
         controls(changed, back),
-        rowOf(tables.masked.element, tables.weights.element),
+        rowOf(tables.all_weights.element, tables.weights.element),
         deeper(
           lesson,
-          "mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
+          "other matrices, mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
+          heading("Other matrices"),
           paragraph(
-            "The scores are those of the linear layers of rung 6 (seed 789): the choice of numbers above does not ",
-            "change its matrices.",
+            "With the linear layers and the book’s sentence, the numbers are the book’s. A larger W query enlarges ",
+            "all differences between scores.",
           ),
+          controls(matrices.element, factor.element),
           heading("Another way: mask after the softmax"),
           paragraph(
-            "Take the softmax of all scores, set the hidden weights to 0, and divide each row by the sum of the rest. ",
+            "Take the weights without the mask, set the hidden ones to 0, and divide each row by the sum of the rest. ",
             "The weights are the same. GPTs set scores to minus infinity, because it is one step.",
           ),
-          rowOf(tables.all_weights.element, tables.cut.element, tables.renormalised.element),
+          rowOf(tables.cut.element, tables.renormalised.element),
           stamp.element,
           heading("A way that fails"),
           paragraph(
@@ -284,6 +302,7 @@ export const causalMasking = {
         data = found;
         const { words } = data;
         vectors.update(data);
+        origin.textContent = originOf(data);
         x.show({ rows: words, columns: ["0", "1", "2"], values: data.x });
         batch.forEach((table, text) => table.show({ rows: words, columns: ["0", "1"], values: data.batch[text] }));
         same.show(data.batch_error);
@@ -326,3 +345,12 @@ export const causalMasking = {
     };
   },
 };
+
+/** Where the scores are from. @param {Data["causal-masking"]} data */
+function originOf({ kind, factor }) {
+  const made =
+    kind === "parameters"
+      ? "The scores of rung 6, from the same random matrices (seed 123)"
+      : "Scores from random linear layers (seed 789)";
+  return `${made}${factor === 1 ? "" : `, with W query × ${factor}`}.`;
+}

@@ -58,16 +58,30 @@ export function makeTables(arithmetic, current) {
   const cellIn = (name) => (r, c) => [[[tables[name], r, c]]];
   return Object.assign(tables, {
     scores: arithmetic.table({ name: "Attention scores", axes: AXES, explain: score }),
-    mask: arithmetic.table({
-      name: "The mask",
-      axes: "1: may be looked at. Click to change",
-      digits: 0,
-      explain: (r, c) => {
-        if (r === c) return [paragraph("A word always sees itself, so every row has a key left for the softmax.")];
+    masked: arithmetic.table({
+      name: "Masked scores",
+      operands: cellIn("scores"),
+      axes: "click one to hide or show a word",
+      hole: "−∞",
+      explain(r, c) {
         if (isHidden(r, c)) return hidden(r, c);
-        const share = ` with the weight ${fixed(current().weights[r][c])}.`;
-        return [paragraph(...pair(r, c), share)];
+        const why = "A word always sees itself, so every row has a key left for the softmax.";
+        return [...score(r, c), ...(r === c ? [paragraph(why)] : [])];
       },
+    }),
+    all_weights: arithmetic.table({
+      name: "Weights without the mask",
+      operands: rowIn("scores"),
+      axes: "softmax of score / √head_dim",
+      sums: true,
+      explain: weight("all_terms", "all_weights"),
+    }),
+    weights: arithmetic.table({
+      name: "Attention weights",
+      operands: rowIn("masked"),
+      axes: "softmax of masked score / √head_dim",
+      sums: true,
+      explain: weight("weight_terms", "weights"),
     }),
     added: arithmetic.table({
       name: "Scores + triu × −∞",
@@ -81,15 +95,8 @@ export function makeTables(arithmetic, current) {
         ),
       ],
     }),
-    all_weights: arithmetic.table({
-      name: "1. Softmax over all keys",
-      operands: rowIn("scores"),
-      axes: "of score / √head_dim; nothing is hidden yet",
-      sums: true,
-      explain: weight("all_terms", "all_weights"),
-    }),
     cut: arithmetic.table({
-      name: "2. The hidden ones set to 0",
+      name: "1. The hidden ones set to 0",
       operands: cellIn("all_weights"),
       axes: "rows no longer add up to 1",
       sums: true,
@@ -101,7 +108,7 @@ export function makeTables(arithmetic, current) {
       },
     }),
     renormalised: arithmetic.table({
-      name: "3. Divided by the sum of the rest",
+      name: "2. Divided by the sum of the rest",
       operands: rowIn("cut"),
       axes: "attention weights",
       sums: true,
@@ -111,20 +118,6 @@ export function makeTables(arithmetic, current) {
         const quotient = division("weight / sum of the rest of the row", cut[r][c], left[r], renormalised[r][c]);
         return [paragraph("Weight: ", ...pair(r, c)), quotient];
       },
-    }),
-    masked: arithmetic.table({
-      name: "Masked scores",
-      operands: cellIn("scores"),
-      axes: "hidden ones at −∞",
-      hole: "−∞",
-      explain: (r, c) => (isHidden(r, c) ? hidden(r, c) : score(r, c)),
-    }),
-    weights: arithmetic.table({
-      name: "Attention weights",
-      operands: rowIn("masked"),
-      axes: "softmax of score / √head_dim, row by row",
-      sums: true,
-      explain: weight("weight_terms", "weights"),
     }),
     drawn: arithmetic.table({
       name: "The random numbers",

@@ -1,14 +1,19 @@
-// A picture of the shapes in weight splits, each linked to its table.
+// Parts of rung 8: a picture of the shapes in weight splits, the product of all heads at once, and running times.
 
 import { make, svg } from "../../lib/dom.mjs";
 import { milliseconds } from "../../lib/numbers.mjs";
+import { dotCell, rowOf as cellsOf } from "../../widgets/arithmetic.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { scrollTo } from "../widgets/diagram.mjs";
-import { slider, code, controls, paragraph } from "../widgets/elements.mjs";
+import { slider, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 /** @import { Data } from "../data.js" */
+/** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
+
+export const HEADS = [0, 1];
+export const FOUR = ["0", "1", "2", "3"]; // numbers of both heads together
 
 const [CELL, ROWS, GAP] = [11, 4, 14]; // size of a cell in pixels, tokens that are drawn, pixels between two heads
 const [WIDTH, HEIGHT, MIDDLE] = [800, 172, 66];
@@ -32,7 +37,7 @@ export function shapesOfHeads(places) {
     { name: "weights", shape: "(2, T, T)", x: 400, grids: squares, isMasked: true, place: places.weights },
     { name: "× values", shape: "(2, T, 2)", x: 515, grids: pairs, place: places.merged },
     { name: "side by side", shape: "(T, 4)", x: 630, grids: [halves], place: places.merged },
-    { name: "mixed", shape: "(T, d_out)", x: 750, grids: [[BOTH, BOTH]], place: places.projected },
+    { name: "mixed", shape: "(T, 4)", x: 750, grids: [[BOTH, BOTH, BOTH, BOTH]], place: places.projected },
   ];
   const arrows = steps.slice(1).map(({ x }, i) => {
     const [from, to] = [steps[i].x + 34, x - 34];
@@ -83,10 +88,59 @@ function gridsOf({ x, grids, isMasked = false }) {
   });
 }
 
-// The second half of rung 8: how long each construction takes, measured on the server when the button is pressed.
+// The product of all heads at once, on the numbers that the book prints.
 
-const HEADS = [1, 2, 4, 8, 16, 32];
-const TOKENS = [16, 64, 128, 256, 512];
+const TOKENS = ["0", "1", "2"];
+
+/** @param {Arithmetic} arithmetic */
+export function batchedProduct(arithmetic) {
+  /** @type {Data["many-heads"]} */
+  let data;
+  const batched = new Stamp("a product of all heads at once, and head by head");
+  const operands = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Head ${head}`,
+      axes: "3 tokens × 4 numbers",
+      explain: (r, c) => [paragraph(`Number ${c} of token ${r} in head ${head}.`)],
+    }),
+  );
+  const products = HEADS.map((head) =>
+    arithmetic.table({
+      name: `Head ${head} × itself, transposed`,
+      axes: "3 × 3 tokens",
+      explain: (r, c) => {
+        const title = [`Head ${head}: token ${r} · token ${c}`];
+        return dotCell({ terms: data.product_terms[head], r, c, total: data.product[head][r][c], title });
+      },
+      operands: (r, c) => [cellsOf(operands[head], r), cellsOf(operands[head], c)],
+    }),
+  );
+  return {
+    elements: [
+      heading("All heads in one product"),
+      paragraph(
+        "A product of tensors ",
+        code("(B, n_head, T, head_dim)"),
+        " is one matrix product for each head, computed together.",
+      ),
+      rowOf(...operands.map((table) => table.element)),
+      rowOf(...products.map((table) => table.element)),
+      batched.element,
+    ],
+    /** @param {Data["many-heads"]} found */
+    update(found) {
+      data = found;
+      operands.forEach((table, head) => table.show({ rows: TOKENS, columns: FOUR, values: data.heads[head] }));
+      products.forEach((table, head) => table.show({ rows: TOKENS, columns: TOKENS, values: data.product[head] }));
+      batched.show(data.product_error);
+    },
+  };
+}
+
+// How long each construction takes, measured on the server when the button is pressed.
+
+const N_HEADS = [1, 2, 4, 8, 16, 32];
+const N_TOKENS = [16, 64, 128, 256, 512];
 
 /** @param {{ n_head: number, n_tokens: number }} settings the visitor's, which are kept */
 export function headTimes(settings) {
@@ -122,13 +176,13 @@ export function headTimes(settings) {
   const measure = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, "Measure now");
   const heads = slider({
     label: "heads",
-    values: HEADS,
+    values: N_HEADS,
     value: settings.n_head,
     change: (n_head) => Object.assign(settings, { n_head }),
   });
   const tokens = slider({
     label: "tokens",
-    values: TOKENS,
+    values: N_TOKENS,
     value: settings.n_tokens,
     change: (n_tokens) => Object.assign(settings, { n_tokens }),
   });

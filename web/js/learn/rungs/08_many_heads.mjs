@@ -19,7 +19,7 @@ import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
-import { headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
+import { batchedProduct, FOUR, HEADS, headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
 import { weightOfHead } from "./06_trainable_weights.mjs";
 import { twoJobs } from "./06_08_watch_learning.mjs";
 
@@ -27,23 +27,25 @@ import { twoJobs } from "./06_08_watch_learning.mjs";
 /** @import { Data } from "../data.js" */
 
 const HEAD_DIM = 2; // numbers of a head in the book's example
-const HEADS = [0, 1];
+/** The head of a number of both, and its place in that head. @param {number} c */
+const placeOf = (c) => [Math.floor(c / HEAD_DIM), c % HEAD_DIM];
 
 /** @type {Rung<"many-heads">} */
 export const manyHeads = {
   key: "many-heads",
   name: "Many heads",
   learned:
-    "Several heads look for different things; one wide projection, split, computes them all, and another mixes them.",
+    "Several heads look for different things; their context vectors stand side by side, and one more matrix mixes " +
+    "them.",
   options: () => ({ d_out: 2 }),
   choices: () => ({ jobs: { seed: 1 }, times: { n_head: 8, n_tokens: 64 }, heads: "trained" }),
   prediction: {
-    ask: "Which needs more weights for its queries: eight heads of 8 numbers, or one head of 64?",
-    options: ["Eight heads", "One head", "Neither"],
+    ask: "Can one head look at both the previous and the first word?",
+    options: ["No", "Yes, and keep the two apart", "Yes, but it gets a single sum"],
     right: 2,
     why:
-      "Eight matrices that each produce 8 numbers form, side by side, one that produces 64. So one projection, split " +
-      "afterwards, can compute all heads.",
+      "It may give half of its weight to each, but its context vector is the sum of what it takes from both. Two " +
+      "heads have a row of weights and a context vector each.",
   },
   exercises: [
     {
@@ -55,19 +57,6 @@ export const manyHeads = {
       why: "768 / 12; d_out must be divisible by the number of heads. These are the sizes of the smallest GPT-2.",
     },
     {
-      kind: "order",
-      ask: "Put the shapes in the order in which weight splits produce them.",
-      steps: [
-        "(B, T, C) after the projection",
-        "(B, T, n_head, head_dim) after view",
-        "(B, n_head, T, head_dim) after transpose",
-        "(B, n_head, T, T) scores",
-        "(B, T, C) heads side by side again",
-      ],
-      hint: "view splits the last dimension in two; transpose then moves the heads before the tokens.",
-      why: "The transpose puts the heads before the tokens, so that one batched product computes all of them.",
-    },
-    {
       kind: "choice",
       ask: "Why use several heads rather than one that is as wide as all of them together?",
       options: [
@@ -76,7 +65,7 @@ export const manyHeads = {
         "One head could not be masked",
       ],
       right: 0,
-      hint: "Look at the two trained heads above: could a single row of weights do the work of both?",
+      hint: "Look at the two heads that learned above: could a single row of weights do the work of both?",
       why:
         "One head averages with one set of weights. What it takes from the previous token and from the first token " +
         "ends up in a single sum; two heads keep them apart until the output projection mixes them.",
@@ -90,10 +79,23 @@ export const manyHeads = {
         "They are averaged",
       ],
       right: 1,
-      hint: "Count the columns of “Stacked heads” above. How many numbers does each head have?",
+      hint: "Count the columns of “Context vectors” above. How many numbers does each head have?",
       why:
         "Side by side, no number of one head touches one of another. The output projection then adds them up, each " +
         "with a weight of its own, which is not the sum of the heads.",
+    },
+    {
+      kind: "order",
+      ask: "Deeper. Put the shapes in the order in which weight splits produce them.",
+      steps: [
+        "(B, T, C) after the projection",
+        "(B, T, n_head, head_dim) after view",
+        "(B, n_head, T, head_dim) after transpose",
+        "(B, n_head, T, T) scores",
+        "(B, T, C) heads side by side again",
+      ],
+      hint: "view splits the last dimension in two; transpose then moves the heads before the tokens.",
+      why: "The transpose puts the heads before the tokens, so that one batched product computes all of them.",
     },
   ],
   own({ words, random, values, merged }) {
@@ -128,7 +130,7 @@ export const manyHeads = {
     let data;
     /** @param {number} r @param {number} c */
     const explainContext = (r, c) => {
-      const [head, i] = [Math.floor(c / HEAD_DIM), c % HEAD_DIM];
+      const [head, i] = placeOf(c);
       const { left, right, products } = data.merged_terms[head];
       const words = `Head ${head}, number ${i} of the context of `;
       return dotProduct({
@@ -148,25 +150,22 @@ export const manyHeads = {
       arithmetic.table({
         name: `Attention weights, head ${head}`,
         axes: "query ↓, key →",
-        sums: true,
         explain: (r, c) => explainWeight(head, r, c),
       }),
     );
-    const headValues = HEADS.map((head) =>
-      arithmetic.table({
-        name: `Values, head ${head}`,
-        axes: "words × 2",
-        explain: (r, c) => {
-          const title = ["Value of ", named(data.words[r]), ` in head ${head}, number ${c}: x · W value`];
-          return dotCell({ terms: data.value_terms[head], r, c, total: data.values[head][r][c], title });
-        },
-        operands: (r) => [cellsOf(x, r)],
-      }),
-    );
+    const values = arithmetic.table({
+      name: "Values",
+      axes: "head 0 | head 1",
+      explain(r, c) {
+        const [head, i] = placeOf(c);
+        const title = ["Value of ", named(data.words[r]), ` in head ${head}, number ${i}: x · W value`];
+        return dotCell({ terms: data.value_terms[head], r, c: i, total: data.values[head][r][i], title });
+      },
+      operands: (r) => [cellsOf(x, r)],
+    });
     /** @param {number} r @param {number} c @returns {import("../../widgets/arithmetic.mjs").Operand[][]} */
     const contextOperands = (r, c) => {
-      const head = Math.floor(c / HEAD_DIM);
-      return [cellsOf(weights[head], r), columnOf(headValues[head], c % HEAD_DIM)];
+      return [cellsOf(weights[placeOf(c)[0]], r), columnOf(values, c)];
     };
     const randoms = HEADS.map((head) =>
       arithmetic.table({
@@ -206,7 +205,7 @@ export const manyHeads = {
     );
     const merged = {
       stacked: arithmetic.table({
-        name: "Stacked heads",
+        name: "Context vectors",
         axes: "head 0 | head 1",
         explain: explainContext,
         operands: contextOperands,
@@ -218,55 +217,69 @@ export const manyHeads = {
         operands: contextOperands,
       }),
     };
-    const projection = outputProjection(arithmetic, lesson);
+    const outMatrix = arithmetic.table({
+      name: "W out",
+      axes: "4 × 4",
+      explain: (r, c) => [paragraph(`From number ${r} of the heads to output ${c}: random here, learned in a model.`)],
+    });
+    const output = arithmetic.table({
+      name: "Output",
+      axes: "both heads · W out + b out",
+      explain(r, c) {
+        const title = [`Output ${c} of `, named(data.words[r]), `: the numbers of both heads × column ${c} of W out`];
+        return dotCell({ terms: data.output_terms, r, c, total: data.output[r][c], title, bias: data.b_out[c] });
+      },
+      operands: (r, c) => [cellsOf(merged.stacked, r), columnOf(outMatrix, c)],
+    });
+    const bookCase = bookSplits(arithmetic, lesson);
     const batched = batchedProduct(arithmetic);
     const learning = twoJobs(lesson.kept.jobs);
     const firstToLast = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
     return {
       text: [
         paragraph(
-          "One head makes a single mixture: what it takes from the previous word and from the first ends up in one ",
-          "sum. Several heads, each with its own matrices, keep them apart, and their context vectors are placed side ",
-          "by side.",
-        ),
-        paragraph(
-          "Computed one after the other they are ",
-          term("stacked heads"),
-          "; as one projection that is split into heads, ",
-          term("weight splits"),
-          ". An ",
+          "A word may have several things to look for. So a layer has several heads, each with its own matrices. ",
+          "Their context vectors stand side by side, and one more matrix, the ",
           term("output projection"),
-          " then mixes what the heads found.",
+          ", mixes them.",
         ),
       ],
-      formula: formula(
-        [
-          ...["(", "B", ",", "T", ",", "C", ")", "→"],
-          ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
-          ...["(", "B", ",", "T", ",", "C", ")"],
-        ],
-        ["Z", "=", row("[", ...firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")],
-      ),
+      formula: formula(["Z", "=", row("[", ...firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")]),
       picture: [
         ...learning.elements,
         heading("A small case, step by step: two random heads of 2 numbers"),
-        paragraph("The matrices are random (seed 123), so these two heads look alike: training makes them differ."),
-        rowOf(...weights.map((table) => table.element)),
-        rowOf(x.element, ...headValues.map((table) => table.element), merged.stacked.element),
+        paragraph("All matrices are random (seed 123), so the heads differ only by chance."),
+        rowOf(x.element, ...weights.map((table) => table.element)),
+        rowOf(values.element, merged.stacked.element, outMatrix.element, output.element),
         deeper(
           lesson,
-          "the shapes, two trained heads, one projection split, the output projection, the time",
+          "all heads at once, the shapes, two trained heads, the book’s own case, the time",
+          paragraph(
+            "Computed one by one they are ",
+            term("stacked heads"),
+            "; as one wide projection that is split, ",
+            term("weight splits"),
+            ". The result is the same, as the line below the table shows.",
+          ),
+          formula(
+            [
+              ...["(", "B", ",", "T", ",", "C", ")", "→"],
+              ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
+              ...["(", "B", ",", "T", ",", "C", ")"],
+            ],
+            ["B", " texts of ", "T", " tokens with ", "C", "=", "n_head", "·", "head_dim", " numbers"],
+          ),
           shapesOfHeads({
             x: x.element,
             wide: wide.element,
             split: split[0].element,
             weights: weights[0].element,
             merged: merged.merged.element,
-            projected: projection.place,
+            projected: output.element,
           }),
-          vectors.element,
           rowOf(merged.merged.element),
           stamp.element,
+          vectors.element,
           heading("Two heads of a trained model on your sentence"),
           ...trained.elements,
           heading("One projection, split into heads"),
@@ -278,7 +291,7 @@ export const manyHeads = {
             " puts the heads first, so that each head has its own table. For a batch, the shapes begin with B as well.",
           ),
           rowOf(wide.element, ...split.map((table) => table.element)),
-          ...projection.elements,
+          ...bookCase.elements,
           ...batched.elements,
           heading("Where the time goes"),
           ...headTimes(lesson.kept.times),
@@ -292,13 +305,16 @@ export const manyHeads = {
         learning.use(rows);
         vectors.update(data);
         x.show({ rows, columns: ["0", "1", "2"], values: data.x });
-        wide.show({ rows, columns: ["0", "1", "2", "3"], values: data.wide });
+        wide.show({ rows, columns: FOUR, values: data.wide });
         split.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.split[head] }));
-        headValues.forEach((table, head) => table.show({ rows, columns: ["0", "1"], values: data.values[head] }));
+        const sideBySide = rows.map((_, r) => data.values.flatMap((head) => head[r]));
+        values.show({ rows, columns: ["0", "1", "0", "1"], values: sideBySide });
         weights.forEach((table, head) => table.show({ rows, columns: rows, values: data.random[head].weights }));
         merged.stacked.show({ rows, columns: ["0", "1", "0", "1"], values: data.stacked });
+        outMatrix.show({ rows: FOUR, columns: FOUR, values: data.w_out });
+        output.show({ rows, columns: FOUR, values: data.output });
         merged.merged.show({ rows, columns: ["0", "1", "0", "1"], values: data.merged });
-        projection.update(data);
+        bookCase.update(data);
         batched.update(data);
         stamp.show(data.error);
         randoms.forEach((table, i) => table.show({ rows, columns: rows, values: data.random[i].weights }));
@@ -312,22 +328,23 @@ export const manyHeads = {
         const weight = fixed(inHead[q][k]);
         return [
           { at: [x, k, 0], words: `“${key}” comes with the number ${fixed(data.x[k][0])}.` },
-          { at: [headValues[0], k, 0], words: `W value of head 0 makes of its numbers what “${key}” contributes.` },
+          { at: [values, k, 0], words: `W value of head 0 makes of its numbers what “${key}” contributes.` },
           { at: [weights[0], q, k], words: `In head 0, “${query}” gives “${key}” the weight ${weight}.` },
           {
             at: [merged.stacked, q, 0],
             words: "Weight × value, over all words: number 0 of head 0. Head 1 stands next to it.",
           },
+          { at: [output, q, 0], words: "The output projection mixes the numbers of both heads." },
         ];
       },
     };
   },
 };
 
-// Part of rung 8: weight splits of any size, before and after the output projection.
+// Part of rung 8: the book's weight splits, of any size, before and after the output projection.
 
 /** @param {Arithmetic} arithmetic @param {Lesson} lesson */
-function outputProjection(arithmetic, lesson) {
+function bookSplits(arithmetic, lesson) {
   /** @type {Data["many-heads"]} */
   let data;
   const torch = new Stamp("these weight splits, and torch.nn.MultiheadAttention with the same weights and mask");
@@ -402,13 +419,11 @@ function outputProjection(arithmetic, lesson) {
     operands: (r, c) => [cellsOf(context, r), columnOf(projection, c)],
   });
   return {
-    place: projected.element,
     elements: [
-      heading("The output projection"),
+      heading("The book’s own case"),
       paragraph(
         "The heads above have 2 numbers each, 4 in all. The book’s own weight splits have d_out = 2 for both heads ",
-        "together, so each head has only 1 number here. The output projection, a square matrix and a bias, mixes what ",
-        "the two heads found.",
+        "together, so each head has only 1 number here.",
       ),
       controls(size.element),
       rowOf(...splitScores.map((table) => table.element)),
@@ -438,58 +453,6 @@ function outputProjection(arithmetic, lesson) {
       context.show({ rows, columns: places.map((_, i) => placeIn(i).join(".")), values: data.context });
       projection.show({ rows: places, columns: places, values: data.projection });
       projected.show({ rows, columns: places, values: data.projected });
-    },
-  };
-}
-
-// Part of rung 8: the product of all heads at once, on the numbers that the book prints.
-
-const [TOKENS, NUMBERS] = [
-  ["0", "1", "2"],
-  ["0", "1", "2", "3"],
-];
-
-/** @param {Arithmetic} arithmetic */
-function batchedProduct(arithmetic) {
-  /** @type {Data["many-heads"]} */
-  let data;
-  const batched = new Stamp("a product of all heads at once, and head by head");
-  const operands = HEADS.map((head) =>
-    arithmetic.table({
-      name: `Head ${head}`,
-      axes: "3 tokens × 4 numbers",
-      explain: (r, c) => [paragraph(`Number ${c} of token ${r} in head ${head}.`)],
-    }),
-  );
-  const products = HEADS.map((head) =>
-    arithmetic.table({
-      name: `Head ${head} × itself, transposed`,
-      axes: "3 × 3 tokens",
-      explain: (r, c) => {
-        const title = [`Head ${head}: token ${r} · token ${c}`];
-        return dotCell({ terms: data.product_terms[head], r, c, total: data.product[head][r][c], title });
-      },
-      operands: (r, c) => [cellsOf(operands[head], r), cellsOf(operands[head], c)],
-    }),
-  );
-  return {
-    elements: [
-      heading("All heads in one product"),
-      paragraph(
-        "A product of tensors ",
-        code("(B, n_head, T, head_dim)"),
-        " is one matrix product for each head, computed together.",
-      ),
-      rowOf(...operands.map((table) => table.element)),
-      rowOf(...products.map((table) => table.element)),
-      batched.element,
-    ],
-    /** @param {Data["many-heads"]} found */
-    update(found) {
-      data = found;
-      operands.forEach((table, head) => table.show({ rows: TOKENS, columns: NUMBERS, values: data.heads[head] }));
-      products.forEach((table, head) => table.show({ rows: TOKENS, columns: TOKENS, values: data.product[head] }));
-      batched.show(data.product_error);
     },
   };
 }

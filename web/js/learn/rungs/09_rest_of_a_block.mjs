@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { fixed, number, significant } from "../../lib/numbers.mjs";
 import {
   Arithmetic,
+  columnOf,
   dotCell,
   dotProduct,
   named,
@@ -13,6 +14,7 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { shortWord } from "../../widgets/heat_table.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
 import { slider, code, controls, heading, paragraph, remarks, rowOf, term, deeper } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
@@ -85,7 +87,7 @@ export const restOfABlock = {
     );
     const whole = new Stamp("the steps above, and the Block that the GPT runs, with the same weights");
     const joined = new Stamp("the MLP’s two layers without GELU, and one layer with the product of their matrices");
-    const [curve, ladder, said] = [make("div"), make("div"), paragraph()];
+    const [curve, ladder, said, epsilon] = [make("div"), make("div"), paragraph(), make("span")];
     /** @type {Data["block"]} */
     let data;
     const scale = slider({
@@ -98,13 +100,13 @@ export const restOfABlock = {
     const of = (r, words = "") => [named(data.words[r]), words];
     const x = arithmetic.table({
       name: "The words x",
-      axes: "the residual stream at the start",
+      axes: "words × 3",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, ...of(r), `: ${data.origin}.`)],
     });
     const scaled = arithmetic.table({
       name: "x × the slider",
-      axes: "words × 3",
+      axes: "the stream",
       explain: (r, c) => [paragraph(`${number(data.x[r][c])} × ${number(data.scale)} = ${fixed(data.scaled[r][c])}`)],
       operands: (r, c) => [[[x, r, c]]],
     });
@@ -120,8 +122,7 @@ export const restOfABlock = {
     const normTable = (name, values, { read, mean, variance, table }) =>
       arithmetic.table({
         name,
-        axes: "mean 0, variance 1 in each row",
-        sums: true,
+        axes: "mean 0, variance 1",
         explain: (r, c) => [
           paragraph("Layer norm of ", ...of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
           paragraph(
@@ -154,7 +155,7 @@ export const restOfABlock = {
     });
     const attended = arithmetic.table({
       name: "What attention adds",
-      axes: "heads · output projection + bias",
+      axes: "all heads",
       explain: (r, c) => {
         const title = ["Attention’s output for ", ...of(r, `, number ${c}`)];
         const bias = data.attended_bias[c];
@@ -169,7 +170,7 @@ export const restOfABlock = {
     const sumTable = (name, values, [before, added, first, second]) =>
       arithmetic.table({
         name,
-        axes: "the residual stream",
+        axes: "the stream",
         explain: (r, c) =>
           dotProduct({
             title: ["Number ", String(c), " of ", ...of(r, ": the stream, and what is added to it")],
@@ -186,37 +187,40 @@ export const restOfABlock = {
       variance: "resid_mid_variance",
       table: () => residMid,
     });
+    let inside = 0; // the word whose hidden numbers are shown
     const hidden = arithmetic.table({
       name: "Hidden numbers",
-      axes: "first layer of the MLP: 3 → 12",
       digits: 2,
-      explain: (r, c) => {
-        const title = ["Hidden number ", String(c), " of ", ...of(r)];
-        return dotCell({ terms: data.hidden_terms, r, c, total: data.hidden[r][c], title, bias: data.hidden_bias[c] });
+      explain(i, c) {
+        const [h, a] = [data.hidden[inside][i], data.activated[inside][i]];
+        if (c) {
+          return [
+            paragraph("GELU of hidden number ", String(i), " of ", ...of(inside, ":")),
+            paragraph(`½ · h · (1 + tanh(√(2/π) · (h + 0.044715 h³))) with h = ${fixed(h)} `, result(fixed(a))),
+          ];
+        }
+        const title = ["Hidden number ", String(i), " of ", ...of(inside)];
+        return dotCell({ terms: data.hidden_terms, r: inside, c: i, total: h, title, bias: data.hidden_bias[i] });
       },
+      operands: (i, c) => (c ? [[[hidden, i, 0]]] : [cellsOf(mlpInput, inside)]),
     });
-    const activated = arithmetic.table({
-      name: "After GELU",
-      axes: "negative numbers almost vanish",
-      digits: 2,
-      explain: (r, c) => [
-        paragraph("GELU of hidden number ", String(c), " of ", ...of(r), ":"),
-        paragraph(
-          `½ · h · (1 + tanh(√(2/π) · (h + 0.044715 h³))) with h = ${fixed(data.hidden[r][c])} `,
-          result(fixed(data.activated[r][c])),
-        ),
-      ],
-      operands: (r, c) => [[[hidden, r, c]]],
-    });
+    /** Show the hidden numbers of a word. @param {number} r */
+    function lookInside(r) {
+      inside = r;
+      // Always two lines, so that no table moves while the pointer is on it.
+      hidden.axes.replaceChildren(make("br"), `of “${shortWord(data.words[r])}”`);
+      const values = data.hidden[r].map((h, i) => [h, data.activated[r][i]]);
+      hidden.show({ rows: values.map((_, i) => String(i)), columns: ["before", "after GELU"], values });
+    }
     const mlpOutput = arithmetic.table({
       name: "What the MLP adds",
-      axes: "second layer: 12 → 3",
+      axes: "12 → 3",
       explain: (r, c) => {
         const title = ["The MLP’s output for ", ...of(r, `, number ${c}`)];
         const bias = data.mlp_output_bias[c];
         return dotCell({ terms: data.mlp_output_terms, r, c, total: data.mlp_output[r][c], title, bias });
       },
-      operands: (r) => [cellsOf(activated, r)],
+      operands: () => [columnOf(hidden, 1)],
     });
     const after = sumTable("… + MLP", "after", ["resid_mid", "mlp_output", residMid, mlpOutput]);
     /** @type {[Part, HeatTable[]][]} */
@@ -225,28 +229,28 @@ export const restOfABlock = {
       ["attention", [weights, attended]],
       ["add", [residMid]],
       ["norm_again", [mlpInput]],
-      ["mlp", [mlpOutput, hidden, activated]],
+      ["mlp", [mlpOutput, hidden]],
       ["add_again", [after]],
     ];
     const stopFollowing = lesson.diagram.follow(
       lesson.rung,
       parts.map(([part, tables]) => [part, tables[0].element]),
     );
-    arithmetic.shown = (table) => {
+    arithmetic.shown = (table, [r]) => {
+      if (table !== hidden && r !== inside) lookInside(r);
       const part = parts.find(([, tables]) => tables.includes(table));
       if (part) lesson.diagram.mark(part[0]);
     };
     return {
       text: [
         paragraph(
-          "A GPT is a stack of blocks. Each word has a vector that goes through all of them, its ",
+          "A GPT is a stack of blocks. Each word has a vector that passes through all of them, its ",
           term("residual stream"),
-          ". In each block attention, which moves information between words, and an ",
+          ". Attention, which moves information between words, and an ",
           term("MLP"),
-          ", which works on each word alone, read a copy of it and add their result to it. The stream grows with ",
-          "every sum, so the copy is first scaled to a standard size, by ",
+          ", which works on each word alone, read a copy of it, scaled to a standard size by ",
           term("layer norm"),
-          ".",
+          ", and add their results to it.",
         ),
       ],
       formula: formula(
@@ -282,7 +286,9 @@ export const restOfABlock = {
       picture: [
         heading("1. Layer norm"),
         paragraph(
-          "Each row minus its mean, divided by its standard deviation. Move the slider: the result hardly changes.",
+          "Each row minus its mean, divided by its standard deviation. Move the slider: the factor cancels, but for ",
+          "ε, which prevents a division by 0",
+          epsilon,
         ),
         controls(scale.element),
         rowOf(x.element, scaled.element, normed.element),
@@ -290,24 +296,20 @@ export const restOfABlock = {
         rowOf(weights.element, attended.element, residMid.element),
         heading("3. Layer norm again, and the MLP"),
         paragraph(
-          "The MLP makes four times as many numbers, brings negative ones close to 0 with ",
+          "The MLP makes four times as many numbers, raises negative ones to between −0.17 and 0 with ",
           term("GELU"),
           ", and returns to three.",
         ),
-        rowOf(mlpInput.element, mlpOutput.element, after.element),
+        rowOf(mlpInput.element, hidden.element, mlpOutput.element, after.element),
         heading("What each part is worth"),
-        paragraph(
-          "The steps of Karpathy’s lecture, measured here. The last step gains little with one block, but many ",
-          "blocks hardly train without it.",
-        ),
+        paragraph("Each part lowers the loss; the last one gains least, with a single block."),
         ladder,
         deeper(
           lesson,
-          "other words, inside the MLP, and why a block is built like this",
+          "other words, GELU, and why a block is built like this",
           vectors.element,
           whole.element,
           said,
-          rowOf(hidden.element, activated.element),
           joined.element,
           curve,
           remarks(
@@ -330,7 +332,6 @@ export const restOfABlock = {
         data = found;
         const [rows, columns] = [data.words, ["0", "1", "2"]];
         vectors.update(data);
-        const twelve = Array.from({ length: data.hidden[0].length }, (_, i) => String(i));
         x.show({ rows, columns, values: data.x });
         weights.show({ rows, columns: rows, values: data.weights[0] });
         const secondHalf = { resid_mid: residMid, mlp_input: mlpInput, mlp_output: mlpOutput };
@@ -338,8 +339,8 @@ export const restOfABlock = {
         for (const [name, table] of /** @type {[Matrix, HeatTable][]} */ (Object.entries(tables))) {
           table.show({ rows, columns, values: data[name] });
         }
-        hidden.show({ rows, columns: twelve, values: data.hidden });
-        activated.show({ rows, columns: twelve, values: data.activated });
+        lookInside(Math.min(inside, rows.length - 1));
+        epsilon.textContent = effectOfEpsilon(data);
         whole.show(data.error);
         joined.show(data.joined_error);
         ladder.replaceChildren(lossLadder(data.ladder, lesson));
@@ -358,6 +359,7 @@ export const restOfABlock = {
           { at: [attended, r, 0], words: "With what it looks at in the other words, attention computes this." },
           { at: [residMid, r, 0], words: `It is added to the stream: ${at("scaled")} + ${at("attended")}.` },
           { at: [mlpInput, r, 0], words: "The MLP reads a copy too, normalised again." },
+          { at: [hidden, 0, 1], words: "Its first layer makes twelve, and GELU raises the negative ones." },
           { at: [mlpOutput, r, 0], words: `From “${data.words[r]}” alone, the MLP computes this.` },
           {
             at: [after, r, 0],
@@ -370,11 +372,20 @@ export const restOfABlock = {
   },
 };
 
+/** How much smaller ε makes the word with the smallest variance. @param {Data["block"]} data */
+function effectOfEpsilon({ words, variance, eps }) {
+  const least = Math.min(...variance);
+  if (least === 0) return ".";
+  const percent = 100 * (1 - Math.sqrt(least / (least + eps)));
+  const amount = percent < 0.01 ? "less than 0.01" : fixed(percent, 2);
+  return `: it makes “${words[variance.indexOf(least)]}” ${amount}% smaller, the largest change here.`;
+}
+
 const FULL_BAR = 3; // nats
 
 /** The rung that explains what each model adds. @type {Record<string, { label: string, rung: number }>} */
 const ADDED = {
-  bigram: { label: "bigram model", rung: 3 },
+  bigram: { label: "bigram model, half the steps of rung 3", rung: 3 },
   "one head": { label: "one causal head of 32 numbers", rung: 7 },
   "four heads": { label: "four heads of 8 instead", rung: 8 },
   MLP: { label: "+ MLP", rung: 9 },
@@ -395,7 +406,7 @@ function lossLadder({ models }, lesson) {
     });
     return { label, value, link };
   });
-  return bars("The loss ladder, nats per character: lower is better", lines, FULL_BAR);
+  return bars("The loss ladder of Karpathy’s lecture, nats per character: lower is better", lines, FULL_BAR);
 }
 
 /** @param {Data["block"]["ladder"]} found */

@@ -1,27 +1,36 @@
-// Part of rung 10: draw the next token, append it, and read again; and the loops that do so when a text is written.
+// Part of rung 10: the next token, its logits and probabilities; draw it, append it, and read again; and the loops that
+// do so when a text is written.
 
 import { make } from "../../lib/dom.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
-import { counted, exact, number } from "../../lib/numbers.mjs";
+import { counted, exact, fixed, number } from "../../lib/numbers.mjs";
 import { drawnHow } from "../../lib/sampling.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, row, sub, sum } from "../../widgets/formula.mjs";
 import { ask } from "../server.mjs";
-import { code, controls, heading, paragraph, slider } from "../widgets/elements.mjs";
+import { code, controls, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
 
 /** @import { Lesson } from "../rung.js" */
+/** @import { Data } from "../data.js" */
 /** @typedef {{ p: number, drawn_with: number, n: number }} Counted */
+/** @typedef {{ id: number, text: string, logit: number, p: number } & Partial<Counted>} Next */
 
 const MANY_DRAWS = 1000;
 const SLIDER_PAUSE = 90; // milliseconds to wait for a slider that is still moving
 
 export class Draw {
   #request = new LatestRequest();
+  /** @type {number | null} the token that follows in the sentence */
+  #follower = null;
 
-  /** @param {Lesson} lesson */
-  constructor(lesson) {
+  /**
+   * @param {Lesson} lesson
+   * @param {(stage: string, name: string, id: number) => void} explain shows the arithmetic behind a number
+   */
+  constructor(lesson, explain) {
     this.lesson = lesson;
+    this.explain = explain;
     // Kept while another rung is open, and when the drawn token has been appended.
     this.settings = lesson.kept.draw;
     /** @param {string} name @param {string} label @param {{ min: number, max: number, step: number }} range */
@@ -44,10 +53,11 @@ export class Draw {
     this.how = make("p", { class: "hl-count" });
     this.said = make("p", { class: "hl-count", role: "status" });
     this.body = make("tbody");
-    const titles = ["token", "probability", "drawn with", "drawn", ""].map((name) =>
+    this.follows = make("p", { class: "hl-count", role: "status" });
+    const titles = ["token", "logit", "probability", "drawn with", "drawn", ""].map((name) =>
       make("th", { scope: "col" }, name),
     );
-    const table = make("table", { class: "hl-next hl-draws", "aria-label": "Drawing the next token" });
+    const table = make("table", { class: "hl-next hl-draws", "aria-label": "The next token" });
     table.append(make("thead", {}, make("tr", {}, ...titles)), this.body);
     this.title = heading("4. Draw the next token");
     const lines = make(
@@ -56,23 +66,43 @@ export class Draw {
       make("summary", {}, "The code that draws"),
       openLines("draw"),
     );
-    this.elements = [
-      this.title,
-      paragraph(
-        "Temperature divides the logits, top-k and top-p leave out unlikely tokens, and a random number picks one. ",
-        "Then the text is read again with that token at its end: writing is no more than this.",
+    this.table = make("div", { class: "hl-scroll hl-unchanged" }, table);
+    this.element = rowOf(
+      make(
+        "div",
+        {},
+        heading("3. From the last layer to the next token"),
+        paragraph("After one more layer norm, the dot product with a token’s vector is that token’s logit. Click one."),
+        this.table,
+        this.follows,
       ),
-      controls(...sliders.map(({ element }) => element)),
-      buttons,
-      this.said,
-      make("div", { class: "hl-scroll" }, table),
-      this.how,
-      lines,
-    ];
+      make(
+        "div",
+        {},
+        this.title,
+        paragraph(
+          "Temperature divides the logits, top-k keeps the k most likely tokens, top-p the fewest that together reach ",
+          "p, and a random number picks one. Then the text is read again with that token at its end: writing is no ",
+          "more than this.",
+        ),
+        controls(...sliders.map(({ element }) => element)),
+        buttons,
+        this.said,
+        this.how,
+        lines,
+      ),
+    );
   }
 
-  /** Draw after the token that is followed now. */
-  update() {
+  /** Show the next token after the one that is followed now, and draw it. @param {Data["whole-model"]["end"]} end */
+  update({ next, follower, surprise }) {
+    this.#follower = follower;
+    const found = next.find(({ id }) => id === follower);
+    this.follows.hidden = !found;
+    this.follows.textContent = found
+      ? `In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ${fixed(surprise ?? 0)} nats.`
+      : "";
+    this.body.replaceChildren(...next.map((token) => this.#line(token, ["", "", ""], false)));
     if (this.lesson.kept.isAppended) this.title.scrollIntoView({ block: "start" });
     this.lesson.kept.isAppended = false;
     void this.#draw({});
@@ -97,27 +127,48 @@ export class Draw {
     this.append.disabled = continued === null;
     this.append.title = continued === null ? "Only after the last token of the sentence" : "";
     const most = Math.max(others.drawn_with, ...tokens.map((/** @type {Counted} */ token) => token.drawn_with));
-    /** @param {string} name @param {Counted} counted @param {boolean} isDrawn */
-    const line = (name, { p, drawn_with: drawnWith, n }, isDrawn) => {
+    /** @param {Counted} token @param {boolean} isDrawn @returns {[string, string, Element]} */
+    const drawing = ({ drawn_with: drawnWith, n }, isDrawn) => {
       const histogram = make("i", { title: `${number(n)} of ${number(draws)} draws` });
       histogram.style.setProperty("--part", String(n / draws / most));
       const amount = make("span", { class: "hl-amount" }, ...(draws > 1 ? [histogram] : []));
       amount.style.setProperty("--part", String(drawnWith / most));
-      const numbers = [exact(p), exact(drawnWith)].map((text) => make("td", {}, text));
-      const times = draws > 1 ? number(n) : isDrawn ? "✓" : "";
-      const cells = [make("th", { scope: "row" }, name), ...numbers, make("td", {}, times), make("td", {}, amount)];
-      return make("tr", { class: isDrawn ? "hl-follows" : "" }, ...cells);
+      return [exact(drawnWith), draws > 1 ? number(n) : isDrawn ? "✓" : "", amount];
     };
-    const rows = tokens.map((/** @type {Counted & { id: number, text: string }} */ token) =>
-      line(visible(token.text), token, token.id === drawn.id),
-    );
     const isOther = tokens.every((/** @type {{ id: number }} */ token) => token.id !== drawn.id);
-    this.body.replaceChildren(...rows, line("all others", others, isOther));
-    this.how.textContent = `${drawnHow(this.settings)} ${counted(possible, "token")} can be drawn.`;
+    this.body.replaceChildren(
+      ...tokens.map((/** @type {Next & Counted} */ token) =>
+        this.#line(token, drawing(token, token.id === drawn.id), token.id === drawn.id),
+      ),
+      this.#row(["all others", "", exact(others.p), ...drawing(others, isOther)], isOther),
+    );
+    const { temperature, top_k: k, top_p: p } = this.settings;
+    const isChanged = temperature !== 1 || k > 0 || p < 1;
+    this.table.classList.toggle("hl-unchanged", !isChanged);
+    const how = isChanged ? `${drawnHow(this.settings)} ` : "";
+    this.how.textContent = `${how}${counted(possible, "token")} can be drawn.`;
     const which = draws > 1 ? `The first of ${number(draws)} draws` : "Drawn";
-    this.said.textContent =
-      `${which} (seed ${seed}): “${visible(drawn.text)}”, probability ${exact(drawn.p)}, drawn with ` +
-      `${exact(drawn.drawn_with)}.`;
+    const used = isChanged ? `, drawn with ${exact(drawn.drawn_with)}` : "";
+    const first = `${which} (seed ${seed}): “${visible(drawn.text)}”`;
+    this.said.textContent = `${first}, probability ${exact(drawn.p)}${used}.`;
+  }
+
+  /** @param {Next} token @param {[string, string, Node | string]} drawing @param {boolean} isDrawn */
+  #line({ id, text, logit, p }, drawing, isDrawn) {
+    /** @param {string} stage @param {string} value */
+    const button = (stage, value) => {
+      const title = `${stage === "logit" ? "Logit" : "Probability"} of “${visible(text)}”`;
+      return make("button", { type: "button", onclick: () => this.explain(stage, title, id), title }, value);
+    };
+    const name = `${visible(text)}${id === this.#follower ? " ← follows here" : ""}`;
+    return this.#row([name, button("logit", fixed(logit)), button("probability", exact(p)), ...drawing], isDrawn);
+  }
+
+  /** @param {(Node | string)[]} cells the first is the title @param {boolean} isDrawn */
+  #row([title, ...cells], isDrawn) {
+    const line = make("tr", { class: isDrawn ? "hl-follows" : "" });
+    line.append(make("th", { scope: "row" }, title), ...cells.map((cell) => make("td", {}, cell)));
+    return line;
   }
 
   #append() {

@@ -58,10 +58,10 @@ export class HeadTiles {
       }),
     );
     const { role, score } = roles[layer][head];
-    const clear = role
-      ? `has a clear role here, ${ROLES[role].name}: it ${ROLES[role].does} (${score.toFixed(2)})`
-      : "";
-    this.status.textContent = `${headName([layer, head])} ${clear || "has no clear role in this text"}.`;
+    const does = role
+      ? `${ROLES[role].does}, with ${score.toFixed(2)} of its weight on average`
+      : `has none of these jobs${whatItDoes(weights, tokens.map(visible))}`;
+    this.status.textContent = `The outlined one, ${headName([layer, head])}, ${does}.`;
     this.#paint();
     this.#showLooks([layer, head], tokens.map(visible), { query, scores, weights: weights.slice(cells(query)) });
   }
@@ -80,7 +80,7 @@ export class HeadTiles {
     });
     const name = headName(place);
     const from = `“${tokens[query]}”`;
-    this.looks.show(chips, scores.length, `Where ${from} looks in ${name}: scores / √head_dim → attention weights`);
+    this.looks.show(chips, scores.length, `Where ${from} alone looks: scores / √head_dim → attention weights`);
     const [most] = byWeight;
     const [at, to] = [this.looks.list.children[shown.indexOf(most)], `“${tokens[most]}”`];
     const weight = fixed(weights[most]);
@@ -128,4 +128,22 @@ export class HeadTiles {
       }),
     );
   }
+}
+
+/**
+ * The clearest look of a head at an earlier token but the first, in words; nothing if there is none.
+ * @param {number[]} weights the lower triangle
+ * @param {string[]} tokens
+ */
+export function whatItDoes(weights, tokens) {
+  const clearest = { query: 0, key: 0, weight: 0 };
+  for (let query = 2; query < tokens.length; query++) {
+    for (let key = 1; key < query; key++) {
+      const weight = weights[cells(query) + key];
+      if (weight > clearest.weight) Object.assign(clearest, { query, key, weight });
+    }
+  }
+  const { query, key, weight } = clearest;
+  if (!key) return "";
+  return `; most of all, “${tokens[query]}” looks at “${tokens[key]}”, with ${fixed(weight, 2)}`;
 }

@@ -4,18 +4,18 @@ import { make } from "../../lib/dom.mjs";
 import { makeLink } from "../../lib/link.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
+import { formula, sub, sup } from "../../widgets/formula.mjs";
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { bars } from "../widgets/chart.mjs";
-import { code, heading, paragraph, rowOf, deeper } from "../widgets/elements.mjs";
+import { code, deeper, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { Strip } from "../widgets/strip.mjs";
 import { compiledLoops, Draw } from "./10_draw.mjs";
 import { HeadTiles } from "./10_head_tiles.mjs";
 import { NumberPanel } from "./10_number_panel.mjs";
 import { OpenHead } from "./10_open_head.mjs";
 
-/** @import { Rung } from "../rung.js" */
+/** @import { Prediction, Rung } from "../rung.js" */
 /** @import { Data } from "../data.js" */
 /** @import { Part } from "../widgets/diagram.mjs" */
 
@@ -30,12 +30,7 @@ export const wholeModel = {
   choices: () => ({ draw: { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 } }),
   ofSentence: ["query"],
   followsModel: true,
-  prediction: {
-    ask: "Which probability does the model give to a token that makes no sense at this place?",
-    options: ["Exactly 0", "A small one, but not 0"],
-    right: 1,
-    why: "exp is never 0, so softmax gives something to each token. That is why drawing (4.) has top-k and top-p.",
-  },
+  prediction: null,
   exercises: [
     {
       kind: "order",
@@ -97,11 +92,12 @@ export const wholeModel = {
     const strips = [token, position, ...stages.strips, last, lastNorm];
     const panel = new NumberPanel(lesson, () => strips, SOURCES);
     panel.shown = (stage) => lesson.diagram.mark(PART_OF[stage] ?? null);
-    const next = nextTokens((stage, name, id) => panel.show(stage, name, id));
     const layers = layerPicker((layer) => lesson.set({ layer, head: data.head, query: data.query }));
     const tiles = new HeadTiles((layer, h) => lesson.set({ layer, head: h, query: data.query }));
     const tokens = make("div", { class: "hl-follow", role: "group", "aria-label": "The token to follow" });
     const facts = make("p", { class: "hl-count" });
+    const layersSay = paragraph();
+    let asked = ""; // the model and the text that the prediction is about
     const story = make("div");
     const embedded = new Stamp(
       "token + position, compared with the model’s residual stream before its first layer",
@@ -110,7 +106,7 @@ export const wholeModel = {
     const ended = new Stamp("last layer norm, logits and probabilities, compared with the model’s own", true);
     const packed = new Stamp("rung 8's weight splits, and the same weights packed into MultiHeadAttention");
     const published = new HeatTable({ name: "The book’s case, through MultiHeadAttention", axes: "words × 2 numbers" });
-    const draw = new Draw(lesson);
+    const draw = new Draw(lesson, (stage, name, id) => panel.show(stage, name, id));
     const [headTitle, layerTitle] = [heading("The head"), heading("")];
     const shown = STAGES.map(({ stage }, i) => /** @type {const} */ ([PART_OF[stage], stages.strips[i].element]));
     const stopFollowing = lesson.diagram.follow(lesson.rung, [
@@ -118,8 +114,8 @@ export const wholeModel = {
       ["attention", tiles.element],
       ...shown.filter(([part], i) => part !== shown[i - 1]?.[0]).map(([...pair]) => pair),
       ["last_norm", last.element],
-      ["unembedding", next.elements[0]],
-      ["softmax", next.elements[1]],
+      ["unembedding", draw.table],
+      ["softmax", draw.how],
     ]);
     const link = make("a", { class: "hl-link" }, "Open this head in Look →");
 
@@ -140,50 +136,40 @@ export const wholeModel = {
       tokens.replaceChildren(...buttons);
     }
 
+    /** Ask for a prediction about the text; while it stays the same, the question and the answer do. */
+    function ask() {
+      const text = JSON.stringify([data.model, data.ids]);
+      if (text === asked) return;
+      asked = text;
+      lesson.rephrase(whenItAppears(data), (lesson.kept.asked ?? text) !== text);
+      lesson.kept.asked = text;
+    }
+
     return {
       text: [
         paragraph(
           "A trained model reads your sentence. Follow a token from its embedding through all layers to the ",
-          "probabilities of the next one. The numbers are the model’s own, each computed a second time with the steps ",
-          "of these lessons.",
+          "probabilities of the next one. Each layer adds twice to its vector: what the heads gather, and what an ",
+          defined("MLP"),
+          " makes of it. Both read a copy, rescaled by ",
+          defined("layer norm"),
+          ".",
         ),
       ],
       formula: formula(
         [sub("x", "0"), "=", sub("E", "token"), "+", sub("P", "position")],
-        [
-          row("[", "Q", ";", "K", ";", "V", "]"),
-          "=",
-          "LayerNorm",
-          "(",
-          sub("x", "layer"),
-          ")",
-          sub("W", "attn"),
-          "+",
-          sub("b", "attn"),
-        ],
-        ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), "+", "mask", ")", "V"],
+        ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
+        ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
         [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
       ),
       picture: [
         facts,
         rowOf(story, make("div", {}, heading("1. Choose a token to follow"), tokens)),
         heading("2. Choose a layer and a head"),
-        paragraph(
-          "Below each layer is what the model would predict if it ended before it. Every tile is a head, named if it ",
-          "has a clear role.",
-        ),
+        layersSay,
         layers.element,
         tiles.element,
-        rowOf(
-          make(
-            "div",
-            {},
-            heading("3. From the last layer to the next token"),
-            paragraph("After one more layer norm, the dot product with a token’s embedding is its logit. Click one."),
-            ...next.elements,
-          ),
-          make("div", {}, ...draw.elements),
-        ),
+        draw.element,
         deeper(
           lesson,
           "the head and its layer number by number, the book’s case",
@@ -218,15 +204,16 @@ export const wholeModel = {
         Object.assign(lesson.options, { layer: data.layer, head: data.head, query: data.query });
         published.show({ rows: BOOK_WORDS, columns: ["0", "1"], values: data.published });
         packed.show(data.published_error);
-        facts.textContent =
-          `${data.model}: ${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers. ` +
-          "Choose another model at the top.";
+        const shape = `${data.n_layer} layers × ${data.n_head} heads of ${data.head_dim} numbers`;
+        facts.replaceChildren(`${data.model}, chosen at the top: ${shape}. Losses in `, defined("nats"), ":");
+        ask();
         const open = (/** @type {Node[]} */ ...parts) => panel.open(...parts);
         story.replaceChildren(storyInNumbers(data.story, { name: data.model, size: data.vocab_size }, open));
         showTokens();
         token.show(data.embedding.token, "learned, one row for each token");
         position.show(data.embedding.position, "learned, one row for each position");
         embedded.show(data.embedding.error, data.largest_error);
+        layersSay.textContent = whatLayersSay(data);
         layers.update(data.guesses, data.layer);
         tiles.update(data);
         head.update(data);
@@ -234,10 +221,9 @@ export const wholeModel = {
         stages.update(data);
         last.show(data.end.x);
         lastNorm.show(data.end.normed);
-        next.update(data.end);
         const { norm_error: norm, logits_error: logits, probability_error: probabilities } = data.end;
         ended.show(Math.max(norm, logits, probabilities), data.largest_error * 10);
-        draw.update();
+        draw.update(data.end);
         panel.clear();
         lesson.diagram.count(data.n_layer);
       },
@@ -252,18 +238,18 @@ export const wholeModel = {
             words:
               i === guesses.length - 1
                 ? `After the last layer it predicts “${visible(guess.text)}”, with a probability of ${exact(guess.p)}.`
-                : `If the model ended before layer ${i}, it would predict “${visible(guess.text)}” next.`,
+                : `${i ? `After layer ${i - 1}` : "So far"} it would predict “${visible(guess.text)}” next.`,
           }),
         );
         const [{ text, logit, p }] = end.next;
-        const [logitButton, probability] = next.elements[0].querySelectorAll("tbody button");
+        const inTable = (/** @type {number} */ i) => () => draw.table.querySelectorAll("tbody button")[i];
         return [
           { at: tokens.children[query], words: `“${word}” becomes a vector, to which every layer adds.` },
           ...layersOnTheWay.slice(0, layer + 1),
           ...tiles.stops,
           ...layersOnTheWay.slice(layer + 1),
-          { at: logitButton, words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit)}.` },
-          { at: probability, words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
+          { at: inTable(0), words: `The vector’s dot product with that of “${visible(text)}” is ${fixed(logit)}.` },
+          { at: inTable(1), words: `Softmax over all ${number(data.vocab_size)} tokens: ${exact(p)}.` },
         ];
       },
       leave: stopFollowing,
@@ -367,68 +353,59 @@ function stagesOf(choose) {
   };
 }
 
-// After all layers: logits and probabilities of the next token, and the prediction after each layer.
+const WHEN = ["In the first half of the layers, or before", "In the second half", "Only after the last layer"];
 
-/** @typedef {{ id: number, text: string, logit: number, p: number }} Next */
+/**
+ * A question about the token that is followed: when the model's final prediction first appears.
+ * @param {Pick<Data["whole-model"], "guesses" | "tokens" | "query">} data
+ * @returns {Prediction}
+ */
+export function whenItAppears({ guesses, tokens, query }) {
+  const n_layer = guesses.length - 1;
+  const { id, text } = guesses[n_layer];
+  const passed = guesses.findIndex((guess) => guess.id === id); // layers, until it appears
+  const isLost = guesses.slice(passed).some((guess) => guess.id !== id);
+  const where = passed ? `after layer ${passed - 1}` : "with the embedding alone";
+  return {
+    ask:
+      `Stop the model after each layer in turn: when does its final prediction of what follows ` +
+      `“${visible(tokens[query])}” first appear?`,
+    options: WHEN,
+    right: passed === n_layer ? 2 : passed <= n_layer / 2 ? 0 : 1,
+    why: `“${visible(text)}” first appears ${where}${isLost ? ", is lost again and comes back" : ""}.`,
+  };
+}
 
-/** The likeliest next tokens. @param {(stage: string, name: string, id: number) => void} explain */
-function nextTokens(explain) {
-  const body = make("tbody");
-  const titles = ["token", "logit", "probability", ""].map((name) => make("th", { scope: "col" }, name));
-  const table = make("table", { class: "hl-next", "aria-label": "The likeliest next tokens" });
-  table.append(make("thead", {}, make("tr", {}, ...titles)), body);
-  const status = make("p", { class: "hl-count", role: "status" });
-
-  /** @param {{ next: Next[], follower: number | null, surprise: number | null }} end */
-  function update({ next, follower, surprise }) {
-    const rows = next.map(({ id, text, logit, p }) => {
-      /** @param {string} stage @param {string} value */
-      const button = (stage, value) => {
-        const name = `${stage === "logit" ? "Logit" : "Probability"} of “${visible(text)}”`;
-        const onclick = () => explain(stage, name, id);
-        return make("td", {}, make("button", { type: "button", onclick, title: name }, value));
-      };
-      const amount = make("span", { class: "hl-amount" });
-      amount.style.setProperty("--part", String(p));
-      const title = make("th", { scope: "row" }, visible(text), id === follower ? " ← follows here" : "");
-      const cells = [button("logit", fixed(logit)), button("probability", exact(p)), make("td", {}, amount)];
-      return make("tr", { class: id === follower ? "hl-follows" : "" }, title, ...cells);
-    });
-    body.replaceChildren(...rows);
-    const likeliest = `Most likely: “${visible(next[0].text)}” with ${exact(next[0].p)}.`;
-    const found = next.find(({ id }) => id === follower);
-    status.textContent = found
-      ? `${likeliest} In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ` +
-        `${fixed(surprise ?? 0)} nats.`
-      : `${likeliest} The sentence ends here: the model would draw the next token, most likely one of these.`;
-  }
-
-  return { elements: [make("div", { class: "hl-scroll" }, table), status], update };
+/** What the boxes of the layers and the tiles show, and on how many heads a name. @param {Data["whole-model"]} data */
+function whatLayersSay({ guesses, tokens, query, roles }) {
+  const heads = roles.flat();
+  const itself =
+    guesses[0].text === tokens[query] ? ": at first the token itself, as its vector is still the embedding" : "";
+  const named = heads.filter(({ role }) => role).length;
+  return (
+    `Each box has the prediction if the model ended there${itself}. Each tile is a head, named if it has one simple ` +
+    "job in this text: to look at the previous token, at the first, or at what followed the same token earlier " +
+    `(${named} of ${heads.length}).`
+  );
 }
 
 /**
- * Buttons for the layers, each with the token that the model would predict if it ended before that layer.
+ * The embedding and the layers, each with the token that the model would predict if it ended there.
  * @param {(layer: number) => void} choose
  */
 function layerPicker(choose) {
   const element = make("div", { class: "hl-layers", role: "group", "aria-label": "Layers" });
   /** @param {{ text: string, p: number, length: number }[]} guesses @param {number} chosen */
   function update(guesses, chosen) {
-    const steps = guesses.map(({ text, p, length }, i) => {
+    const boxes = guesses.map(({ text, p, length }, i) => {
       const guess = make("small", {}, `“${visible(text)}” ${p.toFixed(2)}`);
-      const isEnd = i === guesses.length - 1;
-      const where = isEnd ? "after the last layer" : `that goes into layer ${i}`;
-      const title = `The residual stream ${where} has length ${fixed(length, 2)} and would predict “${text}”`;
-      if (isEnd) return make("span", { class: "hl-end", title }, "end", guess);
-      const onclick = () => choose(i);
-      return make(
-        "button",
-        { type: "button", title, "aria-pressed": String(i === chosen), onclick },
-        `layer ${i}`,
-        guess,
-      );
+      const [layer, name] = [i - 1, i ? `after layer ${i - 1}` : "embedding"];
+      const title = `The vector there has length ${fixed(length, 2)} and would predict “${text}”`;
+      if (!i) return make("span", { class: "hl-end", title }, name, guess);
+      const attributes = { type: "button", title, "aria-pressed": String(layer === chosen) };
+      return make("button", { ...attributes, onclick: () => choose(layer) }, name, guess);
     });
-    element.replaceChildren(...steps);
+    element.replaceChildren(...boxes);
   }
   return { element, update };
 }

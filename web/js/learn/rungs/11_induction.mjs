@@ -28,6 +28,9 @@ import { StillStore } from "./10_open_head.mjs";
 /** @import { Data } from "../data.js" */
 /** @typedef {[layer: number, head: number]} Place */
 
+const CLEAR_RISE = 0.1; // nats per token
+const CLEAR_ROLE = 0.3; // mean weight, after the last step
+
 /** @type {Rung<"induction">} */
 export const induction = {
   key: "induction",
@@ -73,8 +76,8 @@ export const induction = {
       right: 1,
       hint: "The score is query · key. What must the key of “sun” hold for the query of “shiny” to find it?",
       why:
-        "The previous-token head writes into each token’s residual stream which token came before it. The keys of " +
-        "the later layer read that: this is called K-composition. Without it nothing tells the tokens apart.",
+        "The previous-token head adds to each token’s vector which token came before it. The keys of the later layer " +
+        "read that: this is called K-composition. Without it nothing tells which token to look at.",
     },
     {
       kind: "choice",
@@ -113,6 +116,7 @@ export const induction = {
       const caption = make("p", { class: "hl-count" });
       return { caption, element: make("div", { class: "hl-half" }, caption, new Matrix(store, store).element) };
     });
+    const column = make("p", { class: "hl-count" });
     const [phrase, repetition] = [new Chips(), new Chips()];
     const step = make("div");
     const said = make("p", { class: "hl-count", role: "status" });
@@ -123,12 +127,31 @@ export const induction = {
       "the losses by the steps of these lessons, compared with the model’s own forward pass",
       true,
     );
-    const formation = make("div", {}, heading("How it formed"), rowOf(scores, losses));
+    const formation = make(
+      "div",
+      {},
+      heading("How it formed"),
+      rowOf(scores, losses),
+      paragraph("Training lowers the mean loss of many texts. On this one, weights and losses may also turn back."),
+    );
+    const watch = make("span", {}, " Then watch the head form with the slider.");
     let made = "";
+
+    /** A head with its role, if it has one after the last step. @param {number[]} place */
+    function nameOf(place) {
+      const { induction: found, previous_token: before } = data.curve[data.curve.length - 1];
+      const name = headName(place);
+      if (`${place}` === `${data.head}` && found >= CLEAR_ROLE) return `induction head (${name})`;
+      if (`${place}` === `${data.fed_by}` && before >= CLEAR_ROLE) return `previous-token head (${name})`;
+      return name;
+    }
+    /** The same in a sentence. @param {number[]} place */
+    const theHead = (place) => nameOf(place).replace(/^(?=[ip])/, "the ");
 
     /** The slider and the switch depend on the model. */
     function makeControls() {
-      const key = `${data.model} ${data.steps} ${data.head} ${data.fed_by}`;
+      const heads = [data.fed_by, data.head].filter(Boolean);
+      const key = `${data.model} ${data.steps} ${heads.map(nameOf)}`;
       if (key === made) return;
       made = key;
       step.replaceChildren();
@@ -143,9 +166,9 @@ export const induction = {
         step.append(element);
       }
       const names = { none: "no head" };
-      for (const place of [data.fed_by, data.head]) if (place) Object.assign(names, { [`${place}`]: headName(place) });
+      for (const place of heads) Object.assign(names, { [`${place}`]: nameOf(place) });
       const { element: group } = choice({
-        label: "mute",
+        label: "without",
         options: names,
         value: data.muted ? `${data.muted}` : "none",
         change: (name) => lesson.set({ muted: name === "none" ? null : name.split(",").map(Number) }),
@@ -158,12 +181,12 @@ export const induction = {
       const chips = tokens.map((/** @type {string} */ token, /** @type {number} */ i) => {
         return { text: token, below: i ? fixed(without.losses[i - 1], 2) : "–", known: true };
       });
-      phrase.show(chips.slice(0, n), n, `The phrase, ${n} tokens, each above its loss in nats; · is a space`);
-      repetition.show(chips.slice(n), n, "Its repetition, which the model reads next");
+      phrase.show(chips.slice(0, n), n, `The phrase: n = ${n} tokens; · is a space`);
+      repetition.show(chips.slice(n), n, "Its repetition");
     }
 
     function showCurves() {
-      const [head, fedBy] = [headName(data.head), data.fed_by ? headName(data.fed_by) : ""];
+      const [head, fedBy] = [nameOf(data.head), data.fed_by ? nameOf(data.fed_by) : ""];
       const x = data.steps.map((at) => number(at));
       const mark = data.steps.indexOf(data.step);
       /** @param {Exclude<keyof Data["induction"]["curve"][number], "step">} name */
@@ -171,7 +194,7 @@ export const induction = {
       const weights = { [`${head}, to what followed last time`]: line("induction") };
       if (fedBy) weights[`${fedBy}, to the token before`] = line("previous_token");
       const shared = { x, mark, below: 0, xName: "step of the training (not to scale)" };
-      formation.hidden = !x.length;
+      formation.hidden = watch.hidden = !x.length;
       if (!x.length) return;
       scores.replaceChildren(
         chart({ ...shared, label: "The weights of both heads in training", lines: weights, yName: "Attention weight" }),
@@ -206,54 +229,63 @@ export const induction = {
         { label: "repetition, all heads", value: read.second_loss },
       ];
       if (muted) {
-        const name = headName(muted);
+        const name = nameOf(muted);
         lines.push({ label: `phrase, without ${name}`, value: without.first_loss });
         lines.push({ label: `repetition, without ${name}`, value: without.second_loss });
       }
       const most = Math.max(...lines.map(({ value }) => value));
-      lossBars.replaceChildren(bars("Nats per token", lines, most));
+      lossBars.replaceChildren(bars("Nats per token, without the first of each", lines, most));
       const change = without.second_loss - read.second_loss;
       const way = change < 0 ? "falls" : "rises";
       const effect =
         String(muted) === String(data.head)
-          ? "It looks where it did, but what it finds there is no longer added to the residual stream."
-          : `The weight of ${headName(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
+          ? "It looks where it did, but what it finds there is no longer added to the token’s vector."
+          : `The weight of ${theHead(data.head)} on what followed last time goes from ${fixed(read.induction)} to ` +
             `${fixed(without.induction)}.`;
+      const [before, after] = [fixed(read.first_loss), fixed(without.first_loss)];
+      const phraseToo =
+        without.first_loss - read.first_loss > CLEAR_RISE
+          ? `The phrase suffers too, from ${before} to ${after}: the head does more than repeat.`
+          : `The loss of the phrase goes from ${before} to ${after}.`;
       risen.textContent = muted
-        ? `Without ${headName(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
-          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}; that of the phrase goes from ` +
-          `${fixed(read.first_loss)} to ${fixed(without.first_loss)}. ${effect}`
-        : "All heads are at work. Mute one above.";
+        ? `Without ${theHead(muted)}, the loss of the repetition ${way} by ${fixed(Math.abs(change))} nats per ` +
+          `token, from ${fixed(read.second_loss)} to ${fixed(without.second_loss)}. ${effect} ${phraseToo}`
+        : "All heads are at work.";
     }
 
     return {
       text: [
         paragraph(
-          "Two layers can do what one cannot. The best-known example is ",
+          "Two layers can do what one cannot, such as ",
           term("induction"),
           ": if A B has come before, and A comes again, predict B. A ",
           term("previous-token head"),
-          " in an early layer notes at each token which one came before it. An ",
+          " in an early layer notes at each token which one came before. An ",
           term("induction head"),
           " in a later layer asks at the second A: which token has A before it? It finds B, and copies it.",
         ),
         paragraph(
-          "A small trained model reads your sentence twice. Move the slider through its training and watch the head ",
-          "form.",
+          "A model reads your sentence twice. Below each token is its surprise in ",
+          defined("nats"),
+          ". First follow one number.",
+          watch,
         ),
       ],
       formula: formula(
         ["…", "A", "B", "…", "A", "→", "B"],
-        ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1")), " over the repetition"],
+        ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1"))],
+        ["i", " in the repetition, ", "n", " tokens in the phrase"],
       ),
       picture: [
-        controls(step, mute),
         said,
+        controls(step),
         phrase.element,
         repetition.element,
         rowOf(...pictures.map(({ element }) => element)),
+        column,
         formation,
-        heading("Without it"),
+        heading("Mute a head"),
+        controls(mute),
         risen,
         lossBars,
         deeper(lesson, "the head that feeds it, by K-composition", stamp.element, feeding),
@@ -264,66 +296,102 @@ export const induction = {
           "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
             "of the training windows of two-layer-steps were random tokens in a loop, where nothing but the " +
             "repetition can be predicted.",
-          [
-            "The loss, ",
-            defined("nats", "in nats"),
-            ", falls suddenly when both heads have formed: neither helps without the other. Models of all sizes show ",
-            "such a step early in training (Olsson et al. 2022).",
-          ],
+          "The loss falls suddenly when both heads have formed: neither helps without the other. Models of all sizes " +
+            "show such a step early in training (Olsson et al. 2022).",
         ),
       ],
       update(found) {
         data = found;
         Object.assign(lesson.options, { step: data.step });
-        const { n, without, head, fed_by: fedBy } = data;
+        const { n, without, head, fed_by: fedBy, muted } = data;
         makeControls();
         const when = data.steps.length ? ` after step ${number(data.step)}` : "";
+        const less = muted ? `, without ${theHead(muted)}` : "";
         said.textContent =
-          `${data.model}${when}: ${headName(head)} gives ${fixed(without.induction)} of its weight to the token ` +
-          `${n - 1} places back, which followed last time. Loss per token: ${fixed(without.first_loss)} nats in the ` +
-          `phrase, ${fixed(without.second_loss)} in its repetition.`;
+          `${data.model}${when}${less}: on average, ${theHead(head)} gives ${fixed(without.induction)} of its ` +
+          `weight to the token n − 1 = ${n - 1} places back, which followed last time.`;
         showText();
         pictures.forEach(({ caption, element }, i) => {
           const place = [head, fedBy][i];
           element.hidden = !place;
           if (!place) return;
-          caption.textContent = `${headName(place)}, ${i ? "the previous-token head" : "the induction head"}`;
+          caption.textContent = theHead(place).replace(/^t/, "T");
           const [layer, h] = place;
           stores[i].show({ ...data, layer, head: h, weights: data.weights[i], query: i ? undefined : n + 1 });
         });
+        column.textContent =
+          `The first column: a row adds up to 1 even with nothing to find. In the phrase ${theHead(head)} gives the ` +
+          `first token ${fixed(weightOnFirstToken(data), 2)} of its weight on average.`;
         showCurves();
         showFeeding();
         showMuted();
         stamp.show(data.error, 1e-3);
       },
       play() {
-        const { n, tokens, head, fed_by: fedBy, weights, without } = data;
+        const { n, tokens, head, fed_by: fedBy, muted, weights, without } = data;
         if (n < 3) return [];
-        const [word, followed] = [tokens[1], tokens[2]].map(visible);
-        const weight = fixed(weights[0][cells(n + 1) + 2]);
-        const noted = fedBy && {
-          at: phrase.list.children[2],
-          value: fixed(weights[1][cells(2) + 1]),
-          words:
-            `“${followed}” followed it. In layer ${fedBy[0]}, ${headName(fedBy)} looked from “${followed}” at ` +
-            `“${word}” with ${fixed(weights[1][cells(2) + 1])}: its key now tells what came before.`,
+        const i = clearest(data);
+        const [word, followed] = [tokens[i], tokens[i + 1]].map(visible);
+        const isMuted = (/** @type {number[]} */ place) => `${muted}` === `${place}`;
+        /** @param {number} which @param {number} query @param {number} key */
+        const look = (which, query, key) => {
+          const given = weights[which].slice(cells(query), cells(query + 1));
+          const most = given.indexOf(Math.max(...given));
+          const others = most === key ? "more than any other" : `but “${visible(tokens[most])}” ${fixed(given[most])}`;
+          return { value: fixed(given[key]), words: `${fixed(given[key])}, ${others}` };
         };
+        const [noted, found] = [fedBy && look(1, i + 1, i), look(0, n + i, i + 1)];
+        const [first, second] = [without.losses[i], without.losses[n + i]].map((loss) => fixed(loss, 2));
+        const noting = isMuted(fedBy) ? "But it is muted." : "What it finds goes into this token’s vector and key.";
+        const finding = isMuted(head) ? " But it is muted." : "";
+        const falls = without.losses[n + i] < without.losses[i];
+        const [here, later] = [phrase, repetition].map(({ list }) => [list.children[i], list.children[i + 1]]);
         return [
-          { at: repetition.list.children[1], value: word, words: `The model reads “${word}” again. What comes next?` },
-          { at: phrase.list.children[1], value: word, words: `“${word}” stood here before.` },
-          ...(noted ? [noted] : []),
+          { at: later[0], value: word, words: `The model reads “${word}” again. What comes next?` },
+          { at: here[0], value: word, words: `“${word}” stood here before, and “${followed}” followed.` },
+          ...(noted
+            ? [
+                {
+                  at: here[1],
+                  value: noted.value,
+                  words: `From “${followed}”, ${theHead(fedBy)} gave “${word}” ${noted.words}. ${noting}`,
+                },
+              ]
+            : []),
           {
-            at: phrase.list.children[2],
-            value: weight,
-            words: `From the second “${word}”, ${headName(head)} finds that key, and looks here with ${weight}.`,
+            at: here[1],
+            value: found.value,
+            words: `From the repeated “${word}”, ${theHead(head)} gives this place ${found.words}.${finding}`,
           },
           {
-            at: repetition.list.children[2],
-            value: fixed(without.losses[n + 1], 2),
-            words: `So it predicts “${followed}” again: the surprise is ${fixed(without.losses[n + 1], 2)} nats.`,
+            at: later[1],
+            value: second,
+            words: falls
+              ? `The surprise at “${followed}” falls from ${first} to ${second} nats.`
+              : `Here it fails: the surprise at “${followed}” goes from ${first} to ${second} nats.`,
           },
         ];
       },
     };
   },
 };
+
+/**
+ * The token of the phrase whose repetition the head continues best: where it looks at what followed more than at
+ * anything else, if it does so anywhere, and then where the loss of what follows falls most.
+ * @param {Pick<Data["induction"], "n" | "weights" | "without">} data
+ */
+export function clearest({ n, weights: [weights], without: { losses } }) {
+  const places = Array.from({ length: n - 1 }, (_, i) => {
+    const given = weights.slice(cells(n + i), cells(n + i + 1));
+    return { i, isFound: given[i + 1] === Math.max(...given), fall: losses[i] - losses[n + i] };
+  });
+  const found = places.filter(({ isFound, fall }) => isFound && fall > 0);
+  return (found.length ? found : places).reduce((best, one) => (one.fall > best.fall ? one : best)).i;
+}
+
+/** The mean weight of the induction head on the first token within the phrase. @param {Data["induction"]} data */
+function weightOnFirstToken({ n, weights: [weights] }) {
+  const queries = Array.from({ length: n - 1 }, (_, i) => i + 1);
+  return queries.reduce((sum, query) => sum + weights[cells(query)], 0) / queries.length;
+}

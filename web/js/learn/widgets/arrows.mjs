@@ -183,6 +183,6 @@ export function dotInWords(one, a, other, b) {
   const angle = (Math.acos(Math.min(1, Math.max(-1, cosine))) * 180) / Math.PI;
   return (
     `“${one}” · “${other}” = length ${fixed(length, 2)} × length ${fixed(second, 2)} × cosine ${fixed(cosine, 3)} = ` +
-    `${fixed(dot)}. The angle between them is ${fixed(angle, 1)}°.`
+    `${fixed(dot)}. The angle is ${fixed(angle, 1)}°.`
   );
 }

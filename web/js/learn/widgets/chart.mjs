@@ -23,6 +23,7 @@ const ONE_LINE = 20; // units that are free below if the name of the axis stands
  * @param {number[]} [chart.size] width and height, in units of which a character is 13 high
  * @param {string} chart.xName
  * @param {string} chart.yName
+ * @param {string} [chart.title] the heading, if not `yName`
  */
 export function chart({
   label,
@@ -35,6 +36,7 @@ export function chart({
   size = LARGE,
   xName,
   yName,
+  title,
 }) {
   const [width, height] = size;
   const [right, floor] = [width - FRAME.right, height - FRAME.bottom + (Array.isArray(x) ? 0 : ONE_LINE)];
@@ -78,8 +80,11 @@ export function chart({
   });
   const css = size === SMALL ? "hl-chart hl-small" : "hl-chart";
   const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: css };
-  const caption = make("figcaption", {}, make("b", {}, yName));
-  return make("figure", { class: "hl-figure" }, caption, svg("svg", box, ...parts), legend(lines, levels));
+  const axis = title ? [" ", make("span", { class: "hl-axes" }, yName)] : [];
+  const caption = make("figcaption", {}, make("b", {}, title ?? yName), ...axis);
+  const keys = legend(lines, levels);
+  const isNeeded = keys.children.length > 1; // a single line is named by the title
+  return make("figure", { class: "hl-figure" }, caption, svg("svg", box, ...parts), ...(isNeeded ? [keys] : []));
 }
 
 /**

@@ -182,6 +182,11 @@ const DEFINITIONS = {
   nats:
     "The unit of surprise, −ln p with the natural logarithm: an event of probability 1/2 has a surprise of 0.69 " +
     "nats, a certain event one of 0.",
+  position: "The token’s place in the text. A vector that stands for the place is added to the token’s own (rung 2).",
+  "layer norm":
+    "Rescales a vector: each number minus their mean, divided by their standard deviation, times a learned weight, " +
+    "plus a learned bias (rung 9).",
+  MLP: "Two linear layers with a bend between them, which work on each token alone (rung 9).",
   overfitting: "Memorising the training text, so that the loss on other text rises.",
   AdamW:
     "The usual method for changing the weights a little after each batch. Every weight gets its own step size, " +

@@ -7,9 +7,10 @@ import { openFolds } from "./elements.mjs";
 /** @import { HeatTable } from "../../widgets/heat_table.mjs" */
 
 /**
- * Where the number passes: a cell of a table, whose arithmetic is then shown, or any element.
+ * Where the number passes: a cell of a table, whose arithmetic is then shown, or any element; a function finds one that
+ * may be drawn again.
  * @typedef {object} Stop
- * @property {[table: HeatTable, row: number, column: number] | Element | null} at
+ * @property {[table: HeatTable, row: number, column: number] | Element | (() => Element) | null} at
  * @property {string} words
  * @property {string} [value] the number there, unless it is the text of the element
  */
@@ -154,7 +155,7 @@ export class Play {
 }
 
 /** @param {Stop["at"]} at */
-const elementOf = (at) => (Array.isArray(at) ? at[0].cellAt(at[1], at[2]) : at);
+const elementOf = (at) => (Array.isArray(at) ? at[0].cellAt(at[1], at[2]) : typeof at === "function" ? at() : at);
 
 /** @param {number[]} from @param {number[]} to */
 function arc([x1, y1], [x2, y2]) {

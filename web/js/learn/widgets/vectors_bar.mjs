@@ -1,14 +1,14 @@
 // The choice of where the three numbers of each word come from, and the visitor's changes to them.
 
-import { mouseOrTouch, make } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { choice } from "./elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 
-const FIRST_RUNG = 4; // with this bar
+const EXPLAINED = 5; // the rung that tells how embeddings become three numbers: the first with their dot products
 /** @type {Record<string, string>} */
-const NAMES = { book: "the book’s", trained: "trained", random: "random" };
+const NAMES = { book: "made up", trained: "trained", random: "random" };
 
 /**
  * @param {Lesson} lesson
@@ -22,10 +22,9 @@ export function vectorsBar(lesson, rest = "") {
   let shown = "";
 
   /**
-   * @param {{ choices?: string[], vectors?: string, origin?: string, kept?: string,
-   *   edited?: number }} data
+   * @param {{ choices?: string[], vectors?: string, origin?: string, reduced?: string, edited?: number }} data
    */
-  function update({ choices = [], vectors = "", origin: from = "", kept = "", edited = 0 }) {
+  function update({ choices = [], vectors = "", origin: from = "", reduced = "", edited = 0 }) {
     const key = `${choices} ${vectors}`;
     if (key !== shown) {
       const picker = choice({
@@ -39,13 +38,13 @@ export function vectorsBar(lesson, rest = "") {
     }
     back.hidden = !edited;
     const changed = edited ? `You have changed ${counted(edited, "number")}; everything below is recomputed.` : "";
-    origin.textContent = [`They are ${from}.`, kept, changed, rest].filter(Boolean).join(" ");
+    const isHere = lesson.rung === EXPLAINED;
+    const how = make("a", { href: `#learn/${EXPLAINED}`, class: "hl-page-link" }, `Rung ${EXPLAINED} tells how.`);
+    const parts = [`They are ${from}.`, isHere ? reduced : reduced && how, changed, rest].filter(Boolean);
+    origin.replaceChildren(...parts.flatMap((part) => [part, " "]));
   }
 
-  const how = mouseOrTouch("Point at any number below, or click it,", "Tap any number below");
-  const hint = make("p", { class: "hl-hint" }, `${how} to see what it is made of.`);
-  const parts = lesson.rung === FIRST_RUNG ? [box, origin, hint] : [box, origin];
-  return { element: make("div", { class: "hl-vectors" }, ...parts), update };
+  return { element: make("div", { class: "hl-vectors" }, box, origin), update };
 }
 
 /**
