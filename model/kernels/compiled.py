@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,20 +34,23 @@ from .forward import (
     announce,
     follow,
     lead,
+    score_stride,
 )
 from .functions import BLOCK, draw
+from .inputs import (
+    filled,
+)
 from .pack import aligned, allocate_weights, fill, scratch_for
 from .panels import (
-    FILLED,
     PAIR,
     WIDTH,
     IntegerScratch,
     PairScratch,
     TileScratch,
-    has_pair_products,
     in_groups,
     padded,
 )
+from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
 
@@ -232,7 +236,7 @@ def precision_of(scratch: IntegerScratch | PairScratch) -> str:
 
 def deepest_inputs(shape: Shape, max_rows: int) -> int:
     """The most numbers in a row of inputs, or in ``max_rows`` that together hold a block's attention weights."""
-    weights = BLOCK_ROWS * in_groups(shape.context_length, FILLED) * FILLED
+    weights = BLOCK_ROWS * filled(shape.context_length)
     return max(shape.n_embd, shape.inner_dim, shape.n_head * shape.head_dim, -(-weights // max_rows))
 
 
@@ -243,9 +247,11 @@ def memory_for(
     L, H, K, D = shape.n_layer, shape.n_head, shape.n_kv_head, shape.head_dim
     T, C, inner = shape.context_length, shape.n_embd, shape.inner_dim
     rounded = scratch.rounded if isinstance(scratch, TileScratch) else scratch
-    # Keys and values are multiplied like weights, but never in tiles: most of their products have few rows.
-    in_pairs = isinstance(rounded, PairScratch) and D % PAIR == 0 and has_pair_products()
+    in_pairs = isinstance(rounded, PairScratch) and D % PAIR == 0  # keys and values are multiplied like weights
     group, stored = (PAIR, np.dtype(np.uint32)) if in_pairs else (1, np.dtype(np.float32))
+    n_inputs = in_groups(max_rows, ROWS) * ROWS  # tiles are read as a whole
+    is_rounded = isinstance(rounded, PairScratch)
+    multiplied = np.dtype(np.uint16 if is_rounded else np.float32)
     return Memory(
         control=np.zeros(24, np.int64),
         job=np.zeros(7, np.int64),
@@ -256,16 +262,24 @@ def memory_for(
         values=aligned(L * shape.n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
         x=empty_floats(max_rows * padded(C)),
         qkv=empty_floats(max_rows * padded((H + 2 * K) * D)),
-        contexts=empty_floats(max_rows * H * D),
+        contexts=zeros(n_inputs * filled(H * D), multiplied),
         hidden=empty_floats(max_rows * padded(inner * (2 if shape.is_gated else 1))),
+        activated=zeros(n_inputs * filled(inner) if is_rounded else 0, multiplied),
         logits=empty_floats(max_rows * padded(shape.vocab_size)),
         summary=np.zeros((max_rows, 3)),
         normed=empty_floats(max_threads * max_rows * C).reshape(max_threads, -1),
-        scores=empty_floats(max_threads * BLOCK_ROWS * padded(T)).reshape(max_threads, -1),
+        scores=empty_floats(max_threads * BLOCK_ROWS * score_stride(T)).reshape(max_threads, -1),
         context=empty_floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
         key=empty_floats(max_threads * BLOCK_ROWS * D).reshape(max_threads, -1),
         scratch=scratch,
     )
+
+
+def zeros(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A flat array of zeros; see ``aligned``."""
+    made = aligned(count, dtype)
+    made[:] = 0
+    return made
 
 
 def empty_floats(count: int) -> NDArray[np.float32]:

@@ -7,7 +7,6 @@ product for all rows, and they synchronise wherever the next step needs all outp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import carray
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -27,22 +26,28 @@ from .functions import (
     silu,
     softmax,
 )
-from .intrinsics import address_of, atomic_add, atomic_read, atomic_store, largest, pause, yield_core
+from .inputs import (
+    filled,
+    inputs_for,
+    rounded_or,
+    scale_into,
+    write_inputs,
+    write_outputs,
+)
+from .intrinsics import LANES, atomic_add, atomic_read, atomic_store, floats_at, largest, pause, yield_core
 from .jit import EXACT, compiled
 from .panels import (
     PREFETCH_BYTES,
     WIDTH,
     IntegerScratch,
     Matrix,
+    PairRows,
     PairScratch,
     Rows,
     TileScratch,
     in_groups,
-    inputs_for,
     multiply,
     padded,
-    write_inputs,
-    write_outputs,
 )
 from .tiles import linear_in_tiles
 
@@ -64,7 +69,7 @@ GELU_NEW, GELU, SILU = range(3)
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
 PANELS_AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
 MIN_TILE_ROWS = 4  # of 8-bit integers; fewer are multiplied in vectors, with the same sums
-BLOCK_ROWS = 8  # tokens of a text whose attention is computed together
+BLOCK_ROWS = 32  # tokens of a text whose attention is computed together
 
 
 class Shape(NamedTuple):
@@ -122,8 +127,9 @@ class Memory(NamedTuple):
     values: Array  # (n_layer, n_slots, n_kv_head) panels of (head_dim / WIDTH, context_length / group, WIDTH)
     x: Array  # the residual stream
     qkv: Array
-    contexts: Array
+    contexts: Array  # uint16 if they are rounded to bfloat16, like the next array
     hidden: Array
+    activated: Array  # rounded; empty if the activations are multiplied where they are computed, in ``hidden``
     logits: Array
     summary: Array  # per row of logits: the largest, its token, and the log-sum-exp
     normed: Array
@@ -131,6 +137,12 @@ class Memory(NamedTuple):
     context: Array
     key: Array
     scratch: IntegerScratch | PairScratch | TileScratch  # for the rounded inputs of a product
+
+
+@compiled(EXACT)
+def score_stride(context_length):
+    """The distance between rows of attention scores: not a power of 2, or a cache would hold only few of them."""
+    return padded(context_length) + LANES
 
 
 @compiled(EXACT)
@@ -190,17 +202,17 @@ def linear_in_either(matrix, x, n_rows, out, add, thread, n_threads):
         linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads)
 
 
-def linear_for(scratch):
-    """The function that multiplies inputs which ``inputs_for`` rounds into ``scratch``: ``linear``, or one in tiles."""
+def linear_for(inputs, scratch):
+    """The function that multiplies ``inputs``, which ``inputs_for`` made with ``scratch``: ``linear``, or in tiles."""
 
 
 @overload(linear_for)
-def choose_linear(scratch):
-    if not issubclass(scratch.instance_class, TileScratch):
-        return lambda scratch: linear
-    if scratch.types[0].instance_class is PairScratch:
-        return lambda scratch: linear_in_tiles
-    return lambda scratch: linear_in_either
+def choose_linear(inputs, scratch):
+    if inputs.instance_class is Rows or not issubclass(scratch.instance_class, TileScratch):
+        return lambda inputs, scratch: linear
+    if inputs.instance_class is PairRows:
+        return lambda inputs, scratch: linear_in_tiles
+    return lambda inputs, scratch: linear_in_either
 
 
 @compiled(EXACT)
@@ -211,7 +223,7 @@ def project(weights, layer, index, x, n_rows, depth, width, out, add, scratch, t
     scale, bias = weights.scales[bias:], weights.biases[bias:]
     matrix = Matrix(weights.panels, start, groups * WIDTH, groups, width, scale, bias, PREFETCH_BYTES)
     inputs = inputs_for(weights.panels, x, n_rows, depth, scratch, thread)
-    linear_for(scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
+    linear_for(inputs, scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
 @compiled(EXACT)
@@ -241,17 +253,15 @@ def attend(shape, head, next_head, position, n, scale, queries, zeros, memory, s
     ahead = (next_head - head) * size * memory.keys.itemsize
     keys = Matrix(memory.keys, head * size, WIDTH * D, D, n_keys, zeros, zeros, ahead)
     inputs = inputs_for(memory.keys, queries, n, shape.head_dim, scratch, thread)
-    linear(keys, inputs, n, scores, SET, LEADER, ALONE)
+    linear_for(inputs, scratch)(keys, inputs, n, scores, SET, LEADER, ALONE)
     n_groups = in_groups(n_keys, memory.group)
     for i in range(n):
-        row = scores.numbers[scores.start + i * scores.stride :][: n_groups * memory.group]
-        softmax(row[: position + i + 1], scale)
-        row[position + i + 1 :] = ZERO
+        softmax(scores.numbers[scores.start + i * scores.stride :][: padded(n_keys)], position + i + 1, scale)
     size = padded(shape.head_dim) * T
     ahead = (next_head - head) * size * memory.values.itemsize
     values = Matrix(memory.values, head * size, WIDTH * T, n_groups, shape.head_dim, zeros, zeros, ahead)
     inputs = inputs_for(memory.values, scores, n, n_groups * memory.group, scratch, thread)
-    linear(values, inputs, n, contexts, SET, LEADER, ALONE)
+    linear_for(inputs, scratch)(values, inputs, n, contexts, SET, LEADER, ALONE)
 
 
 @compiled(EXACT)
@@ -290,13 +300,13 @@ def attention(shape, weights, memory, layer, thread, n_threads):
 
     The last layer writes only the context vectors of the rows whose logits are needed.
     """
-    H, K, D, T = shape.n_head, shape.n_kv_head, shape.head_dim, padded(shape.context_length)
+    H, K, D = shape.n_head, shape.n_kv_head, shape.head_dim
     job, rows, qkv, wide = memory.job, memory.rows, memory.qkv, padded((H + 2 * K) * D)
     n_recorded, n_keys = job[N_RECORDED], padded(job[N_KEYS])
-    recorded = carray(address_of(job[RECORDED]), shape.n_layer * H * n_recorded * n_keys)
+    recorded = floats_at(job[RECORDED], shape.n_layer * H * n_recorded * n_keys)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
     context, scale = memory.context[thread], weights.attention_scales[layer]
-    all_contexts = Rows(context, 0, padded(D))
+    all_contexts, wide_contexts = Rows(context, 0, padded(D)), filled(H * D)
     changed = shape.has_qk_norm or shape.n_rotated > 0
     all_needed = layer < shape.n_layer - 1
     for h in range(thread, H, n_threads):
@@ -307,7 +317,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
             start, n = rows[first, POSITION], block_of(rows, first, job[N_ROWS])
             record = rows[first, RECORD]
             is_needed = all_needed or record >= 0
-            scores = Rows(memory.scores[thread], 0, T)
+            scores = Rows(memory.scores[thread], 0, score_stride(shape.context_length))
             if record >= 0:  # the weights are computed where they are recorded
                 scores = Rows(recorded, ((layer * H + h) * n_recorded + record) * n_keys, n_keys)
             head = (layer * shape.n_slots + rows[first, SLOT]) * K + shared
@@ -338,7 +348,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
                 row, n_seen = first + i, start + i + 1
                 if all_needed or rows[row, IS_WANTED]:
                     factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
-                    scaled(context[i * padded(D) :][:D], factor, memory.contexts[(kept * H + h) * D :])
+                    scale_into(context[i * padded(D) :][:D], factor, memory.contexts[kept * wide_contexts + h * D :])
                     kept += 1
                 if record >= 0:
                     recorded[scores.start + i * n_keys :][n_seen:n_keys] = ZERO
@@ -386,6 +396,8 @@ def activate(shape, memory, n_rows, thread, n_threads):
             gelu_exact(part)
         if shape.is_gated:
             multiply_by(part, memory.hidden[row * width + inner + first :])
+        if len(memory.activated):
+            scale_into(part, ONE, memory.activated[row * filled(inner) + first :])
 
 
 @compiled(EXACT)
@@ -397,12 +409,14 @@ def forward(thread, shape, weights, memory):
     job, control, rows, scratch = memory.job, memory.control, memory.rows, memory.scratch
     n_rows, n_threads = job[N_ROWS], job[N_THREADS]
     own = memory.normed[thread]  # every thread normalises for itself, which is faster than waiting for another
-    normed, contexts = Rows(own, 0, C), Rows(memory.contexts, 0, E)
+    normed = Rows(own, 0, C)
     x, qkv, hidden = (
         Rows(memory.x, 0, padded(C)),
         Rows(memory.qkv, 0, padded(n_qkv)),
         Rows(memory.hidden, 0, padded(wide)),
     )
+    contexts = rounded_or(memory.contexts, filled(E), Rows(memory.contexts, 0, filled(E)))
+    activated = rounded_or(memory.activated, filled(inner), hidden)
 
     for row in range(thread, n_rows, n_threads):
         stream = memory.x[row * padded(C) :][:C]
@@ -435,7 +449,7 @@ def forward(thread, shape, weights, memory):
             arrived = barrier(control, n_threads, arrived)
             activate(shape, memory, n_kept, thread, n_threads)
             arrived = barrier(control, n_threads, arrived)
-        project(weights, layer, MLP_OUTPUT, hidden, n_kept, inner, C, x, ADD, scratch, thread, n_threads)
+        project(weights, layer, MLP_OUTPUT, activated, n_kept, inner, C, x, ADD, scratch, thread, n_threads)
         arrived = barrier(control, n_threads, arrived)
 
     norm(shape, weights, memory, L, FINAL, n_kept, False, own)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .intrinsics import bits_of, float_of, largest, widen_one
+from .intrinsics import LANES, bits_of, float_of, largest, widen_one
 from .jit import EXACT, REORDER, compiled
 
 LOG2_E = np.float32(1.4426950408889634)
@@ -120,19 +120,25 @@ def gelu_exact(x):
 
 
 @compiled(REORDER)
-def softmax(scores, scale):
-    """Turn attention ``scores``, times ``scale``, into attention weights, in place."""
-    count = len(scores)
-    for i in range(count):
-        scores[i] *= scale
-    most = largest(scores)
+def softmax(scores, count, scale):
+    """Turn the first ``count`` attention ``scores``, times ``scale``, into attention weights, in place; others into 0.
+
+    Scores are computed in whole vectors: as many as ``count`` needs, so that nothing else changes the order of the sum.
+    """
+    rest = scores[count:]
+    for i in range(len(rest)):
+        rest[i] = -INFINITY
+    whole = scores[: (count + LANES - 1) // LANES * LANES]
+    most = largest(whole) * scale
     total = ZERO
-    for i in range(count):
-        scores[i] = exp(scores[i] - most)
-        total += scores[i]
+    for i in range(len(whole)):
+        whole[i] = exp(whole[i] * scale - most)  # of the rest, too small to change a sum that is at least 1
+        total += whole[i]
     factor = ONE / total
-    for i in range(count):
-        scores[i] *= factor
+    for i in range(len(whole)):
+        whole[i] *= factor
+    for i in range(len(rest)):
+        rest[i] = ZERO
 
 
 @compiled(REORDER)

@@ -8,12 +8,14 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
 PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
 BYTES = ir.IntType(8).as_pointer()
 INT64, INT32, INT16, INT8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 FLOAT, HALF = ir.FloatType(), ir.HalfType()
+FLOAT_BYTES = 4
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
 
 
@@ -69,10 +71,18 @@ def float_of(typing, bits):
 
 
 @intrinsic
-def address_of(typing, address):
-    """An address, int64, as a pointer to float32."""
-    pointer = types.CPointer(types.float32)
-    return pointer(types.int64), lambda _context, builder, _, given: builder.inttoptr(given[0], FLOAT.as_pointer())
+def floats_at(typing, address, count):
+    """An array of ``count`` float32 numbers that begins at ``address``, int64."""
+    kind = types.Array(types.float32, 1, "C")
+
+    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        address, count = arguments
+        array, size = context.make_array(kind)(context, builder), FLOAT_BYTES
+        data = builder.inttoptr(address, FLOAT.as_pointer())
+        populate_array(array, data, shape=[count], strides=[INT64(size)], itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return kind(types.int64, types.int64), generate
 
 
 @intrinsic

@@ -46,6 +46,21 @@ def keep_compiled_code(cache: Path | None) -> None:
         pass
 
 
+def use_whole_vectors() -> None:
+    """Let LLVM use vectors of 512 bits; on Intel's processors it prefers 256, since the first with 512 slowed down."""
+    features = binding.get_host_cpu_features()
+    if features.get("avx512bf16") and numba.config.ENABLE_AVX and numba.config.CPU_FEATURES is None:
+        numba.config.CPU_FEATURES = f"{features.flatten()},-prefer-256-bit"
+
+
+use_whole_vectors()  # before anything is compiled
+
+
 def compiled(fastmath: set[str]) -> Callable[[F], F]:
-    """A decorator that compiles on the first call, to run without the GIL and with these fast-math flags."""
-    return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=bool(numba.config.CACHE_DIR))
+    """A decorator that compiles on the first call, to run without the GIL and with these fast-math flags.
+
+    Compiled functions do not count references to arrays: the caller keeps them, and threads that count references to
+    the same array wait for each other.
+    """
+    cache = bool(numba.config.CACHE_DIR)
+    return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=cache, _nrt=False)

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from ..gpt import GPT
 from ..modules.rotary import Rotary
 from .forward import ZEROS, Weights, project
+from .inputs import (
+    filled,
+)
 from .int8 import Int8Linear
 from .panels import (
-    FILLED,
     GROUP,
     PAIR,
     UNSIGNED,
@@ -202,13 +204,15 @@ def scratch_for(
     ``group`` is that of ``Weights``. Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too, and
     ``in_tiles`` to multiply what is rounded in tiles.
     """
-    n_numbers = in_groups(n_rows, ROWS) * ROWS * in_groups(depth, FILLED) * FILLED  # tiles are read as a whole
+    n_numbers = in_groups(n_rows, ROWS) * ROWS * filled(depth)  # tiles are read as a whole
     scratch: IntegerScratch | PairScratch
     if in_pairs and group == PAIR:
-        scratch = PairScratch(np.zeros((n_threads, n_numbers), np.uint16))
+        scratch = PairScratch(aligned(n_threads * n_numbers, np.dtype(np.uint16)).reshape(n_threads, -1))
     else:
         sizes = (n_numbers if group == GROUP else 0, np.int8), (n_rows, np.float32), (n_rows, np.int32)
-        scratch = IntegerScratch(*(np.empty((n_threads, size), kind) for size, kind in sizes))
+        scratch = IntegerScratch(
+            *(aligned(n_threads * size, np.dtype(kind)).reshape(n_threads, -1) for size, kind in sizes)
+        )
     return TileScratch(scratch) if in_tiles and scratch.numbers.size else scratch
 
 

@@ -15,9 +15,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .forward import linear_for
+from .inputs import (
+    inputs_for,
+)
 from .jit import EXACT, compiled
 from .pack import aligned, fill_panels, scratch_for, stored
-from .panels import GROUP, PAIR, PREFETCH_BYTES, WIDTH, Matrix, Rows, has_feature, has_pair_products, inputs_for, padded
+from .panels import (
+    GROUP,
+    PAIR,
+    PREFETCH_BYTES,
+    WIDTH,
+    Matrix,
+    Rows,
+    has_feature,
+    has_pair_products,
+    padded,
+)
 from .tiles import is_permitted
 
 FILE = "products.json"  # in the cache: the name of the processor -> seconds of each kind
@@ -84,7 +97,7 @@ def write(cache: Path | None, known: dict[str, dict[str, float]]) -> None:
 @compiled(EXACT)
 def multiply_once(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads):
     inputs = inputs_for(matrix.weights, x, n_rows, depth, scratch, thread)
-    linear_for(scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
+    linear_for(inputs, scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
 
 
 def seconds(kind: str) -> float:

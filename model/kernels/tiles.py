@@ -19,17 +19,30 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .intrinsics import BYTES, INT8, INT64, element, load
+from .intrinsics import BYTES, FLOAT_BYTES, INT8, INT64, LANES, element, load
 from .jit import EXACT, compiled
-from .panels import WIDTH, Operands, PairRows, has_feature, padded, prefetch, sums_for, times
+from .panels import (
+    WIDTH,
+    Matrix,
+    Operands,
+    PairRows,
+    has_feature,
+    in_groups,
+    padded,
+    prefetch,
+    sums_for,
+    times,
+)
 
 INSTRUCTIONS = "llvm.x86."  # begins the names of LLVM's functions for the instructions
 ROWS = 16  # in a tile
+BLOCK_ROWS = 2 * ROWS  # multiplied by a panel at once
 ROW_BYTES = 64
 HALVES = 2  # tiles side by side in a panel
 PANEL_ROW_BYTES = HALVES * ROW_BYTES
 INPUTS, WEIGHTS = 4, 6  # the first tiles of each kind, two of each; those before them are for sums
 CONFIGURATION_BYTES = 64
+CACHED_BYTES = 1 << 20  # of inputs that are multiplied by all panels before others: half of a core's second-level cache
 ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18  # Linux's system call on x86-64 and its arguments
 
 
@@ -81,20 +94,23 @@ def release(typing):
 
 
 @intrinsic(prefer_literal=True)
-def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_tiles, n_panels):
-    """``panels.multiply`` for at most ``n_tiles`` times 16 rows and for ``n_panels``: literals with a product up to 2.
+def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_turns, n_tiles, n_panels):
+    """``panels.multiply`` for ``n_rows`` rows in ``n_tiles`` and for ``n_panels``: literals with a product up to 2.
 
-    If more than 16 rows are multiplied at all, ``x`` is read up to a multiple of 16 rows.
+    ``is_whole`` says that the tiles, as configured, have ``n_rows`` rows. Otherwise they have more, which are read from
+    ``x``, too. What is needed next is prefetched in ``n_turns``, of which this is number ``turn``.
     """
-    signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, types.intp, n_tiles, n_panels)
+    options = types.intp, types.boolean, types.intp, types.boolean, types.intp, types.intp, n_tiles, n_panels
+    signature = types.void(matrix, types.intp, x, out, *options)
     tile_count, panel_count = n_tiles.literal_value, n_panels.literal_value
     half_count = HALVES * panel_count
     sums: Any = sums_for(matrix, x)
-    product = "tdpbf16ps" if x.instance_class is PairRows else "tdpbsud"  # signed inputs, unsigned weights
+    is_float = x.instance_class is PairRows
+    product = "tdpbf16ps" if is_float else "tdpbsud"  # signed inputs, unsigned weights
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         operands = Operands(context, builder, signature, arguments)
-        _, _, _, _, row, add, n_rows, *_ = arguments
+        _, _, _, _, row, add, n_rows, is_whole, turn, n_turns, *_ = arguments
         pairs = [(i, j) for i in range(tile_count) for j in range(half_count)]
         at_weights, tile_rows = ir.Constant(INT64, PANEL_ROW_BYTES), ir.Constant(INT64, ROWS)
         inputs = [builder.bitcast(start, BYTES) for start in operands.rows(2, row, tile_count, ROWS)]
@@ -116,11 +132,15 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_tiles, n_panels)
                     instruct(builder, product, tile(i * half_count + j), tile(INPUTS + i), half)
 
         for i, j in pairs:
-            instruct(builder, "tilezero", tile(i * half_count + j))
+            if is_float:  # every row begins as the bias
+                bias = builder.bitcast(operands.pointer(0, 6, operands.output(j)), BYTES)
+                instruct(builder, "tileloadd64", tile(i * half_count + j), bias, ir.Constant(INT64, 0))
+            else:
+                instruct(builder, "tilezero", tile(i * half_count + j))
         steps = builder.udiv(depth, tile_rows)
         with cgutils.for_range(builder, steps) as loop:
             weights = [builder.gep(start, [times(builder, loop.index, ROWS * PANEL_ROW_BYTES)]) for start in panels]
-            with builder.if_then(builder.icmp_signed("==", row, ir.Constant(INT64, 0))):
+            with builder.if_then(builder.icmp_signed("==", builder.urem(loop.index, n_turns), turn)):
                 for start in weights:
                     prefetch(builder, builder.gep(start, [ahead]), ROWS * PANEL_ROW_BYTES)
             add_products(loop.index, weights)
@@ -135,19 +155,35 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_tiles, n_panels)
                 cgutils.raw_memcpy(builder, copies[-1], start, rest, PANEL_ROW_BYTES)
             add_products(steps, copies)
 
+        def store_tiles(starts: list[Any], stride: Any) -> None:
+            """Store the sums in rows ``stride`` numbers apart; the first rows of the tiles begin at ``starts``."""
+            for i, j in pairs:
+                address = builder.bitcast(builder.gep(starts[i], [ir.Constant(INT64, LANES * j)]), BYTES)
+                instruct(
+                    builder, "tilestored64", tile(i * half_count + j), address, times(builder, stride, FLOAT_BYTES)
+                )
+
         kind = sums.zero.type
-        totals = cgutils.alloca_once(builder, ir.ArrayType(kind, ROWS * half_count * tile_count))
-        totals = builder.bitcast(totals, kind.as_pointer())
-        for i, j in pairs:
-            address = builder.gep(totals, [ir.Constant(INT64, i * ROWS * half_count + j)])
-            row_bytes = ir.Constant(INT64, half_count * ROW_BYTES)
-            instruct(builder, "tilestored64", tile(i * half_count + j), builder.bitcast(address, BYTES), row_bytes)
-        with cgutils.for_range(builder, n_rows) as loop:
-            at_row = builder.add(row, loop.index)
-            (target,) = operands.rows(3, at_row, 1)
-            for j in range(half_count):
-                at = builder.add(times(builder, loop.index, half_count), ir.Constant(INT64, j))
-                operands.write(sums, load(builder, builder.gep(totals, [at]), kind), at_row, target, j, add)
+        is_stored = builder.and_(is_whole, builder.not_(add)) if is_float else ir.Constant(is_whole.type, 0)
+        with builder.if_else(is_stored) as (then, otherwise):
+            with then:
+                starts = operands.rows(3, row, tile_count, ROWS)
+                store_tiles([builder.gep(start, [operands.output(0)]) for start in starts], operands.field(3, 2))
+            with otherwise:
+                size = LANES * half_count
+                totals = cgutils.alloca_once(builder, ir.ArrayType(kind.element, ROWS * size * tile_count))
+                totals = builder.bitcast(totals, kind.element.as_pointer())
+                starts = [builder.gep(totals, [ir.Constant(INT64, i * ROWS * size)]) for i in range(tile_count)]
+                store_tiles(starts, ir.Constant(INT64, size))
+                with cgutils.for_range(builder, n_rows) as loop:
+                    at_row = builder.add(row, loop.index)
+                    (target,) = operands.rows(3, at_row, 1)
+                    for j in range(half_count):
+                        at = builder.add(times(builder, loop.index, size), ir.Constant(INT64, LANES * j))
+                        total = load(builder, builder.gep(totals, [at]), kind)
+                        if not is_float:
+                            total = operands.finished(sums, total, at_row, j)
+                        operands.write(total, target, j, add)
         return context.get_dummy_value()
 
     return signature, generate
@@ -161,20 +197,30 @@ def tile(number: int) -> ir.Constant:
 def linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads):
     """``forward.linear`` in tiles."""
     n_panels = padded(matrix.width) // WIDTH
-    panel, end = n_panels * thread // n_threads, n_panels * (thread + 1) // n_threads
-    if n_rows == 0 or panel == end:
+    first, end = n_panels * thread // n_threads, n_panels * (thread + 1) // n_threads
+    if n_rows == 0 or first == end:
         return
     configure(CONFIGURATIONS, CONFIGURATION_BYTES * (min(n_rows, ROWS) - 1))
-    while panel < end:
-        if n_rows <= ROWS and panel + 2 <= end:
-            multiply(matrix, panel, x, out, 0, add, n_rows, 1, 2)
-            panel += 2
-            continue
-        row = 0
-        while row + ROWS < n_rows:
-            multiply(matrix, panel, x, out, row, add, min(n_rows - row, 2 * ROWS), 2, 1)
-            row += 2 * ROWS
-        if row < n_rows:
-            multiply(matrix, panel, x, out, row, add, n_rows - row, 1, 1)
-        panel += 1
+    if n_rows <= ROWS:
+        for panel in range(first, end - 1, 2):
+            multiply(matrix, panel, x, out, 0, add, n_rows, True, 0, 1, 1, 2)
+        if (end - first) % 2:
+            multiply(matrix, end - 1, x, out, 0, add, n_rows, True, 0, 1, 1, 1)
+        release()
+        return
+    n_groups = in_groups(n_rows * x.stride * x.numbers.itemsize, CACHED_BYTES)
+    n_blocks = in_groups(in_groups(n_rows, n_groups), BLOCK_ROWS)
+    if n_blocks > 1:  # there is time to prefetch a whole panel
+        ahead = matrix.panel_size * matrix.weights.itemsize
+        weights, start, panel_size, depth, width, scale, bias, _ = matrix
+        matrix = Matrix(weights, start, panel_size, depth, width, scale, bias, ahead)
+    for start in range(0, n_rows, n_blocks * BLOCK_ROWS):
+        for panel in range(first, end):
+            for block in range(n_blocks):
+                row = start + block * BLOCK_ROWS
+                n = min(n_rows - row, BLOCK_ROWS)
+                if n > ROWS:
+                    multiply(matrix, panel, x, out, row, add, n, n == BLOCK_ROWS, block, n_blocks, 2, 1)
+                elif n > 0:
+                    multiply(matrix, panel, x, out, row, add, n, n == ROWS, block, n_blocks, 1, 1)
     release()

@@ -1,6 +1,7 @@
 """The functions between the matrix products, compared with float64 and torch."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,16 +20,25 @@ def exp_all(x: NDArray[np.float32]) -> None:
 
 
 @compiled(EXACT)
-def run(which: int, x: NDArray[np.float32], scale: float) -> None:
+def run_once(which: int, x: NDArray[np.float32], scale: float, ones: NDArray[np.float32], zeros: NDArray[Any]) -> None:
     """One compilation for all functions that work in place."""
     if which == 0:
         functions.gelu_tanh(x)
     elif which == 1:
         functions.gelu_exact(x)
     elif which == 2:
-        functions.softmax(x, np.float32(scale))
+        functions.softmax(x, len(x), np.float32(scale))
     elif which == 3:
-        functions.layer_norm(x, x[:0] if len(x) == 0 else np.ones_like(x), np.zeros_like(x), np.float32(1e-5), x)
+        functions.layer_norm(x, ones, zeros, np.float32(1e-5), x)
+
+
+def run(which: int, x: NDArray[np.float32], scale: float) -> None:
+    run_once(which, x, scale, np.ones_like(x), np.zeros_like(x))
+
+
+@compiled(EXACT)
+def softmax_of(x: NDArray[np.float32], count: int, scale: float) -> None:
+    functions.softmax(x, count, scale)
 
 
 def numbers(n: int, seed: int = 0, spread: float = 3.0) -> NDArray[np.float32]:
@@ -62,7 +72,11 @@ def test_softmax_and_layer_norm_of_any_length(n: int) -> None:
     x = numbers(n, seed=n)
     weights = x.copy()
     run(2, weights, 0.3)
-    assert np.abs(weights - torch.from_numpy(x).double().mul(0.3).softmax(-1).numpy()).max() < 1e-6
+    expected = torch.from_numpy(x).double().mul(0.3).softmax(-1).numpy()
+    assert np.abs(weights - expected).max() < 1e-6
+    followed = np.concatenate([x, [math.nan, math.inf, 1e9]]).astype(np.float32)
+    softmax_of(followed, n, np.float32(0.3))
+    assert np.abs(followed[:n] - expected).max() < 1e-6 and (followed[n:] == 0).all()
     normed = x.copy()
     run(3, normed, 1.0)
     assert np.abs(normed - torch.nn.functional.layer_norm(torch.from_numpy(x).double(), [n]).numpy()).max() < 1e-5

@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 
 from model.kernels import panels
 from model.kernels.forward import linear
+from model.kernels.inputs import (
+    inputs_for,
+    quantize_row,
+    round_to_bfloat16,
+    write_inputs,
+)
 from model.kernels.jit import EXACT, compiled
 from model.kernels.pack import aligned, fill_panels, scratch_for, stored
 from model.kernels.panels import (
@@ -23,11 +29,7 @@ from model.kernels.panels import (
     Rows,
     has_pair_products,
     in_groups,
-    inputs_for,
     padded,
-    quantize_row,
-    round_to_bfloat16,
-    write_inputs,
 )
 
 D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one alone
