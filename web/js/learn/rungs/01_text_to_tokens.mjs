@@ -75,6 +75,7 @@ export const textToTokens = {
     },
     {
       kind: "choice",
+      further: true,
       ask:
         "Find the mistake: notes on this chapter give the end of a text in GPT-2 as [EOS]. Which token marks it in " +
         "GPT-2?",

@@ -57,6 +57,7 @@ export const induction = {
   exercises: [
     {
       kind: "number",
+      further: true,
       ask:
         "A phrase of 6 tokens is repeated, so the text has the tokens 0 to 11. At which token does an induction head " +
         "look from token 8?",
