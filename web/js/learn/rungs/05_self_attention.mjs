@@ -236,7 +236,7 @@ export const selfAttention = {
     function showOrder() {
       const { pair: places, swapped: isSwapped, words } = data;
       swap.hidden = !places;
-      swap.textContent = isSwapped ? "Swap them back" : "Swap two words";
+      swap.textContent = isSwapped ? "Swap them back" : "Does their order count? Swap two words";
       const [one, other] = places ? places.map((place) => `“${words[place]}”`) : [];
       swapped.textContent = isSwapped
         ? `${one} and ${other} have changed places, and their rows with them. Each word keeps its context vector: ` +
