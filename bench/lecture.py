@@ -2,7 +2,7 @@
 
 ``python -m bench.lecture TINYSHAKESPEARE.txt`` writes two files in ``web/learn``. ``bigram_lecture.json`` is the
 training with which rung 3 opens: what ``BigramTraining`` reports in 10,000 steps, and the whole table after the last.
-``loss_ladder.json`` has the losses of the five models of ``model.ladder.loss_ladder``, for rung 9.
+``loss_ladder.json`` has the losses of the models of ``model.ladder.loss_ladder``, for rung 9.
 """
 
 import json
@@ -44,7 +44,7 @@ def rounded_to(value: Any, digits: int) -> Any:
 
 
 def climb(text: str) -> dict[str, Any]:
-    """The losses of the five models as JSON."""
+    """The losses of the models as JSON."""
     models = [train_one(name, text, seed=SEED)._asdict() for name in MODELS]
     climbed: dict[str, Any] = rounded_to({"steps": loss_ladder.STEPS, "seed": SEED, "models": models}, 4)
     return climbed

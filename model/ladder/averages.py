@@ -50,6 +50,8 @@ def mask_future(attn_scores: Tensor) -> Tensor:
 
 # ---- Rung 5: self-attention without weights --------------------------------------------------------------------------
 
+VECTOR_LENGTH = 2  # of the words of a trained model; with 1 their attention weights would be nearly even
+
 # "Your journey starts with one step": three made-up numbers per word, few enough to follow by hand.
 JOURNEY = {
     "Your": (0.43, 0.15, 0.89),
@@ -108,7 +110,7 @@ def attention_without_weights(x: Tensor) -> Attention:
 
 
 def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
-    """The mean token embedding ``(C,)`` of a word, scaled to length 1, or None if the model cannot read it."""
+    """The mean token embedding ``(C,)`` of a word, scaled to ``VECTOR_LENGTH``, or None if the model cannot read it."""
     # Most BPE tokens of words begin with a space.
     texts = (f" {word}", word) if loaded.tokenizer.kind == "bpe" else (word,)
     for text in texts:
@@ -117,7 +119,7 @@ def embed_word(loaded: LoadedModel, word: str) -> Tensor | None:
         except PromptError:
             continue
         mean = loaded.gpt.wte(torch.tensor(ids, device=loaded.device)).float().mean(dim=0).cpu()
-        return mean / mean.norm().clamp(min=1e-9)
+        return VECTOR_LENGTH * mean / mean.norm().clamp(min=1e-9)
     return None
 
 

@@ -1,6 +1,7 @@
-"""What each part of a GPT is worth: five models that grow from a bigram model to a block, trained in the same way.
+"""What each part of a GPT is worth: models that grow from a bigram model to four blocks, trained in the same way.
 
-The order is that of Karpathy's lecture on tiny Shakespeare, with the parts of this ladder.
+The order is that of Karpathy's lecture on tiny Shakespeare, with the parts of this ladder. The last model, four blocks
+without residual sums and layer norms, shows what these are for.
 """
 
 from collections.abc import Callable
@@ -18,26 +19,38 @@ CONTEXT_LENGTH, N_EMBD, BATCH_SIZE = 8, 32, 32
 STEPS, LEARNING_RATE = 5_000, 1e-3
 
 
-class GrowingModel(NextTokenModel):
-    """Embeddings, ``n_head`` causal heads, and, if requested, an MLP, residual sums and layer norms."""
+class GrowingBlock(nn.Module):
+    """Attention with ``n_head`` causal heads, and, if requested, an MLP, residual sums and layer norms."""
 
-    def __init__(self, vocab_size: int, n_head: int, *, has_mlp: bool = False, has_residual: bool = False) -> None:
+    def __init__(self, n_head: int, *, has_mlp: bool = False, has_residual: bool = False) -> None:
         super().__init__()
-        self.embedding = TokenAndPositionEmbedding(vocab_size, CONTEXT_LENGTH, N_EMBD)
         self.attention = StackedHeads(N_EMBD, N_EMBD // n_head, n_head)
         self.mlp = nn.Sequential(nn.Linear(N_EMBD, 4 * N_EMBD), nn.GELU(), nn.Linear(4 * N_EMBD, N_EMBD))
-        self.norms = nn.ModuleList(nn.LayerNorm(N_EMBD) for _ in range(3))
-        self.logits = nn.Linear(N_EMBD, vocab_size)
+        self.norms = nn.ModuleList(nn.LayerNorm(N_EMBD) for _ in range(2))
         self.has_mlp, self.has_residual = has_mlp, has_residual
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, T, N_EMBD) -> (B, T, N_EMBD)``"""
+        if self.has_residual:
+            x = x + self.attention(self.norms[0](x))
+            return x + self.mlp(self.norms[1](x))
+        x = self.attention(x)
+        return self.mlp(x) if self.has_mlp else x
+
+
+class GrowingModel(NextTokenModel):
+    """Embeddings, ``n_layer`` blocks with ``parts``, and logits, before which residual models normalise once more."""
+
+    def __init__(self, vocab_size: int, n_head: int, n_layer: int = 1, **parts: bool) -> None:
+        super().__init__()
+        self.embedding = TokenAndPositionEmbedding(vocab_size, CONTEXT_LENGTH, N_EMBD)
+        self.blocks = nn.Sequential(*(GrowingBlock(n_head, **parts) for _ in range(n_layer)))
+        self.norm = nn.LayerNorm(N_EMBD) if parts.get("has_residual") else nn.Identity()
+        self.logits = nn.Linear(N_EMBD, vocab_size)
 
     def forward(self, ids: Tensor) -> Tensor:
         """The logits of the token that follows each: ``(B, T) -> (B, T, vocab_size)``."""
-        x = self.embedding(ids)
-        if self.has_residual:
-            x = x + self.attention(self.norms[0](x))
-            return self.logits(self.norms[2](x + self.mlp(self.norms[1](x))))
-        x = self.attention(x)
-        return self.logits(self.mlp(x) if self.has_mlp else x)
+        return self.logits(self.norm(self.blocks(self.embedding(ids))))
 
 
 MODELS: dict[str, Callable[[int], NextTokenModel]] = {
@@ -46,6 +59,8 @@ MODELS: dict[str, Callable[[int], NextTokenModel]] = {
     "four heads": lambda vocab_size: GrowingModel(vocab_size, 4),
     "MLP": lambda vocab_size: GrowingModel(vocab_size, 4, has_mlp=True),
     "residual and norm": lambda vocab_size: GrowingModel(vocab_size, 4, has_mlp=True, has_residual=True),
+    "four blocks": lambda vocab_size: GrowingModel(vocab_size, 4, 4, has_mlp=True, has_residual=True),
+    "four bare blocks": lambda vocab_size: GrowingModel(vocab_size, 4, 4, has_mlp=True),
 }
 
 

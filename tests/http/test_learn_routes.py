@@ -236,12 +236,13 @@ def test_three_numbers_say_how_much_of_the_similarity_they_keep(server: Server) 
     wte = server.services.served.models["tiny"].gpt.wte.weight
     tokenizer = server.services.served.models["tiny"].tokenizer
     means = [wte[torch.tensor(tokenizer.encode(word))].mean(dim=0) for word in trained["words"]]
-    whole = torch.stack([mean / mean.norm() for mean in means])
+    whole = torch.stack([2 * mean / mean.norm() for mean in means])
     i, j = divmod(int(((x @ x.T) - whole @ whole.T).abs().fill_diagonal_(0).argmax()), len(x))
     a, b = trained["words"][i], trained["words"][j]
     here, there = float(x[i] @ x[j]), float(whole[i] @ whole[j])
-    assert f"“{a}” · “{b}”: {here:.3f} here, {there:.3f} in the model.".replace("-", "−") in trained["reduced"]
-    assert f"keep {float(x.square().sum()) / len(x):.0%} of" in trained["reduced"]
+    changed = f"“{a}” · “{b}”, which changes most, is {here:.3f} here and {there:.3f} with all numbers."
+    assert changed.replace("-", "−") in trained["reduced"]
+    assert f"keep {float(x.square().sum()) / len(x) / 4:.0%} of" in trained["reduced"]
     assert post(server, "self-attention", vectors="random").json()["reduced"] == ""
 
 

@@ -159,7 +159,7 @@ class Notebook(NamedTuple):
 MODEL_PACKAGES = "safetensors, tokenizers and the folder of the model"
 NOTEBOOKS = {
     "tokens": Notebook("1. Text to tokens", TokensRequest, tokens, notebook_cells.tokens),
-    "windows": Notebook("2. The sliding window", WindowsRequest, windows, notebook_cells.windows),
+    "windows": Notebook("2. Windows and vectors", WindowsRequest, windows, notebook_cells.windows),
     "untrained-bigram": Notebook(
         "3. The bigram model",
         BigramRequest,

@@ -286,7 +286,7 @@ def block(
     show("After GELU", stages.activated, words)
     show("What the MLP adds", stages.mlp_output, words)
     show("... + MLP", stages.after, words)
-    # Training the five models takes minutes: bench/lecture.py of Headscope has recorded these.
+    # Training these models takes minutes: bench/lecture.py of Headscope has recorded these.
     losses = torch.tensor(list(recorded_losses.values()))
     show("The loss ladder, as recorded", losses[:, None], list(recorded_losses))
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from model import InputError, LoadedModel
 from model.ladder import JOURNEY, SHINY
-from model.ladder.averages import TrainedWords, trained_words
+from model.ladder.averages import VECTOR_LENGTH, TrainedWords, trained_words
 from model.ladder.terms import EmbeddedWords, embed_words
 from model.ladder.text import split_words
 
@@ -73,8 +73,7 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
         x, origin = trained.x, f"trained: the token embeddings of {loaded.name}, reduced to {SIZE} numbers"
         reduced = (
             f"An embedding has {loaded.config.n_embd} numbers, averaged over the pieces of a word and scaled to length "
-            f"1. The {SIZE} here are those whose dot products come closest to the embeddings’. "
-            f"{similarity_kept(trained, words)}"
+            f"{VECTOR_LENGTH}. The {SIZE} here keep the dot products best. {similarity_kept(trained, words)}"
         )
     else:
         x, origin = embedded_words(all_words).x[: len(words)], "random: the sums of rung 2 (seed 123)"
@@ -85,16 +84,16 @@ def parse_sentence(served: ServedModels, request: LessonRequest) -> Sentence:
 def similarity_kept(trained: TrainedWords, words: list[str]) -> str:
     """How far the dot products of the three numbers are from those of the whole embeddings, in a sentence."""
     x, products = trained
-    share = x.square().sum() / len(x)  # the share of the squared lengths that is kept: each was 1
+    share = x.square().sum() / len(x) / VECTOR_LENGTH**2  # of the squared lengths
     here = x @ x.T
     off = (here - products).abs().fill_diagonal_(0)
     i, j = divmod(int(off.argmax()), len(words))
     if off[i, j] < 5e-4:
         return "Nothing is lost: all dot products are those of the whole embeddings."
     return (
-        f"They keep {share:.0%} of the embeddings’ squared length, so words that match here need not match in the "
-        "model. The dot product that changes most is "
-        f"“{words[i]}” · “{words[j]}”: {here[i, j]:.3f} here, {products[i, j]:.3f} in the model."
+        f"They keep {share:.0%} of the squared length, so words that match here need not match in the model: "
+        f"“{words[i]}” · “{words[j]}”, which changes most, is {here[i, j]:.3f} here and "
+        f"{products[i, j]:.3f} with all numbers."
     ).replace("-", "−")
 
 

@@ -22,7 +22,7 @@ def ids(page: Any, place: int) -> list[str]:
 
 def test_rung_1_text_to_tokens(page: Any, texts: Texts) -> None:
     open_rung(page, 1)
-    expect(page.get_by_text("from 317 tokens: 256 bytes, 60 merges and <|endoftext|>")).to_be_visible()
+    expect(page.get_by_text("from 317 tokens: 256 bytes, 60 merges and a mark for the end of a text")).to_be_visible()
     say(page, "Hi there!")
     expect(page.locator(".hl-chips").nth(1)).to_contain_text("!")
     assert ids(page, 1) == [str(i) for i in published.CHAR_ENCODED_HI_THERE]

@@ -20,9 +20,13 @@ def exercise(page: Any, place: int) -> Any:
     return page.get_by_role("region", name="Exercises").locator("> ol > li").nth(place)
 
 
+def further_exercise(page: Any, place: int) -> Any:
+    return page.get_by_role("region", name="Exercises").locator("> details > ol > li").nth(place)
+
+
 def test_a_hint_follows_a_wrong_answer_and_the_worked_answer_a_second_one_on_request(page: Any) -> None:
     open_rung(page, 6)
-    task = exercise(page, 1)
+    task = exercise(page, 0)
     said, solve = task.get_by_role("status"), task.get_by_role("button", name="Show the worked answer")
     assert "√64" not in task.text_content()
     for nothing in ("", "many"):
@@ -53,7 +57,7 @@ def test_a_hint_follows_a_wrong_answer_and_the_worked_answer_a_second_one_on_req
     task.get_by_label("Your number").fill("16/2")
     task.get_by_role("button", name="Check").click()
     expect(said).to_have_text(re.compile("^Yes"))
-    many = exercise(page, 0)
+    many = further_exercise(page, 0)
     for i in (0, 1, 3):
         many.get_by_role("checkbox").nth(i).check()
     many.get_by_role("button", name="Check").click()
@@ -62,7 +66,7 @@ def test_a_hint_follows_a_wrong_answer_and_the_worked_answer_a_second_one_on_req
 
 def test_steps_are_put_in_order(page: Any) -> None:
     open_rung(page, 9)
-    task = exercise(page, 2)
+    task = exercise(page, 1)
     order = ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"]
     for place, step in enumerate(order):
         names = [text.removeprefix("↑↓ ") for text in task.locator(".hl-order li").all_text_contents()]

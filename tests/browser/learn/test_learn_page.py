@@ -224,11 +224,11 @@ def test_a_rung_is_saved_as_a_notebook(page: Any, rung: int) -> None:
         assert "sentence = 'What is in a name?'" in notebook["cells"][2]["source"]
 
 
-def test_the_core_takes_44_minutes(page: Any) -> None:
+def test_the_core_takes_38_minutes(page: Any) -> None:
     minutes = [text.split() for text in page.locator(".hl-nav small").all_text_contents()]
     core = {rung: int(parts[1]) for rung, parts in enumerate(minutes, 1) if parts[0] == "●"}
-    assert list(core) == [4, 5, 6, 7, 8, 10, 11] and sum(core.values()) == 44
-    expect(page.get_by_text(re.compile(r"The core, 44 min with exercises: 4\W8, 10, 11"))).to_be_visible()
+    assert list(core) == [4, 5, 6, 7, 8, 10, 11] and sum(core.values()) == 38
+    expect(page.get_by_text(re.compile(r"The core, 38 min with exercises: 4\W8, 10, 11"))).to_be_visible()
 
 
 def test_a_rung_says_that_it_loads(page: Any) -> None:

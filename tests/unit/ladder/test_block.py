@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from helpers.models import tiny_model
 from model import ladder
 from model.gpt import Block
-from model.ladder.averages import trained_words
+from model.ladder.averages import VECTOR_LENGTH, trained_words
 from model.ladder.block import block_by_ladder, block_by_model
 from model.ladder.terms import largest_difference
 from model.lens.text_pass import TextPass
@@ -80,7 +80,7 @@ def test_words_in_three_trained_numbers_keep_their_dot_products_best() -> None:
     assert reduced is not None and whole is not None and reduced.x.shape == (len(words), 3)
     found, full = reduced.x, whole.x @ whole.x.T
     torch.testing.assert_close(reduced.products, full)
-    torch.testing.assert_close(full.diagonal(), torch.ones(len(words)))  # each word has the length 1
+    torch.testing.assert_close(full.diagonal(), torch.full((len(words),), VECTOR_LENGTH**2.0))
     values = torch.linalg.eigvalsh(full)
     error = (full - found @ found.T).norm()
     assert error.item() == pytest.approx(values[:-3].norm().item(), abs=1e-5)  # Eckart & Young

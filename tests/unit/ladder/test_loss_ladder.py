@@ -1,6 +1,7 @@
 """The loss ladder: the recorded losses fall from part to part, and a seed gives the same ones again."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -15,10 +16,11 @@ TEXT = "the cat sat on the mat, and the dog sat on the cat. " * 30
 def test_every_part_lowers_the_recorded_loss() -> None:
     found = loss_ladder()["models"]
     assert [each["name"] for each in found] == list(MODELS)
-    losses = [each["held_out_loss"] for each in found]
+    *losses, bare = [each["held_out_loss"] for each in found]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == len(losses)
     gains = [before - after for before, after in pairwise(losses)]
-    assert gains[-1] == min(gains)
+    assert gains[3] == min(gains)  # residual stream and layer norm, with a single block
+    assert bare > losses[3]  # but without them, four blocks are worse than one
 
 
 def test_the_bigram_model_has_half_the_steps_of_rung_3() -> None:
@@ -31,8 +33,8 @@ def test_a_seed_gives_the_same_losses(name: str) -> None:
     assert first == second != other
 
 
-@pytest.mark.parametrize("settings", [{}, {"has_mlp": True}, {"has_mlp": True, "has_residual": True}])
-def test_no_token_looks_ahead(settings: dict[str, bool]) -> None:
+@pytest.mark.parametrize("settings", [{}, {"has_mlp": True}, {"n_layer": 4, "has_mlp": True, "has_residual": True}])
+def test_no_token_looks_ahead(settings: dict[str, Any]) -> None:
     model = GrowingModel(10, 4, **settings)
     ids = torch.arange(CONTEXT_LENGTH)[None]
     changed = ids.clone()

@@ -51,7 +51,7 @@ export const RUNGS = [
   induction,
 ];
 const LAST_PAGE = RUNGS.length + 1;
-const MINUTES = [4, 4, 5, 4, 6, 9, 5, 6, 5, 8, 6]; // for the main path of each rung and its exercises
+const MINUTES = [4, 4, 5, 4, 5, 8, 4, 5, 5, 7, 5]; // for the main path of each rung and its exercises
 const CORE = [4, 5, 6, 7, 8, 10, 11]; // rungs for a visitor with little time
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";

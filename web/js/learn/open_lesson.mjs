@@ -40,7 +40,7 @@ export class OpenLesson {
   }
 
   #makeElements() {
-    const { rung, content, built, lessons } = this;
+    const { rung, content, built, lessons, kept } = this;
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const does = content.notebookDoes ?? "prints the numbers of this page";
@@ -55,7 +55,7 @@ export class OpenLesson {
       this.prediction,
       lessons.note,
       this.picture,
-      fold(this.kept, "exercises", "Exercises", this.own, exercises(content.exercises, `${rung}`, progress)),
+      fold(kept, "exercises", "Exercises", this.own, exercises(content.exercises, rung, progress, kept)),
       sourceLines(content.key),
       make(
         "div",

@@ -16,7 +16,11 @@ export interface Prediction {
  * A task after the picture. After the first wrong answer the hint is shown; from the second on, the visitor can ask
  * for the worked answer.
  */
-export type Exercise = { hint: string } & (
+export type Exercise = {
+  hint: string;
+  /** It stands behind the others, folded: it takes longer, or is about what is under “Deeper”. */
+  further?: boolean;
+} & (
   | ({ kind: "choice" } & Prediction)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
   | { kind: "number"; ask: string; right: number; alsoRight?: number[]; tolerance: number; why: string }

@@ -17,7 +17,7 @@ import { CellEditor, HeatTable } from "./heat_table.mjs";
  */
 /** @typedef {{ r: number, c: number, total: number, title: Part[] }} Explained a cell with its value */
 
-export const AXES = "this token (query) ↓ looks at that token (key) →"; // of a table of scores or weights
+export const AXES = "query ↓ looks at key →"; // of a table of scores or weights
 
 /** @typedef {[table: HeatTable, row: number, column: number]} Operand a cell that a number is computed from */
 /** @typedef {(row: number, column: number) => Operand[][]} Operands each factor of a sum, term after term */

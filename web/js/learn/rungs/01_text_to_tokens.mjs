@@ -37,7 +37,7 @@ export const textToTokens = {
   options: () => ({ merges: 60, allow_end_of_text: false }),
   choices: () => ({ step: 0 }),
   prediction: {
-    ask: "Which of the three tokenizers loses a word that its training text does not contain?",
+    ask: "Which loses a word that its training text does not contain?",
     options: ["The word list", "The characters", "The byte pairs"],
     right: 0,
     why:
@@ -75,6 +75,7 @@ export const textToTokens = {
     },
     {
       kind: "choice",
+      further: true,
       ask:
         "Find the mistake: notes on this chapter give the end of a text in GPT-2 as [EOS]. Which token marks it in " +
         "GPT-2?",
@@ -223,7 +224,7 @@ export const textToTokens = {
         characters.show(idChips(c), c.n, alphabet, c.problem);
         const lengths = `${counted(p.n, "token")} instead of ${counted(p.n_bytes, "byte")}`;
         const merged = p.vocab_size - N_BYTES - 1;
-        const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and <|endoftext|>`;
+        const sizes = `${N_BYTES} bytes, ${counted(merged, "merge")} and a mark for the end of a text`;
         pairs.show(idChips(p), p.n, `${lengths}, from ${number(p.vocab_size)} tokens: ${sizes}`);
         merges.update(Math.min(p.merges.length, lesson.options.merges));
         list.replaceChildren(...mergeItems(p.merges));

@@ -34,7 +34,7 @@ const MAX_WINDOW = 10; // tokens of a window
 /** @type {Rung<"windows">} */
 export const slidingWindow = {
   key: "windows",
-  name: "The sliding window",
+  name: "Windows and vectors",
   learned:
     "Windows and the same windows shifted by one token are the training data: the target is always what comes next.",
   options: () => ({ context_length: 4, stride: 1, batch_size: 2, shuffle: false, drop_last: true }),
@@ -50,6 +50,7 @@ export const slidingWindow = {
   exercises: [
     {
       kind: "number",
+      further: true,
       ask: "A text has 10 tokens, context_length is 4 and the stride is 2. How many windows are there?",
       right: 3,
       tolerance: 0,
@@ -60,6 +61,7 @@ export const slidingWindow = {
     },
     {
       kind: "choice",
+      further: true,
       ask: "What is the drawback of a stride of 1 instead of context_length?",
       options: [
         "Tokens are skipped",
@@ -200,7 +202,15 @@ export const slidingWindow = {
     return {
       text: [
         paragraph(
-          "A GPT learns by predicting the next token, so any text can teach it. The text is cut into windows of ",
+          "A GPT needs two things from a text: exercises to learn from, and numbers to compute with. It gets the ",
+          "exercises from windows, and the numbers as vectors.",
+        ),
+      ],
+      formula: formula([row("target", "(", "t", ")"), "=", row("id", "(", "t", "+", "1", ")")]),
+      picture: [
+        heading("1. Windows: what it learns from"),
+        paragraph(
+          "The task is to predict the next token, so any text will do. It is cut into windows of ",
           code("context_length"),
           " tokens, one starting every ",
           code("stride"),
@@ -209,14 +219,10 @@ export const slidingWindow = {
           " are the same windows, one token later: at each position the model sees the inputs up to there and ",
           "has to predict the target below.",
         ),
-      ],
-      formula: formula([row("target", "(", "t", ")"), "=", row("id", "(", "t", "+", "1", ")")]),
-      picture: [
-        heading("Windows over your sentence"),
         controls(length.element, stride.element),
         status,
         ...list.elements,
-        heading("From ids to vectors"),
+        heading("2. Vectors: what it computes with"),
         rowOf(
           make(
             "div",

@@ -42,6 +42,7 @@ export const bigram = {
   exercises: [
     {
       kind: "number",
+      further: true,
       ask: "A model gives both characters of an alphabet of 2 the same probability. Its loss in nats is ln 2 = ?",
       right: 0.6931,
       tolerance: 0.006,
@@ -191,17 +192,22 @@ export const bigram = {
           term("loss"),
           " is its average surprise, −ln p, at the next character, in ",
           defined("nats"),
-          ". The table is trained on the first nine tenths of the text; the rest is held out. The best table possible ",
-          "just counts the pairs of this training part: its loss there is the floor.",
+          ".",
         ),
       ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
       picture: [
+        ...report.elements.table,
+        heading("2. How it learned"),
+        paragraph(
+          "The table is trained on the first nine tenths of a text; the rest is held out. The best table possible ",
+          "just counts the pairs of this training part: its loss there is the floor.",
+        ),
         make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
         text,
         tooLong,
         controls(steps.element, rate.element, start, stop),
-        ...report.elements,
+        ...report.elements.learning,
         deeper(
           lesson,
           "an experiment, how it is trained",

@@ -105,11 +105,11 @@ export class Report {
     });
     this.sentence = new Chips();
     this.table = make("div", { hidden: true });
-    this.table.append(heading("The table as it learned"), controls(this.scrubber.element), this.scrubbed);
+    this.table.append(heading("1. The table, and your sentence"), controls(this.scrubber.element), this.scrubbed);
     this.table.append(rowOf(this.follows.element), make("div", {}, this.arithmetic.element));
     const learning = [this.bar, this.status, rowOf(this.curve, this.samples), this.memorised];
     this.sentence.element.hidden = true;
-    this.elements = [...learning, this.table, this.sentence.element];
+    this.elements = { table: [this.table, this.sentence.element], learning };
   }
 
   /** @param {string} status */
@@ -360,13 +360,13 @@ const ratedChips = (tokens, arithmetic) =>
 function ratedSummary(tokens, floor) {
   const nats = natsOf(tokens);
   const mean = meanOf(nats);
-  const where = mean < floor ? "below" : "above";
   const loss = nats.length
-    ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence. It ` +
-      `may lie ${where} the floor, ${fixed(floor)}: that is for the training part.`
+    ? ` Their mean, ${fixed(mean * nats.length)} / ${nats.length} = ${fixed(mean)}, is the loss on your sentence.`
     : "";
+  const below = mean < floor ? ` The floor of part 2, ${fixed(floor)}, holds for the training part.` : "";
   const outlined = tokens.every(({ known }) => known) ? "" : " Outlined characters are not in that text.";
-  return `Your sentence: p of each character after the one before it, and the surprises −ln p.${loss}${outlined}`;
+  const what = "Your sentence: p of each character after the one before it, and the surprises −ln p.";
+  return `${what}${loss}${below}${outlined}`;
 }
 
 // Whether a table memorises its text.

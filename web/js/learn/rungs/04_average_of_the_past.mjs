@@ -13,7 +13,7 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
-import { choice, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { choice, code, controls, deeper, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
@@ -178,7 +178,6 @@ export const averageOfThePast = {
       picture: [
         ...toy.elements,
         heading("The same for every token of a text"),
-        controls(example.element),
         vectors.element,
         controls(way.element, back),
         rowOf(x.element, masked.element),
@@ -190,6 +189,7 @@ export const averageOfThePast = {
           "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And ",
           "the importance: the token that matters most counts like any other. On rung 5, weights depend on the tokens.",
         ),
+        deeper(lesson, "the lecture’s random tokens", controls(example.element)),
         arithmetic.element,
       ],
       update(found) {

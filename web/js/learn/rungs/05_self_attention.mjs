@@ -65,6 +65,7 @@ export const selfAttention = {
   exercises: [
     {
       kind: "choice",
+      further: true,
       ask:
         "Find the mistake: someone works out “Hello shiny sun” by hand and gets 2.405 for “shiny” · “shiny”, and " +
         "the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above. What is the score?",
@@ -98,6 +99,7 @@ export const selfAttention = {
     },
     {
       kind: "number",
+      further: true,
       ask:
         "Find the mistake: the same notes write exp(0.7842) = 2.1902, where 0.7842 is the score of “Hello” and " +
         "“shiny”. What is it, to four decimal places?",
@@ -234,7 +236,7 @@ export const selfAttention = {
     function showOrder() {
       const { pair: places, swapped: isSwapped, words } = data;
       swap.hidden = !places;
-      swap.textContent = isSwapped ? "Swap them back" : "Swap two words";
+      swap.textContent = isSwapped ? "Swap them back" : "Does their order count? Swap two words";
       const [one, other] = places ? places.map((place) => `“${words[place]}”`) : [];
       swapped.textContent = isSwapped
         ? `${one} and ${other} have changed places, and their rows with them. Each word keeps its context vector: ` +

@@ -85,6 +85,7 @@ export const trainableWeights = {
   exercises: [
     {
       kind: "many",
+      further: true,
       ask:
         "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints " +
         "0.2867 and 0.3880 for the first word. How does it differ from the book?",
@@ -302,7 +303,7 @@ export const trainableWeights = {
       picture: [
         ...learning.elements,
         ...division.elements,
-        heading("The same steps for your sentence: random matrices that are not trained, head_dim 2"),
+        heading("The same steps for your sentence, with random matrices and head_dim 2"),
         rowOf(
           x.element,
           ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),

@@ -65,9 +65,10 @@ export const causalMasking = {
     },
     {
       kind: "choice",
+      further: true,
       ask:
-        "Deeper. Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. " +
-        "What happens to the scores of the past?",
+        "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What happens " +
+        "to the scores of the past?",
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
       hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
@@ -75,7 +76,8 @@ export const causalMasking = {
     },
     {
       kind: "number",
-      ask: "Deeper. With dropout of p = 0.2, by what are the remaining weights multiplied?",
+      further: true,
+      ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
       right: 1.25,
       tolerance: 0.001,
       hint: "On average a fraction of 1 − p is kept. What restores the sum?",

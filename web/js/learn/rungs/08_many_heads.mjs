@@ -40,8 +40,8 @@ export const manyHeads = {
   options: () => ({ d_out: 2 }),
   choices: () => ({ jobs: { seed: 1 }, times: { n_head: 8, n_tokens: 64 }, heads: "trained" }),
   prediction: {
-    ask: "Can one head look at both the previous and the first word?",
-    options: ["No", "Yes, and keep the two apart", "Yes, but it gets a single sum"],
+    ask: "One head looks at both the previous and the first word. What does it get?",
+    options: ["Only one of the two", "Both, kept apart", "Both, in a single sum"],
     right: 2,
     why:
       "It may give half of its weight to each, but its context vector is the sum of what it takes from both. Two " +
@@ -50,6 +50,7 @@ export const manyHeads = {
   exercises: [
     {
       kind: "number",
+      further: true,
       ask: "There are 12 heads and d_out is 768. How many numbers does each head have?",
       right: 64,
       tolerance: 0,
@@ -86,7 +87,8 @@ export const manyHeads = {
     },
     {
       kind: "order",
-      ask: "Deeper. Put the shapes in the order in which weight splits produce them.",
+      further: true,
+      ask: "Put the shapes in the order in which weight splits produce them.",
       steps: [
         "(B, T, C) after the projection",
         "(B, T, n_head, head_dim) after view",

@@ -52,6 +52,7 @@ export const restOfABlock = {
     },
     {
       kind: "choice",
+      further: true,
       ask: "All inputs to a block are multiplied by 10. What does attention read?",
       options: ["Numbers ten times as large", "Nearly the same numbers", "Zeros"],
       right: 1,
@@ -286,8 +287,7 @@ export const restOfABlock = {
       picture: [
         heading("1. Layer norm"),
         paragraph(
-          "Each row minus its mean, divided by its standard deviation. Move the slider: the factor cancels, but for ",
-          "ε, which prevents a division by 0",
+          "Subtract a row’s mean and divide by its standard deviation: the factor cancels. ε avoids a division by 0",
           epsilon,
         ),
         controls(scale.element),
@@ -302,7 +302,10 @@ export const restOfABlock = {
         ),
         rowOf(mlpInput.element, hidden.element, mlpOutput.element, after.element),
         heading("What each part is worth"),
-        paragraph("Each part lowers the loss; the last one gains least, with a single block."),
+        paragraph(
+          "Each part lowers the loss. The residual stream and layer norm gain little in a single block, but four ",
+          "blocks need them.",
+        ),
         ladder,
         deeper(
           lesson,
@@ -373,12 +376,12 @@ export const restOfABlock = {
 };
 
 /** How much smaller ε makes the word with the smallest variance. @param {Data["block"]} data */
-function effectOfEpsilon({ words, variance, eps }) {
+function effectOfEpsilon({ variance, eps }) {
   const least = Math.min(...variance);
   if (least === 0) return ".";
   const percent = 100 * (1 - Math.sqrt(least / (least + eps)));
   const amount = percent < 0.01 ? "less than 0.01" : fixed(percent, 2);
-  return `: it makes “${words[variance.indexOf(least)]}” ${amount}% smaller, the largest change here.`;
+  return ` and takes off ${amount}% at most.`;
 }
 
 const FULL_BAR = 3; // nats
@@ -390,6 +393,8 @@ const ADDED = {
   "four heads": { label: "four heads of 8 instead", rung: 8 },
   MLP: { label: "+ MLP", rung: 9 },
   "residual and norm": { label: "+ residual stream and layer norm", rung: 9 },
+  "four blocks": { label: "four such blocks", rung: 10 },
+  "four bare blocks": { label: "four without residual stream and norm", rung: 9 },
 };
 
 /**

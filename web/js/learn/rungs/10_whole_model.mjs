@@ -55,6 +55,7 @@ export const wholeModel = {
     },
     {
       kind: "number",
+      further: true,
       ask: "The model gives the next token a probability of 0.5. How surprising is that token in nats?",
       right: 0.6931,
       tolerance: 0.006,

@@ -57,6 +57,7 @@ export const induction = {
   exercises: [
     {
       kind: "number",
+      further: true,
       ask:
         "A phrase of 6 tokens is repeated, so the text has the tokens 0 to 11. At which token does an induction head " +
         "look from token 8?",
@@ -309,7 +310,7 @@ export const induction = {
         const less = muted ? `, without ${theHead(muted)}` : "";
         said.textContent =
           `${data.model}${when}${less}: on average, ${theHead(head)} gives ${fixed(without.induction)} of its ` +
-          `weight to the token n − 1 = ${n - 1} places back, which followed last time.`;
+          `weight to what followed last time, n − 1 = ${n - 1} tokens back.`;
         showText();
         pictures.forEach(({ caption, element }, i) => {
           const place = [head, fedBy][i];

@@ -53,8 +53,9 @@ export function chart({
   const atY = (value) => FRAME.top + ((floor - FRAME.top) * (top - value)) / (top - bottom);
   /** @type {Element[]} */
   const parts = [];
-  /** @param {string} content @param {{ x: number, y: number }} at @param {string} anchor */
-  const write = (content, at, anchor) => parts.push(svg("text", { ...at, class: "", "text-anchor": anchor }, content));
+  /** @param {string} content @param {{ x: number, y: number }} at @param {string} anchor @param {string} [css] */
+  const write = (content, at, anchor, css = "") =>
+    parts.push(svg("text", { ...at, class: css, "text-anchor": anchor }, content));
   /** @param {number} value @param {string} css */
   const drawLevel = (value, css) =>
     parts.push(svg("line", { x1: FRAME.left, x2: right, y1: atY(value), y2: atY(value), class: css }));
@@ -64,7 +65,9 @@ export function chart({
     write(text, { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
   }
   const labelY = floor + 16;
-  if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle"));
+  /** On a phone every other label is left out, but never the last. @param {number} i */
+  const everyOther = (i) => ((count - 1 - i) % 2 ? "hl-between" : "");
+  if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle", everyOther(i)));
   else {
     write(String(x.from), { x: atX(0), y: labelY }, "middle");
     write(x.to, { x: atX(count - 1), y: labelY }, "end");

@@ -3,6 +3,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
+import { fold } from "./elements.mjs";
 
 /** @import { Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
@@ -20,10 +21,11 @@ const MIN_WRONG_ANSWERS = 2; // wrong answers before the worked answer is offere
 
 /**
  * @param {Exercise[]} list
- * @param {string} rung
+ * @param {number} rung
  * @param {Progress} progress
+ * @param {Record<string, any>} kept whether those that are folded are open
  */
-export function exercises(list, rung, progress) {
+export function exercises(list, rung, progress, kept) {
   const items = list.map((exercise, place) => {
     const id = `${rung}.${place}`;
     /** @param {Answered | null} answered */
@@ -35,7 +37,11 @@ export function exercises(list, rung, progress) {
     };
     return make("li", {}, ...oneExercise(exercise, progress.exercises[id] ?? null, keep));
   });
-  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, make("ol", {}, ...items));
+  /** @param {boolean} isFurther */
+  const part = (isFurther) => make("ol", {}, ...items.filter((_, i) => Boolean(list[i].further) === isFurther));
+  const further = fold(kept, "further", "More exercises", part(true));
+  further.hidden = !list.some((exercise) => exercise.further);
+  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, part(false), further);
 }
 
 /**
