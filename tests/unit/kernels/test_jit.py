@@ -1,9 +1,12 @@
 """The folder for compiled code, and systems where nothing can be stored."""
 
+import errno
+import os
 from pathlib import Path
 
 import numba
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from model.kernels import jit
 
@@ -30,6 +33,20 @@ def test_unwritable_cache_folder_is_ignored(tmp_path: Path) -> None:
     for cache in (None, file, file / "below"):
         jit.keep_compiled_code(cache)
         assert numba.config.CACHE_DIR == ""
+
+
+@pytest.mark.usefixtures("cache_dir")
+def test_loops_run_although_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def save(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", save)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    doubled = jit.compiled(jit.EXACT)(lambda number: number + number)
+    assert doubled(3) == 6
+    assert "cannot be kept for the next start: No space left on device" in caplog.text
 
 
 def test_supported_processors(monkeypatch: pytest.MonkeyPatch) -> None:
