@@ -1,6 +1,7 @@
 """Every flag and environment variable, and the fixed limits that several parts of the server share."""
 
 import argparse
+import os
 import re
 import socket
 import sys
@@ -284,7 +285,7 @@ class Settings:
 def all_checkpoints() -> list[str]:
     """The names of the folders in ``checkpoints/``."""
     folders = CHECKPOINTS.iterdir() if CHECKPOINTS.is_dir() else ()
-    return sorted(folder.name for folder in folders if folder.is_dir() and not folder.name.startswith("."))
+    return sorted(folder.name for folder in folders if os.path.isdir(folder) and not folder.name.startswith("."))
 
 
 def default_host(environ: Mapping[str, str]) -> str:

@@ -23,7 +23,8 @@ def locate(path: Path, expected: str, folder: Path | None = None) -> Path:
 
     Every file of a checkpoint is opened through this function. A link may lead into the folder, or into the Hub cache
     that the folder belongs to. Raises ``CheckpointError`` for any other link, because the author of a checkpoint could
-    use it to read any file on this machine, and for anything other than a regular file, such as a pipe.
+    use it to read any file on this machine, and for anything other than a regular file, such as a pipe. To ask whether
+    there is a file at all, use ``os.path.isfile``: the method of ``Path`` raises errors for some links.
     """
     try:
         real, root = (Path(os.path.realpath(place)) for place in (path, path.parent if folder is None else folder))

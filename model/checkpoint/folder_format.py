@@ -4,6 +4,7 @@ A folder holds ``config.json``, ``model.safetensors`` (with the tensor names of 
 and ``tokenizer_config.json``.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -96,10 +97,10 @@ def read_chat_template(folder: Path) -> str:
     ``CheckpointError``.
     """
     path = folder / CHAT_TEMPLATE
-    if path.is_file():
+    if os.path.isfile(path):
         return read_text(path, "a chat template", MAX_TEMPLATE_BYTES)
     path = folder / TOKENIZER_CONFIG
-    if not path.is_file():
+    if not os.path.isfile(path):
         return ""
     content = read_json(path, MAX_CONFIG_BYTES)
     template = content.get("chat_template") if isinstance(content, dict) else None

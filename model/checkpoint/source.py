@@ -132,7 +132,7 @@ def read_file(
 
 def no_vocabulary(path: Path) -> CheckpointError:
     """The error for weights without a vocabulary; nanoGPT keeps its alphabet in a pickle."""
-    if not (path.parent / NANOGPT_META).is_file():
+    if not os.path.isfile(path.parent / NANOGPT_META):
         return CheckpointError(path, "no vocabulary in it or next to it", convert_with("--alphabet or --tokenizer"))
     found = f"no vocabulary but {NANOGPT_META} next to it, which is a pickle and is never opened"
     return CheckpointError(path, found, f"{convert_with('--alphabet')} with {ALPHABET}")

@@ -1,5 +1,6 @@
 """Reading a vocabulary: from ``tokenizer.json``, GPT-2's pair of files, or an alphabet."""
 
+import os
 from pathlib import Path
 
 from ..config import MAX_VOCAB_SIZE
@@ -23,7 +24,7 @@ VOCABULARY = "a character or BPE vocabulary"
 
 def has_tokenizer(folder: Path) -> bool:
     """Whether ``read_tokenizer`` finds a vocabulary in ``folder``."""
-    return (folder / TOKENIZER).is_file() or file_pair(folder) is not None
+    return os.path.isfile(folder / TOKENIZER) or file_pair(folder) is not None
 
 
 def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> Tokenizer:
@@ -32,10 +33,10 @@ def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> Tokenizer:
     Files much larger than ``vocab_size`` tokens need are not read. Raises ``CheckpointError``.
     """
     max_bytes = min(MAX_TOKENIZER_BYTES, BASE_BYTES + vocab_size * MAX_BYTES_PER_TOKEN)
-    if path.is_dir():
+    if os.path.isdir(path):
         pair = file_pair(path)
         path = path / TOKENIZER
-        if pair and not path.is_file():
+        if pair and not os.path.isfile(path):
             path, content = pair[0], spec_of_pair(*pair, max_bytes)
             with checkpoint_errors(path, VOCABULARY):
                 return from_spec(content)
@@ -46,7 +47,7 @@ def read_tokenizer(path: Path, vocab_size: int = MAX_VOCAB_SIZE) -> Tokenizer:
 def file_pair(folder: Path) -> tuple[Path, Path] | None:
     """GPT-2's vocabulary and its merges in ``folder``, if both exist."""
     pairs = ((folder / vocabulary, folder / merges) for vocabulary, merges in FILE_PAIRS)
-    return next((pair for pair in pairs if pair[0].is_file() and pair[1].is_file()), None)
+    return next((pair for pair in pairs if all(map(os.path.isfile, pair))), None)
 
 
 def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Spec:

@@ -32,8 +32,8 @@ MAX_INDEX_BYTES = 16_000_000
 def weight_files(folder: Path) -> list[Path]:
     """The weights of a folder: one safetensors file, the shards listed in an index, or transformers' older file."""
     single, index, older = folder / WEIGHTS, folder / SHARD_INDEX, folder / OLDER_WEIGHTS
-    if single.is_file() or not index.is_file():
-        return [older if older.is_file() and not single.is_file() else single]
+    if os.path.isfile(single) or not os.path.isfile(index):
+        return [older if os.path.isfile(older) and not os.path.isfile(single) else single]
     content = read_json(index, MAX_INDEX_BYTES)
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:

@@ -1,9 +1,11 @@
 """Compilation of this package's loops by Numba for the current processor, and the cache for the next start."""
 
 import hashlib
+import logging
 import os
 import platform
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +14,7 @@ from llvmlite import binding
 from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
+log = logging.getLogger(__name__)
 
 # Neither "nnan" nor "ninf": NaN and infinity must be preserved, because they reveal an overflow.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
@@ -63,4 +66,20 @@ def compiled(fastmath: set[str]) -> Callable[[F], F]:
     the same array wait for each other.
     """
     cache = bool(numba.config.CACHE_DIR)
-    return njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=cache, _nrt=False)
+    compile = njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=cache, _nrt=False)
+    return lambda function: ignoring_full_disks(compile(function))
+
+
+def ignoring_full_disks(function: Any) -> Any:
+    """The same compiled function, which also runs if the disk has no room for its code."""
+    save = function._cache.save_overload
+
+    @wraps(save)
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            log.warning("The compiled loops cannot be kept for the next start: %s", error.strerror or error)
+
+    function._cache.save_overload = save_if_possible
+    return function

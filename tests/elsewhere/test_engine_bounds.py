@@ -1,5 +1,6 @@
 """Bounds on what a remote engine may send: a limited amount, uncompressed; anything else is a one-sentence error."""
 
+import asyncio
 import gzip
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -9,6 +10,7 @@ import pytest
 
 from helpers.models import tiny_model
 from helpers.server import run_async
+from web.serving import engine_client
 from web.serving.engine_addresses import EngineAddress
 from web.serving.engine_client import (
     MAX_ERROR_BYTES,
@@ -60,6 +62,8 @@ class Sent:
         (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MAX_BYTES),
         (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MAX_BYTES),
         (200, [b"data: " + DEEP + b"\n"], {}, "its response is invalid", MAX_LINE_BYTES),
+        (200, [b'data: {"choices": [{"text": ["a"]}]}\n'], {}, "its response is invalid", PIECE),
+        (200, [b'data: {"choices": [{"text": NaN}]}\n'], {}, "its response is invalid", PIECE),
         (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed response", 0),
         (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed response", 0),
     ],
@@ -73,13 +77,26 @@ def test_oversized_or_compressed_engine_responses_are_refused(
     assert sent.n_bytes <= most + PIECE
 
 
-@pytest.mark.parametrize("pieces", [itertools.repeat(b" " * PIECE), [DEEP]])
-def test_oversized_model_lists_are_ignored(pieces: Iterable[bytes]) -> None:
+@pytest.mark.parametrize("pieces", [itertools.repeat(b" " * PIECE), [DEEP], [b'{"data": [{"id": "\\ud800"}]}']])
+def test_unusable_model_lists_are_ignored(pieces: Iterable[bytes]) -> None:
     listed, end = Sent(pieces), b'data: {"choices": [{"text": "b", "finish_reason": "stop"}]}'
     found = wrote(
         lambda path: httpx.Response(200, content=listed if path.endswith("/models") else Sent([CHUNK, end])), model=None
     )
     assert found == "ab" and listed.n_bytes <= MAX_LIST_BYTES + PIECE
+
+
+def test_a_model_list_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def silence() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    monkeypatch.setattr(engine_client, "LIST_SECONDS", 0.0)
+    end = b'data: {"choices": [{"text": "b", "finish_reason": "stop"}]}'
+    found = wrote(
+        lambda path: httpx.Response(200, content=silence() if path.endswith("/models") else Sent([end])), model=None
+    )
+    assert found == "b"
 
 
 def test_stream_lines_may_arrive_in_pieces() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
+import httpx
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -138,8 +139,18 @@ async def answer_busy(_request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": api_error.message}, api_error.status, {"Retry-After": str(RETRY_SECONDS)})
 
 
+async def answer_bad_address(_request: Request, _error: Exception) -> Response:
+    """The response to a request whose address, or a header that Gradio takes it from, is too long or malformed."""
+    return JSONResponse({"detail": "The address of this request is too long or malformed."}, 400)
+
+
 # The handlers of the page, Learn and Train.
-OUTSIDE_V1 = {RequestValidationError: answer_bad_body, InputError: answer_input_error, Busy: answer_busy}
+OUTSIDE_V1 = {
+    RequestValidationError: answer_bad_body,
+    InputError: answer_input_error,
+    Busy: answer_busy,
+    httpx.InvalidURL: answer_bad_address,
+}
 
 
 def first_problem(error: ValidationError) -> tuple[str, str, str]:

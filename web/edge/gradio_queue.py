@@ -44,6 +44,9 @@ MAX_VALUES = 10_000
 WATCH_SECONDS = 1.0
 MEMORY_PER_BYTE = 4  # bytes in memory per byte of a body, roughly
 BUSY = "Too many requests are waiting. Try again in a moment."
+# Gradio looks for whatever file these paths name, and fails if the system allows no such name.
+FILES = ("/static/", "/assets/", "/svelte/")
+MAX_FILE_PATH_BYTES = 255
 # The routes of Gradio's API that the page, gradio_client, curl and MCP use. The others take files or proxy requests.
 OPEN_ROUTES = (
     "app_id",
@@ -68,7 +71,8 @@ class GradioRouteMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             path = path_of(scope)
-            if path.startswith(GRADIO) and not path.removeprefix(GRADIO).startswith(OPEN_ROUTES):
+            is_closed = path.startswith(GRADIO) and not path.removeprefix(GRADIO).startswith(OPEN_ROUTES)
+            if is_closed or (path.startswith(FILES) and len(path.encode()) > MAX_FILE_PATH_BYTES):
                 await refuse(404, "This server has no such route.")(scope, receive, send)
                 return
             if Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):

@@ -29,7 +29,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class HostMiddleware:
-    """Refuses requests whose ``Host`` is not this server's.
+    """Refuses requests whose ``Host`` is not this server's, or from which Gradio could not make an address.
 
     IP addresses, ``localhost`` and this machine's name are always allowed. ``allowed`` adds names such as
     ``example.org`` or ``*.example.org``, or ``*`` for all. If ``Host`` is missing, as HTTP/1.0 allows, it is set to the
@@ -46,7 +46,8 @@ class HostMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            host = Headers(scope=scope).get("host")
+            headers = Headers(scope=scope)
+            host, forwarded = headers.get("host"), headers.get("x-forwarded-host")
             if host is None:
                 name, port = scope["server"] or ("localhost", None)
                 host = f"{name}:{port}" if port else name
@@ -54,11 +55,16 @@ class HostMiddleware:
             elif not self.is_allowed(host):
                 await wrong_host(host).response()(scope, receive, send)
                 return
+            if forwarded and not host_of(f"http://{forwarded.partition(',')[0].strip()}"):
+                await wrong_host(forwarded).response()(scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
     def is_allowed(self, host: str) -> bool:
         if ANY in self.names:
             return True
+        if not host_of(f"http://{host}"):
+            return False
         name = PORT.sub("", host).lower().removesuffix(".")
         if name in self.names or name.endswith(self.suffixes):
             return True

@@ -12,6 +12,7 @@ import asyncio
 import base64
 import gzip
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -82,7 +83,7 @@ def read_prepared(services: Services, name: str) -> dict[str, Any] | None:
     source = services.served.sources.get(name)
     if services.served.settings.dtype not in ("auto", "float32") or not isinstance(source, Path):
         return None
-    if not (source / FIRST_SCREEN).is_file():
+    if not os.path.isfile(source / FIRST_SCREEN):
         return None
     try:
         kept: Any = read_json(source / FIRST_SCREEN, MAX_FIRST_SCREEN_BYTES)

@@ -7,6 +7,7 @@ head with a clear pattern in it is found.
 import functools
 import itertools
 import logging
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ class DeclaredOpening(BaseModel):
 def read_declared(source: Path | str) -> DeclaredOpening | None:
     """The opening that the checkpoint in this folder declares; None if there is none, or it cannot be read."""
     path = Path(source) / DECLARED
-    if not path.is_file():
+    if not os.path.isfile(path):
         return None
     try:
         return DeclaredOpening.model_validate(read_json(path, MAX_OPENING_BYTES))

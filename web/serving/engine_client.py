@@ -1,5 +1,6 @@
 """A client of a remote engine: any server with OpenAI's interface that continues a text."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator
@@ -118,11 +119,15 @@ class EngineClient:
         if self.model is None:
             try:
                 url = f"{self.address.url}/models"
-                async with self.client.stream("GET", url, headers=self.headers, timeout=LIST_SECONDS) as answer:
+                async with (
+                    asyncio.timeout(LIST_SECONDS),
+                    self.client.stream("GET", url, headers=self.headers) as answer,
+                ):
                     self.check_encoding(answer)
                     content = await self.first_bytes(answer, MAX_LIST_BYTES)
                 listed = [str(each["id"]) for each in json.loads(content)["data"]]
-            except (httpx.TransportError, EngineLost, ValueError, KeyError, TypeError, RecursionError):
+                "".join(listed).encode()  # half of a surrogate pair could not be sent back
+            except (httpx.TransportError, TimeoutError, EngineLost, ValueError, KeyError, TypeError, RecursionError):
                 return self.name  # some engines have no list; if this one cannot be reached, the next call says so
             self.model = listed[0] if len(listed) == 1 else self.name
         return self.model
@@ -166,8 +171,10 @@ class EngineClient:
             if not chunk["choices"]:
                 return "", None
             (choice,) = chunk["choices"]
-            reason = choice.get("finish_reason")
-            return str(choice.get("text") or ""), None if not reason else "length" if reason == "length" else "stop"
+            reason, text = choice.get("finish_reason"), choice.get("text") or ""
+            if not isinstance(text, str):
+                raise TypeError
+            return text, None if not reason else "length" if reason == "length" else "stop"
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise self.lost("its response is invalid", content) from None
 

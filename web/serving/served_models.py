@@ -219,7 +219,8 @@ def for_visitors(error: BaseException) -> str:
         return str(error)  # a repository's id is no path
     if isinstance(error, model.CheckpointError):
         return f"{Path(error.file).name}: {error.reason}"
-    reason = readable(str(error)) or type(error).__name__
+    words = error.strerror if isinstance(error, OSError) else None  # an OSError's full text names the file
+    reason = readable(words or str(error)) or type(error).__name__
     return reason[0].upper() + reason[1:]
 
 

@@ -1,5 +1,6 @@
 """Snapshots of weights during training: which ones exist, what training.json says about them, loading on demand."""
 
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -67,10 +68,11 @@ class Snapshots:
         """The training steps that have snapshots, in order."""
         if name in self.served.revisions:
             return list(self.served.revisions[name])
-        folder = Path(self.served.sources.get(name, "")) / SNAPSHOTS
-        if not folder.is_dir():
+        try:
+            files = os.listdir(Path(self.served.sources.get(name, "")) / SNAPSHOTS)
+        except OSError:  # there is no such folder, or it cannot be read
             return []
-        matches = (STEP_FILE.fullmatch(path.name) for path in folder.iterdir())
+        matches = map(STEP_FILE.fullmatch, files)
         return sorted(int(match[1]) for match in matches if match)
 
     def training(self, name: str) -> dict[str, Any]:

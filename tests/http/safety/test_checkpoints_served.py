@@ -34,24 +34,36 @@ def with_strange_reports(folder: Path) -> Path:
     return folder
 
 
+def with_links_nowhere(folder: Path) -> Path:
+    """A checkpoint that can be served, whose other files are links that the system cannot follow."""
+    for name in ("steps", "opening.json", "first_screen.json", "README.md", "training.json", "chat_template.jinja"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to("a" * 256)
+    return folder
+
+
 def test_bad_checkpoints_do_not_stop_the_others(launch: Any, checkpoints: Path, tmp_path: Path) -> None:
     def copy(name: str) -> Path:
         return shutil.copytree(checkpoints / "other", tmp_path / name)
 
     bad = [overflowing(copy("overflowing")), with_surrogate(copy("surrogate"))]
     bad.append(copy(b"bad\xff".decode("utf-8", "surrogateescape")))
-    server = launch(*bad, with_strange_reports(copy("strange")), checkpoints / "tiny")
+    strange = [with_strange_reports(copy("strange")), with_links_nowhere(copy("linked"))]
+    server = launch(*bad, *strange, checkpoints / "tiny")
     health = httpx.get(f"{server.url}/health")
-    assert health.status_code == 200 and health.json()["models"] == ["strange", "tiny"]
+    names = ["strange", "linked", "tiny"]
+    assert health.status_code == 200 and health.json()["models"] == names
     failed = health.json()["failed"]
     assert set(failed) == {"overflowing", "surrogate", r"bad\udcff"}
     assert failed["overflowing"].startswith("The model's logits") and "NaN or infinity" in failed["overflowing"]
     assert "surrogate" in failed["surrogate"] and "not UTF-8" in failed[r"bad\udcff"]
-    assert [model["id"] for model in httpx.get(f"{server.url}/v1/models").json()["data"]] == ["strange", "tiny"]
+    assert [model["id"] for model in httpx.get(f"{server.url}/v1/models").json()["data"]] == names
     landing = httpx.get(f"{server.url}/look/landing").json()
-    assert [model["name"] for model in landing["models"]] == ["strange", "tiny"]
+    assert [model["name"] for model in landing["models"]] == names
     assert landing["pointer"]["model"] == "strange" and len(landing["pointer"]["notices"]) == 3
-    assert httpx.get(f"{server.url}/look/steps/strange").json() == {"steps": []}
+    for name in ("strange", "linked"):
+        assert httpx.get(f"{server.url}/look/steps/{name}").json() == {"steps": []}
+    assert httpx.get(f"{server.url}/").status_code == 200
     assert post(server, model="tiny").status_code == post(server, model="strange").status_code == 200
     assert post(server, model="overflowing").status_code == 404
 

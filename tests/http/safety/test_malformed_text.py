@@ -1,7 +1,9 @@
 """Text that is not Unicode: half a surrogate pair, in JSON or percent-encoded, and bytes that are not UTF-8."""
 
 import json
+import socket
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -76,6 +78,21 @@ def test_names_of_gradio_with_half_a_surrogate_pair_are_not_errors_of_the_server
 def post(server: Server, path: str, body: Any) -> httpx.Response:
     headers = {"Content-Type": "application/json"}
     return httpx.post(server.url + path, content=json.dumps(body), headers=headers, timeout=60)
+
+
+@pytest.mark.parametrize("path", ["/?X", "/config?X", "/static/X", "/assets/X", "/svelte/X", "/look/landing?model=X"])
+def test_long_addresses_are_not_errors_of_the_server(server: Server, path: str) -> None:
+    address = path.replace("X", "x" * 66_000).encode()  # more than httpx parses, so without it
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 80), timeout=60) as connection:
+        connection.sendall(b"GET " + address + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert connection.makefile("rb").readline().split()[1] < b"500"
+
+
+@pytest.mark.parametrize("host", ["[", "a:b", "x:1:2", "é", "\x7f", "a" * 70_000])
+@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/mcp/"])
+def test_malformed_hosts_of_proxies_are_not_errors_of_the_server(server: Server, path: str, host: str) -> None:
+    headers = {"X-Forwarded-Host": host.encode(), "Accept": "text/html"}
+    assert httpx.get(server.url + path, headers=headers, timeout=60).status_code < 500
 
 
 @pytest.mark.parametrize("path", PATHS)

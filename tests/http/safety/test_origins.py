@@ -155,6 +155,8 @@ def test_unknown_host_names_get_421(server: Server, path: str) -> None:
         ("127.0.0.1.evil.example", False),
         ("localhost.evil.example:7860", False),
         ("evilexample.net", False),
+        ("[127.0.0.1", False),
+        ("localhost:99999", False),
     ],
 )
 def test_known_host_names_are_served(host: str, allowed: bool) -> None:

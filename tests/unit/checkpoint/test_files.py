@@ -17,6 +17,7 @@ from web.page.model_list import about
 from web.publish import CannotPublish, files_of
 
 OUT = "found a link that leads out of the checkpoint"
+TOO_LONG = "a" * 256  # a name that no file can have
 FILES = ["config.json", "tokenizer.json", "model.safetensors", "tokenizer_config.json"]
 
 
@@ -118,6 +119,20 @@ def test_folders_and_devices_are_refused(tmp_path: Path) -> None:
         open_file(tmp_path, "a file")
     with pytest.raises(model.CheckpointError, match="found a pipe or a device"):
         open_file(Path("/dev/zero"), "a file")
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "tokenizer_config.json", "vocab.json", "pytorch_model.bin"])
+def test_links_that_the_system_cannot_follow_count_as_missing(folder: Path, name: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(TOO_LONG)
+    model.load(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_required_links_that_the_system_cannot_follow_are_refused(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).symlink_to(TOO_LONG)
+    refused(folder, name, "found an unreadable file")
 
 
 def test_missing_files_are_named(folder: Path) -> None:

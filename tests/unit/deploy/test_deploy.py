@@ -109,6 +109,13 @@ def test_the_variables_in_the_manifests_are_flags() -> None:
     assert settings.parse([], PUBLIC).trusted_proxies == 1
 
 
+def test_kubernetes_adds_no_variables_that_look_like_flags() -> None:
+    deployment, service, *_ = documents(DEPLOY / "kubernetes.yaml")
+    variable = f"{service['metadata']['name'].upper()}_PORT"  # what it sets to tcp://ADDRESS:PORT for the Service
+    assert variable in {flag.variable for flag in settings.flags({})}
+    assert deployment["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
 POD = "10.1.2.3:7860"  # probes and scrapes call a pod by its address
 
 

@@ -1,11 +1,18 @@
 """The folder for compiled code, and systems where nothing can be stored."""
 
+import errno
+import os
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from numba.core.caching import IndexDataCacheFile
+from numpy.typing import NDArray
 
 from model.kernels import jit
+
+Array = NDArray[np.float64]
 
 
 @pytest.fixture
@@ -30,6 +37,35 @@ def test_unwritable_cache_folder_is_ignored(tmp_path: Path) -> None:
     for cache in (None, file, file / "below"):
         jit.keep_compiled_code(cache)
         assert numba.config.CACHE_DIR == ""
+
+
+@pytest.mark.usefixtures("cache_dir")
+def test_loops_run_although_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def save(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", save)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    doubled = jit.compiled(jit.EXACT)(lambda number: number + number)
+    assert doubled(3) == 6
+    assert "cannot be kept for the next start: No space left on device" in caplog.text
+
+
+def test_compiled_loops_count_no_references() -> None:
+    """Threads that share arrays would wait for each other's counts."""
+
+    @jit.compiled(jit.EXACT)
+    def fill(numbers: Array) -> None:
+        for i in range(len(numbers)):
+            part = numbers[i:][:1]
+            part[0] = i
+
+    numbers = np.zeros(4)
+    fill(numbers)
+    assert numbers.tolist() == [0, 1, 2, 3]
+    assert not any("NRT" in code for code in fill.inspect_llvm().values())
 
 
 def test_supported_processors(monkeypatch: pytest.MonkeyPatch) -> None:
