@@ -53,6 +53,7 @@ from .panels import (
 from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
+MAX_TIMED_ROWS = 64  # passes over more rows run on all threads
 
 # A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
 # its row in the recorded attention weights.
@@ -300,7 +301,8 @@ class Timings:
 class ThreadChooser:
     """Chooses the number of threads for a pass: all, unless one has recently been faster, as on a busy machine.
 
-    Threads that share a pass wait for each other, so one thread that the system does not schedule delays all.
+    Threads that share a pass wait for each other, so one thread that the system does not schedule delays all. A pass
+    over many rows takes so long that every thread is scheduled.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -308,6 +310,8 @@ class ThreadChooser:
         self.timings: dict[int, Timings] = {}  # by the number of rows
 
     def choose(self, n_rows: int) -> int:
+        if n_rows > MAX_TIMED_ROWS:
+            return self.max_threads
         timings = self.timings.get(n_rows)
         if self.max_threads == 1 or timings is None:
             return 1
@@ -316,6 +320,8 @@ class ThreadChooser:
 
     def took(self, n_rows: int, n_threads: int, seconds: float) -> None:
         """Record the duration of a pass."""
+        if n_rows > MAX_TIMED_ROWS:
+            return
         if n_threads == 1:
             self.timings.setdefault(n_rows, Timings(seconds)).alone = seconds
             return

@@ -278,7 +278,8 @@ def test_threads_that_keep_each_other_waiting_are_given_up_for_a_while() -> None
     assert [chooser.choose(1) for _ in range(200)].count(1) == 128
     chooser.took(16, 1, 1.0)
     assert chooser.choose(16) == 2  # passes of another size are measured separately
-    assert ThreadChooser(max_threads=1).choose(1) == 1
+    assert chooser.choose(500) == 2  # nobody waits long for a thread if a pass takes long
+    assert ThreadChooser(max_threads=1).choose(1) == ThreadChooser(max_threads=1).choose(500) == 1
 
 
 def test_followers_that_see_a_pass_see_all_that_was_written_before() -> None:

@@ -7,7 +7,11 @@ import pytest
 from helpers.files import ROOT
 
 FOLDERS = ("model", "web", "tests", "bench", "docs", "deploy")
-FILES = [*ROOT.glob("*.*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*"))]
+FILES = [
+    path
+    for path in (*ROOT.glob("*.*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")))
+    if "node_modules" not in path.parts
+]
 COMMENT = re.compile(r"^\s*#[^\n]*|\s# [^\n]*|//[^\n]*|/\*.*?\*/|\"\"\".*?\"\"\"", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"(?<![\w./-])((?:[\w-]+/)+[\w-]+\.(?:py|mjs|css|json|md|d\.ts))(?![\w/])")
 OUTSIDE = {"v1/openapi.json", "gradio_api/openapi.json", "converted/config.json"}  # routes, and what commands write
