@@ -21,7 +21,7 @@ def test_the_induction_head_forms_and_needs_the_head_that_feeds_it(browser: Any,
     page = browser.new_page()
     page.goto(f"{server.url}/#learn/11")
     settle(page, 11)
-    said = page.get_by_text("of its weight to the token")
+    said = page.get_by_text("weight to what followed last time")
     expect(said).to_contain_text("after step 3,000: on average, the induction head (L1 H2) gives 0.5909")
     expect(page.locator(".hl-lesson").get_by_label("Matrix of L1 H2")).to_be_visible()
     expect(page.locator(".hl-lesson").get_by_label("Matrix of L0 H2")).to_be_visible()
