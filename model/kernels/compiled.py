@@ -53,7 +53,7 @@ from .panels import (
 from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
-MAX_TIMED_ROWS = 64  # passes over more rows run on all threads
+MAX_TIMED_ROWS = 128  # passes over more rows run on all threads
 
 # A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
 # its row in the recorded attention weights.
