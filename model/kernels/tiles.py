@@ -212,8 +212,8 @@ def linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads):
     n_blocks = in_groups(in_groups(n_rows, n_groups), BLOCK_ROWS)
     if n_blocks > 1:  # there is time to prefetch a whole panel
         ahead = matrix.panel_size * matrix.weights.itemsize
-        weights, start, panel_size, depth, width, scale, bias, _ = matrix
-        matrix = Matrix(weights, start, panel_size, depth, width, scale, bias, ahead)
+        weights, scale, bias = matrix.weights, matrix.scale, matrix.bias
+        matrix = Matrix(weights, matrix.start, matrix.panel_size, matrix.depth, matrix.width, scale, bias, ahead)
     for start in range(0, n_rows, n_blocks * BLOCK_ROWS):
         for panel in range(first, end):
             for block in range(n_blocks):
