@@ -36,7 +36,7 @@ from .panels import (
 
 INSTRUCTIONS = "llvm.x86."  # begins the names of LLVM's functions for the instructions
 ROWS = 16  # in a tile
-BLOCK_ROWS = 2 * ROWS  # multiplied by a panel at once
+TWO_TILES = 2 * ROWS  # rows that are multiplied by a panel at once
 ROW_BYTES = 64
 HALVES = 2  # tiles side by side in a panel
 PANEL_ROW_BYTES = HALVES * ROW_BYTES
@@ -209,18 +209,18 @@ def linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads):
         release()
         return
     n_groups = in_groups(n_rows * x.stride * x.numbers.itemsize, CACHED_BYTES)
-    n_blocks = in_groups(in_groups(n_rows, n_groups), BLOCK_ROWS)
+    n_blocks = in_groups(in_groups(n_rows, n_groups), TWO_TILES)
     if n_blocks > 1:  # there is time to prefetch a whole panel
         ahead = matrix.panel_size * matrix.weights.itemsize
         weights, scale, bias = matrix.weights, matrix.scale, matrix.bias
         matrix = Matrix(weights, matrix.start, matrix.panel_size, matrix.depth, matrix.width, scale, bias, ahead)
-    for start in range(0, n_rows, n_blocks * BLOCK_ROWS):
+    for start in range(0, n_rows, n_blocks * TWO_TILES):
         for panel in range(first, end):
             for block in range(n_blocks):
-                row = start + block * BLOCK_ROWS
-                n = min(n_rows - row, BLOCK_ROWS)
+                row = start + block * TWO_TILES
+                n = min(n_rows - row, TWO_TILES)
                 if n > ROWS:
-                    multiply(matrix, panel, x, out, row, add, n, n == BLOCK_ROWS, block, n_blocks, 2, 1)
+                    multiply(matrix, panel, x, out, row, add, n, n == TWO_TILES, block, n_blocks, 2, 1)
                 elif n > 0:
                     multiply(matrix, panel, x, out, row, add, n, n == ROWS, block, n_blocks, 1, 1)
     release()
