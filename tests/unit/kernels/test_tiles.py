@@ -146,10 +146,6 @@ def flushed(x: Array) -> Array:
     return np.where(np.abs(x) < TINY, np.float32(0), x)
 
 
-class EmulatedScratch(TileScratch):
-    """A type of its own, so that Numba never confuses emulated code with the real one."""
-
-
 def anew(function: Any, made: dict[Any, Any]) -> Any:
     """A function to be compiled again, with those that it calls, if it depends on the kind of products."""
     if not isinstance(function, CPUDispatcher):
@@ -181,7 +177,8 @@ def emulation() -> Iterator[Emulator]:
     emulator, made = Emulator(), dict[Any, Any]()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(tiles, "instruct", call_emulator)
-        patched.setattr(pack, "TileScratch", EmulatedScratch)
+        # A new type, so that Numba confuses emulated code neither with the real one nor with an earlier emulator's.
+        patched.setattr(pack, "TileScratch", type("EmulatedScratch", (TileScratch,), {}))
         for function in (forward.linear_in_either, tiles.linear_in_tiles):  # the caller first
             patched.setattr(forward, function.__name__, anew(function, made))
         patched.setattr(products, "multiply_once", anew(products.multiply_once, made))
