@@ -1,5 +1,6 @@
 """A GPT with a compiled forward pass: the packed weights, the cache, and the threads that share each pass."""
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -12,10 +13,24 @@ from numpy.typing import NDArray
 
 from ..config import GPTConfig
 from ..gpt import GPT
-from .forward import (
+from .attention import BLOCK_ROWS
+from .forward import announce, follow, lead
+from .functions import BLOCK, draw
+from .intrinsics import BFLOAT_BYTES, FLOAT_BYTES
+from .pack import aligned, allocate_weights, fill, scratch_for
+from .panels import (
+    PAIR,
+    WIDTH,
+    IntegerScratch,
+    PairScratch,
+    TileScratch,
+    in_groups,
+    padded,
+    stride_for,
+)
+from .state import (
     ACTIVATIONS,
     ARRIVED,
-    BLOCK_ROWS,
     DONE,
     IS_MASKED,
     IS_WANTED,
@@ -31,24 +46,6 @@ from .forward import (
     Memory,
     Shape,
     Weights,
-    announce,
-    follow,
-    lead,
-    score_stride,
-)
-from .functions import BLOCK, draw
-from .inputs import (
-    filled,
-)
-from .pack import aligned, allocate_weights, fill, scratch_for
-from .panels import (
-    PAIR,
-    WIDTH,
-    IntegerScratch,
-    PairScratch,
-    TileScratch,
-    in_groups,
-    padded,
 )
 from .tiles import ROWS
 
@@ -135,7 +132,8 @@ class CompiledGPT:
         if n_recorded:
             n_keys = max([row[POSITION] for row in rows]) + 1
             # With room for whole panels of keys, because the weights are computed there.
-            recorded = np.empty((self.config.n_layer, self.config.n_head, n_recorded, padded(n_keys)), np.float32)
+            shape = self.config.n_layer, self.config.n_head, n_recorded, stride_for(n_keys, FLOAT_BYTES)
+            recorded = empty_floats(math.prod(shape)).reshape(shape)
             job[RECORDED], job[N_KEYS] = recorded.ctypes.data, n_keys
             recorded = recorded[..., :n_keys]
         if head_mask is not None:
@@ -237,7 +235,7 @@ def precision_of(scratch: IntegerScratch | PairScratch) -> str:
 
 def deepest_inputs(shape: Shape, max_rows: int) -> int:
     """The most numbers in a row of inputs, or in ``max_rows`` that together hold a block's attention weights."""
-    weights = BLOCK_ROWS * filled(shape.context_length)
+    weights = BLOCK_ROWS * stride_for(shape.context_length, BFLOAT_BYTES)
     return max(shape.n_embd, shape.inner_dim, shape.n_head * shape.head_dim, -(-weights // max_rows))
 
 
@@ -261,16 +259,16 @@ def memory_for(
         group=group,
         keys=aligned(L * shape.n_slots * K * padded(T) * D // group, stored, is_sparse=True),
         values=aligned(L * shape.n_slots * K * padded(D) * in_groups(T, group), stored, is_sparse=True),
-        x=empty_floats(max_rows * padded(C)),
-        qkv=empty_floats(max_rows * padded((H + 2 * K) * D)),
-        contexts=zeros(n_inputs * filled(H * D), multiplied),
-        hidden=empty_floats(max_rows * padded(inner * (2 if shape.is_gated else 1))),
-        activated=zeros(n_inputs * filled(inner) if is_rounded else 0, multiplied),
-        logits=empty_floats(max_rows * padded(shape.vocab_size)),
+        x=float_rows(max_rows, C),
+        qkv=float_rows(max_rows, (H + 2 * K) * D),
+        contexts=zeros(n_inputs * stride_for(H * D, multiplied.itemsize), multiplied),
+        hidden=float_rows(max_rows, inner * (2 if shape.is_gated else 1)),
+        activated=zeros(n_inputs * stride_for(inner, multiplied.itemsize) if is_rounded else 0, multiplied),
+        logits=float_rows(max_rows, shape.vocab_size),
         summary=np.zeros((max_rows, 3)),
         normed=empty_floats(max_threads * max_rows * C).reshape(max_threads, -1),
-        scores=empty_floats(max_threads * BLOCK_ROWS * score_stride(T)).reshape(max_threads, -1),
-        context=empty_floats(max_threads * BLOCK_ROWS * padded(D)).reshape(max_threads, -1),
+        scores=float_rows(max_threads * BLOCK_ROWS, T).reshape(max_threads, -1),
+        context=float_rows(max_threads * BLOCK_ROWS, D).reshape(max_threads, -1),
         key=empty_floats(max_threads * BLOCK_ROWS * D).reshape(max_threads, -1),
         scratch=scratch,
     )
@@ -286,6 +284,11 @@ def zeros(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 def empty_floats(count: int) -> NDArray[np.float32]:
     """An uninitialised flat array; see ``aligned``."""
     return aligned(count, np.dtype(np.float32))
+
+
+def float_rows(n_rows: int, count: int) -> NDArray[np.float32]:
+    """An uninitialised flat array for ``n_rows`` of ``count`` numbers each."""
+    return empty_floats(n_rows * stride_for(count, FLOAT_BYTES))
 
 
 @dataclass

@@ -27,20 +27,24 @@ BLOCK = 256  # probabilities per partial sum, so that the draw scans only one bl
 
 @compiled(EXACT)
 def exp(x):
-    """e^x within 2 units in the last place: 2^n times a polynomial in the rest (Cody & Waite 1980); NaN stays NaN."""
+    """e^x within 2 units in the last place; NaN stays NaN."""
     above = x > MAX_EXPONENT
+    power = exp_below(MAX_EXPONENT if above else x)
+    return INFINITY if above else power
+
+
+@compiled(EXACT)
+def exp_below(x):
+    """e^x for numbers up to ``MAX_EXPONENT``: 2^n times a polynomial in the rest (Cody & Waite 1980)."""
     if x < MIN_EXPONENT:
         x = MIN_EXPONENT
-    if above:
-        x = MAX_EXPONENT
     shifted = x * LOG2_E + ROUNDING
     n = shifted - ROUNDING
     rest = x - n * LN_2_UPPER - n * LN_2_LOWER
     series = EXP_6 + rest * EXP_7
     series = EXP_4 + rest * (EXP_5 + rest * series)
     series = ONE + rest * (ONE + rest * (HALF + rest * (EXP_3 + rest * series)))
-    power = series * float_of((bits_of(shifted) - ROUNDING_BITS + EXPONENT_BIAS) << MANTISSA_BITS)
-    return INFINITY if above else power
+    return series * float_of((bits_of(shifted) - ROUNDING_BITS + EXPONENT_BIAS) << MANTISSA_BITS)
 
 
 # Numba checks the sign of every index that it cannot prove to be positive, which prevents vectorisation by LLVM. So
@@ -120,25 +124,24 @@ def gelu_exact(x):
 
 
 @compiled(REORDER)
-def softmax(scores, count, scale):
-    """Turn the first ``count`` attention ``scores``, times ``scale``, into attention weights, in place; others into 0.
+def exponentials(scores, count, scale):
+    """Turn the first ``count`` attention ``scores``, times ``scale``, into their exponentials, in place; others into 0.
 
-    Scores are computed in whole vectors: as many as ``count`` needs, so that nothing else changes the order of the sum.
+    The largest is 1. Returns the factor that makes them attention weights, whose sum is 1. Scores are computed in whole
+    vectors: as many as ``count`` needs, so that nothing else changes the order of the sum.
     """
-    rest = scores[count:]
-    for i in range(len(rest)):
-        rest[i] = -INFINITY
-    whole = scores[: (count + LANES - 1) // LANES * LANES]
+    whole, rest = scores[: (count + LANES - 1) // LANES * LANES], scores[count:]
+    unused = whole[count:]
+    for i in range(len(unused)):
+        unused[i] = -INFINITY
     most = largest(whole) * scale
     total = ZERO
     for i in range(len(whole)):
-        whole[i] = exp(whole[i] * scale - most)  # of the rest, too small to change a sum that is at least 1
+        whole[i] = exp_below(whole[i] * scale - most)  # of the rest, too small to change a sum that is at least 1
         total += whole[i]
-    factor = ONE / total
-    for i in range(len(whole)):
-        whole[i] *= factor
     for i in range(len(rest)):
         rest[i] = ZERO
+    return ONE / total
 
 
 @compiled(REORDER)

@@ -7,12 +7,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from .functions import ROUNDING, ROUNDING_BITS, scaled
+from .functions import ONE, ROUNDING, ROUNDING_BITS, exponentials, scaled
 from .intrinsics import bits_of, float_of
 from .jit import EXACT, compiled
-from .panels import PAIR, UNSIGNED, WIDTH, IntegerRows, PairRows, PairScratch, TileScratch, in_groups
+from .panels import PAIR, UNSIGNED, WIDTH, IntegerRows, PairRows, PairScratch, Rows, TileScratch, padded, stride_for
 
-FILLED = 64  # rounded inputs of a row are followed by zeros up to a multiple of this: whole cache lines and tiles
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero
 MAGNITUDE_BITS = np.int32(0x7FFFFFFF)  # the bits of a float32 except its sign
@@ -20,12 +19,6 @@ UPPER = np.int32(16)  # bits below those of a bfloat16 in a float32
 HALF_UNIT, ODD = np.int32(0x7FFF), np.int32(1)
 LOWER_BITS = np.int32(0xFFFF)
 INFINITE, QUIET_NAN = np.int32(0x7F800000), np.int32(0x7FC0)
-
-
-@compiled(EXACT)
-def filled(depth):
-    """The size of a row of ``depth`` rounded inputs."""
-    return in_groups(depth, FILLED) * FILLED
 
 
 @compiled(EXACT)
@@ -78,55 +71,107 @@ def choose_scale_into(numbers, factor, out):
     return round_into if out.dtype == types.uint16 else lambda numbers, factor, out: scaled(numbers, factor, out)
 
 
-def rounded_or(rounded, stride, rows):
-    """Rows that lie in ``rounded`` if these are the bits of bfloat16, uint16; otherwise ``rows``."""
+def rows_of(numbers, count):
+    """The rows of ``count`` numbers in a flat array: ``PairRows`` if they are the bits of bfloat16, uint16."""
+
+
+@overload(rows_of)
+def choose_rows(numbers, count):
+    if numbers.dtype == types.uint16:
+        return lambda numbers, count: PairRows(numbers, 0, stride_for(count, numbers.itemsize))
+    return lambda numbers, count: Rows(numbers, 0, stride_for(count, numbers.itemsize))
+
+
+def rounded_or(rounded, rows):
+    """``rounded`` if these are ``PairRows``; otherwise ``rows``."""
 
 
 @overload(rounded_or)
-def choose_rounded(rounded, stride, rows):
-    if rounded.dtype == types.uint16:
-        return lambda rounded, stride, rows: PairRows(rounded, 0, stride)
-    return lambda rounded, stride, rows: rows
+def choose_rounded(rounded, rows):
+    return (lambda rounded, rows: rounded) if rounded.instance_class is PairRows else lambda rounded, rows: rows
 
 
-def inputs_for(panels, x, n_rows, depth, scratch, thread):
-    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into this thread's ``scratch``."""
+def inputs_for(panels, x, n_rows, depth, scratch, share):
+    """The rows of ``x`` as input of a product with ``panels``: unchanged, or rounded into ``scratch``.
+
+    This thread rounds its ``share`` of the rows.
+    """
 
 
 @overload(inputs_for)
-def choose_inputs(panels, x, n_rows, depth, scratch, thread):
+def choose_inputs(panels, x, n_rows, depth, scratch, share):
     if x.instance_class is PairRows:
-        return lambda panels, x, n_rows, depth, scratch, thread: x
+        return lambda panels, x, n_rows, depth, scratch, share: x
     if issubclass(scratch.instance_class, TileScratch):
         return tile_inputs
     if panels.dtype == types.int32:
         return integer_inputs
     in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
-    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, scratch, thread: x
+    return pair_inputs if in_pairs else lambda panels, x, n_rows, depth, scratch, share: x
 
 
-def tile_inputs(panels, x, n_rows, depth, scratch, thread):
-    return inputs_for(panels, x, n_rows, depth, scratch.rounded, thread)
+def tile_inputs(panels, x, n_rows, depth, scratch, share):
+    return inputs_for(panels, x, n_rows, depth, scratch.rounded, share)
 
 
-def pair_inputs(panels, x, n_rows, depth, scratch, thread):
-    numbers, stride = scratch.numbers[thread], filled(depth)
-    for row in range(n_rows):
+def pair_inputs(panels, x, n_rows, depth, scratch, share):
+    numbers = scratch.numbers[share.place]
+    stride = stride_for(depth, numbers.itemsize)  # the numbers are followed by zeros: tiles are read as a whole
+    for row in range(share.first, n_rows, share.step):
         out = numbers[row * stride :][:stride]
         out[depth:] = 0
         round_to_bfloat16(x.numbers[x.start + row * x.stride :][:depth], out)
     return PairRows(numbers, 0, stride)
 
 
-def integer_inputs(panels, x, n_rows, depth, scratch, thread):
-    numbers, scales, offsets = scratch.numbers[thread], scratch.scales[thread], scratch.offsets[thread]
-    stride = filled(depth)
-    for row in range(n_rows):
+def integer_inputs(panels, x, n_rows, depth, scratch, share):
+    numbers, scales, offsets = scratch.numbers[share.place], scratch.scales[share.place], scratch.offsets[share.place]
+    stride = stride_for(depth, numbers.itemsize)
+    for row in range(share.first, n_rows, share.step):
         out = numbers[row * stride :][:stride]
         out[depth:] = 0
         scale, total = quantize_row(x.numbers[x.start + row * x.stride :][:depth], out)
         scales[row], offsets[row] = scale, np.int32(UNSIGNED) * total
     return IntegerRows(numbers, 0, stride, scales, offsets)
+
+
+def weights_for(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+    """The attention weights of ``n`` queries as input of a product with values in ``panels``, like ``inputs_for``.
+
+    They are computed from ``scores``, the last of which are those of query ``n - 1`` with ``n_keys`` keys, and replace
+    them if they are recorded or are not rounded.
+    """
+
+
+@overload(weights_for)
+def choose_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+    if issubclass(scratch.instance_class, TileScratch):
+        return tile_weights
+    in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
+    return pair_weights if in_pairs else float_weights
+
+
+def tile_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+    return weights_for(panels, scores, n, n_keys, scale, is_recorded, scratch.rounded, share)
+
+
+def pair_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+    rounded = rows_of(scratch.numbers[share.place], n_keys)
+    for i in range(n):
+        row = scores.numbers[scores.start + i * scores.stride :][: padded(n_keys)]
+        factor = exponentials(row, n_keys - n + i + 1, scale)
+        if is_recorded:
+            scaled(row, factor, row)
+            factor = ONE
+        scale_into(row, factor, rounded.numbers[i * rounded.stride :])
+    return rounded
+
+
+def float_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+    for i in range(n):
+        row = scores.numbers[scores.start + i * scores.stride :][: padded(n_keys)]
+        scaled(row, exponentials(row, n_keys - n + i + 1, scale), row)
+    return scores
 
 
 # The keys of a text are a matrix with an output for each position, its values one with an input for each.
@@ -144,12 +189,18 @@ def choose_write_outputs(panels, start, output, n, weights, depth):
     group = PAIR if panels.dtype == types.uint32 else 1
 
     def write(panels, start, output, n, weights, depth):
-        numbers = weights.numbers.view(panels.dtype)
-        for i in range(n):
-            at = start + (output + i) // WIDTH * WIDTH * depth + (output + i) % WIDTH
-            row = (weights.start + i * weights.stride) // group
+        numbers, stride = weights.numbers.view(panels.dtype), weights.stride // group
+        done = 0
+        while done < n:  # as far as a panel goes
+            at = (output + done) % WIDTH
+            count = min(n - done, WIDTH - at)
+            panel = panels[start + (output + done - at) * depth + at :]
+            rows = numbers[weights.start // group + done * stride :]
             for j in range(depth):
-                panels[at + j * WIDTH] = numbers[row + j]
+                part, column = panel[j * WIDTH :][:count], rows[j:]
+                for i in range(len(part)):
+                    part[i] = column[np.uint64(i) * np.uint64(stride)]  # an index that cannot be negative
+            done += count
 
     return write
 

@@ -1,5 +1,6 @@
 """Intrinsics that Numba lacks: bit casts, 16-bit floats, addresses, atomic memory access, and waiting."""
 
+import functools
 import platform
 import sys
 from typing import Any
@@ -10,12 +11,13 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+AT_ONCE = 4  # vectors that are compared independently of each other
 LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
 PAUSES = {"x86_64": "llvm.x86.sse2.pause", "amd64": "llvm.x86.sse2.pause"}
 BYTES = ir.IntType(8).as_pointer()
 INT64, INT32, INT16, INT8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 FLOAT, HALF = ir.FloatType(), ir.HalfType()
-FLOAT_BYTES = 4
+FLOAT_BYTES, BFLOAT_BYTES = 4, 2
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
 
 
@@ -111,22 +113,36 @@ def largest(typing, array):
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         (count,) = cgutils.unpack_tuple(builder, array.shape)
-        lanes, one = ir.Constant(INT64, LANES), ir.Constant(INT64, 1)
-        vectors = cgutils.alloca_once_value(builder, ir.Constant(FLOATS, [float("-inf")] * LANES))
-        single = cgutils.alloca_once_value(builder, ir.Constant(FLOAT, float("-inf")))
+        bests = [
+            cgutils.alloca_once_value(builder, ir.Constant(FLOATS, [float("-inf")] * LANES)) for _ in range(AT_ONCE)
+        ]
 
-        def compare(found: Any, best: Any) -> None:
-            known = builder.load(best)
-            builder.store(builder.select(builder.fcmp_ordered(">", found, known), found, known), best)
+        def larger(found: Any, known: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", found, known), found, known)
 
-        whole = builder.udiv(count, lanes)
-        with cgutils.for_range(builder, whole) as loop:
-            compare(load(builder, builder.gep(array.data, [builder.mul(loop.index, lanes)]), FLOATS), vectors)
-        best = builder.load(vectors)
-        for lane in range(LANES):
-            compare(builder.extract_element(best, ir.Constant(INT32, lane)), single)
-        with cgutils.for_range_slice(builder, builder.mul(whole, lanes), count, one) as (index, _):
-            compare(builder.load(builder.gep(array.data, [index])), single)
+        def compare(start: Any, best: Any) -> None:
+            builder.store(larger(load(builder, builder.gep(array.data, [start]), FLOATS), builder.load(best)), best)
+
+        def whole(size: int) -> Any:
+            return builder.sub(count, builder.urem(count, ir.Constant(INT64, size)))
+
+        def every(size: int, start: Any, end: Any) -> Any:
+            return cgutils.for_range_slice(builder, start, end, ir.Constant(INT64, size))
+
+        several, vectors = whole(AT_ONCE * LANES), whole(LANES)
+        with every(AT_ONCE * LANES, ir.Constant(INT64, 0), several) as (index, _):
+            for i, best in enumerate(bests):
+                compare(builder.add(index, ir.Constant(INT64, i * LANES)), best)
+        with every(LANES, several, vectors) as (index, _):
+            compare(index, bests[0])
+        found = functools.reduce(larger, [builder.load(best) for best in bests])
+        for lanes in (8, 4, 2, 1):  # each lane with the one that many lanes further
+            shifted = ir.Constant(INTS, [(lane + lanes) % LANES for lane in range(LANES)])
+            found = larger(builder.shuffle_vector(found, found, shifted), found)
+        single = cgutils.alloca_once_value(builder, builder.extract_element(found, ir.Constant(INT32, 0)))
+        with every(1, vectors, count) as (index, _):
+            number = builder.load(builder.gep(array.data, [index]))
+            builder.store(larger(number, builder.load(single)), single)
         return builder.load(single)
 
     return types.float32(array), generate

@@ -12,11 +12,9 @@ from torch import Tensor, nn
 
 from ..gpt import GPT
 from ..modules.rotary import Rotary
-from .forward import ZEROS, Weights, project
-from .inputs import (
-    filled,
-)
 from .int8 import Int8Linear
+from .intrinsics import BFLOAT_BYTES
+from .linear import project_from
 from .panels import (
     GROUP,
     PAIR,
@@ -28,7 +26,9 @@ from .panels import (
     TileScratch,
     in_groups,
     padded,
+    stride_for,
 )
+from .state import ZEROS, Weights
 from .tiles import ROWS
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines
@@ -204,12 +204,14 @@ def scratch_for(
     ``group`` is that of ``Weights``. Set ``in_pairs`` to round the inputs of weights stored as bfloat16, too, and
     ``in_tiles`` to multiply what is rounded in tiles.
     """
-    n_numbers = in_groups(n_rows, ROWS) * ROWS * filled(depth)  # tiles are read as a whole
+    n_read = in_groups(n_rows, ROWS) * ROWS  # tiles are read as a whole
     scratch: IntegerScratch | PairScratch
     if in_pairs and group == PAIR:
-        scratch = PairScratch(aligned(n_threads * n_numbers, np.dtype(np.uint16)).reshape(n_threads, -1))
+        size = n_read * stride_for(depth, BFLOAT_BYTES)
+        scratch = PairScratch(aligned(n_threads * size, np.dtype(np.uint16)).reshape(n_threads, -1))
     else:
-        sizes = (n_numbers if group == GROUP else 0, np.int8), (n_rows, np.float32), (n_rows, np.int32)
+        size = n_read * stride_for(depth, 1) if group == GROUP else 0
+        sizes = (size, np.int8), (n_rows, np.float32), (n_rows, np.int32)
         scratch = IntegerScratch(
             *(aligned(n_threads * size, np.dtype(kind)).reshape(n_threads, -1) for size, kind in sizes)
         )
@@ -281,7 +283,7 @@ class PanelLinear(nn.Module):
 
         def compute(thread: int) -> None:
             shape = n, self.d_in, self.d_out
-            project(self.weights, *self.place, inputs, *shape, outputs, False, scratch, thread, n_threads)
+            project_from(self.weights, *self.place, inputs, *shape, outputs, False, scratch, thread, n_threads)
 
         others = [helpers().submit(compute, thread) for thread in range(1, n_threads)]
         compute(0)

@@ -98,6 +98,14 @@ class PairRows(NamedTuple):
     stride: int
 
 
+class Share(NamedTuple):
+    """Which rows a thread writes: every ``step``-th from ``first`` on, into the scratch memory of thread ``place``."""
+
+    place: int
+    first: int
+    step: int
+
+
 class PairScratch(NamedTuple):
     """Scratch memory for rows rounded to bfloat16: ``numbers`` uint16 has a row for each thread."""
 
@@ -131,6 +139,15 @@ def in_groups(count, group):
 def padded(count):
     """``count`` rounded up to whole panels."""
     return (count + WIDTH - 1) // WIDTH * WIDTH
+
+
+@compiled(EXACT)
+def stride_for(count, size):
+    """The distance between rows of ``count`` numbers of ``size`` bytes, which has room for whole panels and tiles.
+
+    It is an odd number of cache lines: many rows that a cache can hold only in the same few places displace each other.
+    """
+    return (in_groups(padded(count) * size, CACHE_LINE) | 1) * CACHE_LINE // size
 
 
 @intrinsic(prefer_literal=True)
@@ -335,10 +352,14 @@ def has_feature(name: str) -> bool:
     return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get(name))
 
 
-def prefetch(builder: Any, address: Any, n_bytes: int) -> None:
-    """Prefetch ``n_bytes`` of memory: on its own, a processor prefetches only within a page."""
+def prefetch(builder: Any, address: Any, n_bytes: int, *, is_output: bool = False) -> None:
+    """Prefetch ``n_bytes`` of memory: on its own, a processor prefetches only within a page.
+
+    Inputs are fetched into the second-level cache, outputs into the first, for writing.
+    """
     function = ir.FunctionType(ir.VoidType(), [BYTES, INT32, INT32, INT32])
     call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
     for offset in range(0, n_bytes, CACHE_LINE):
         cache_line = builder.gep(address, [ir.Constant(INT64, offset)])
-        builder.call(call, [cache_line, *(ir.Constant(INT32, number) for number in (0, 2, 1))])  # read into L2, data
+        options = (1, 3, 1) if is_output else (0, 2, 1)  # whether to write, how close to the core, whether it is data
+        builder.call(call, [cache_line, *(ir.Constant(INT32, option) for option in options)])

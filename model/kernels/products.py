@@ -14,11 +14,8 @@ from llvmlite.binding import get_host_cpu_name
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .forward import linear_for
-from .inputs import (
-    inputs_for,
-)
-from .jit import EXACT, compiled
+from .intrinsics import FLOAT_BYTES
+from .linear import project
 from .pack import aligned, fill_panels, scratch_for, stored
 from .panels import (
     GROUP,
@@ -30,6 +27,7 @@ from .panels import (
     has_feature,
     has_pair_products,
     padded,
+    stride_for,
 )
 from .tiles import is_permitted
 
@@ -94,28 +92,22 @@ def write(cache: Path | None, known: dict[str, dict[str, float]]) -> None:
         pass  # timed again at the next start
 
 
-@compiled(EXACT)
-def multiply_once(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads):
-    inputs = inputs_for(matrix.weights, x, n_rows, depth, scratch, thread)
-    linear_for(inputs, scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
-
-
 def seconds(kind: str) -> float:
     """Processor time of the fastest of a few products on one thread; other programs hardly affect it."""
     dtype = torch.int8 if kind.startswith("int8") else torch.bfloat16
     arguments, _ = prepared(kind, torch.zeros(SIDE, SIDE, dtype=dtype), np.ones((N_ROWS, SIDE), np.float32))
     best = float("inf")
-    multiply_once(*arguments)  # compiles it
+    project(*arguments)  # compiles it
     for _ in range(ROUNDS):
         started = time.thread_time()
         for _ in range(10):
-            multiply_once(*arguments)
+            project(*arguments)
         best = min(best, (time.thread_time() - started) / 10)
     return best
 
 
 def prepared(kind: str, weights: Tensor, x: Floats) -> tuple[tuple[Any, ...], Floats]:
-    """The arguments of ``multiply_once``, and the array ``(n, d_out)`` that it writes.
+    """The arguments of ``project``, and the array ``(n, d_out)`` that it writes.
 
     It multiplies ``x`` ``(n, d_in)`` by ``weights`` ``(d_out, d_in)``: bfloat16, or int8 with scales of 1.
     """
@@ -124,10 +116,11 @@ def prepared(kind: str, weights: Tensor, x: Floats) -> tuple[tuple[Any, ...], Fl
     width, depth = padded(d_out), matrix.shape[1]
     panels, scale, bias = aligned(width * depth, matrix.dtype), np.ones(width, np.float32), np.zeros(width, np.float32)
     fill_panels(panels, matrix)
-    out = np.empty((n, width), np.float32)
+    stride = stride_for(d_out, FLOAT_BYTES)
+    out = aligned(n * stride, np.dtype(np.float32))
     operands = Matrix(panels, 0, depth * WIDTH, depth, d_out, scale, bias, PREFETCH_BYTES), Rows(x.reshape(-1), 0, d_in)
     scratch = scratch_for(group, n, d_in, 1, **KINDS[kind])
-    return (*operands, n, d_in, Rows(out.reshape(-1), 0, width), False, scratch, 0, 1), out[:, :d_out]
+    return (*operands, n, d_in, Rows(out, 0, stride), False, scratch, 0, 1), out.reshape(n, stride)[:, :d_out]
 
 
 def are_right(kind: str) -> bool:
@@ -155,6 +148,6 @@ def check(kind: str) -> None:
         x[:, 0] = 127  # so that the scale of every row is 1
         stored_as = torch.int8 if kind.startswith("int8") else torch.bfloat16
         arguments, found = prepared(kind, weights.to(stored_as), x.float().numpy())
-        multiply_once(*arguments)
+        project(*arguments)
         if not (found == (x @ weights.T).numpy()).all():
             raise ValueError(f"wrong {kind}: {n} rows of {d_in} numbers")

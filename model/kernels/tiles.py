@@ -143,6 +143,10 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
             with builder.if_then(builder.icmp_signed("==", builder.urem(loop.index, n_turns), turn)):
                 for start in weights:
                     prefetch(builder, builder.gep(start, [ahead]), ROWS * PANEL_ROW_BYTES)
+            with builder.if_then(builder.icmp_signed("<", loop.index, ir.Constant(INT64, ROWS))):
+                for start in operands.rows(3, builder.add(row, loop.index), tile_count, ROWS):
+                    start = builder.bitcast(builder.gep(start, [operands.output(0)]), BYTES)
+                    prefetch(builder, start, half_count * ROW_BYTES, is_output=True)
             add_products(loop.index, weights)
         with builder.if_then(builder.icmp_signed("!=", rest, ir.Constant(INT64, 0))):
             # The tiles would reach beyond the panels, so they are read from copies followed by zeros.

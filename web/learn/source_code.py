@@ -68,7 +68,7 @@ DEFINITIONS: dict[str, list[Callable[..., object]]] = {
     "whole-model": [ladder.MultiHeadAttention, ladder.pack_weight_splits, ladder.block_by_ladder, GPT.forward],
 }
 COMPILED = "compiled"  # the loops that write on a CPU; rung 10 shows them
-LOOPS = {"model.kernels.forward": "attend", "model.kernels.functions": "softmax"}
+LOOPS = {"model.kernels.attention": "attend", "model.kernels.functions": "exponentials"}
 
 
 @cache

@@ -16,9 +16,10 @@ from model.config import Llama3Scaling, RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
-from model.kernels.forward import ZEROS, announce, barrier
+from model.kernels.forward import announce, barrier
 from model.kernels.pack import storage
 from model.kernels.panels import has_pair_products
+from model.kernels.state import ZEROS
 from model.sampling import SamplingSettings, sample
 
 SHAPES: list[dict[str, Any]] = [

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from model.kernels import panels
-from model.kernels.forward import linear
 from model.kernels.inputs import (
     inputs_for,
     quantize_row,
@@ -17,6 +16,7 @@ from model.kernels.inputs import (
     write_inputs,
 )
 from model.kernels.jit import EXACT, compiled
+from model.kernels.linear import linear
 from model.kernels.pack import aligned, fill_panels, scratch_for, stored
 from model.kernels.panels import (
     GROUP,
@@ -27,6 +27,7 @@ from model.kernels.panels import (
     Matrix,
     PairRows,
     Rows,
+    Share,
     has_pair_products,
     in_groups,
     padded,
@@ -49,7 +50,7 @@ def multiply(
 ) -> None:
     matrix = Matrix(weights, 0, depth * WIDTH, depth, D_OUT, scale, bias, PREFETCH_BYTES)
     n_rows = len(x) // D_IN
-    inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, scratch, thread)
+    inputs = inputs_for(weights, Rows(x, 0, D_IN), n_rows, D_IN, scratch, Share(thread, 0, 1))
     linear(matrix, inputs, n_rows, Rows(out, 0, padded(D_OUT)), add, thread, n_threads)
 
 

@@ -22,7 +22,7 @@ from torch import Tensor
 from helpers.models import prompt_ids, tiny_gpt
 from model.config import RotaryConfig
 from model.gpt import GPT
-from model.kernels import compiled, forward, int8, pack, products, tiles
+from model.kernels import compiled, forward, int8, linear, pack, products, tiles
 from model.kernels.compiled import CompiledGPT
 from model.kernels.panels import TileScratch, has_pair_products
 
@@ -179,9 +179,9 @@ def emulation() -> Iterator[Emulator]:
         patched.setattr(tiles, "instruct", call_emulator)
         # A new type, so that Numba confuses emulated code neither with the real one nor with an earlier emulator's.
         patched.setattr(pack, "TileScratch", type("EmulatedScratch", (TileScratch,), {}))
-        for function in (forward.linear_in_either, tiles.linear_in_tiles):  # the caller first
-            patched.setattr(forward, function.__name__, anew(function, made))
-        patched.setattr(products, "multiply_once", anew(products.multiply_once, made))
+        for function in (linear.linear_in_either, tiles.linear_in_tiles):  # the caller first
+            patched.setattr(linear, function.__name__, anew(function, made))
+        patched.setattr(products, "project", anew(products.project, made))
         for function in (forward.lead, forward.follow):
             patched.setattr(compiled, function.__name__, anew(function, made))
         yield emulator
@@ -221,7 +221,7 @@ class Case:
             scratch = scratch._replace(rounded=scratch.rounded._replace(numbers=guard(scratch.rounded.numbers)))
         out.numbers[:] = 1
         for thread in range(n_threads):
-            products.multiply_once(matrix, x_rows, *sizes, out, add, scratch, thread, n_threads)
+            products.project(matrix, x_rows, *sizes, out, add, scratch, thread, n_threads)
         return found.copy()
 
     def expected(self) -> Array:
@@ -284,7 +284,7 @@ def test_no_rows_take_no_tiles(emulator: Emulator, kind: str) -> None:
     """As in the last layer, if no logits are needed; a configuration without rows would be refused."""
     case = Case(kind, 4, 38, 40)
     (matrix, rows, _, *others), _ = products.prepared(kind, case.weights, case.x)
-    products.multiply_once(matrix, rows, 0, *others)
+    products.project(matrix, rows, 0, *others)
     assert not emulator.counts
 
 
@@ -335,7 +335,7 @@ def test_llvm_generates_the_instructions(emulator: Emulator) -> None:
     instructions = set[str]()
     for kind in KINDS:
         Case(kind, 16, 64, 64).run(kind)
-    for code in forward.linear_in_tiles.inspect_llvm().values():
+    for code in linear.linear_in_tiles.inspect_llvm().values():
         lines = re.sub(r"emulated\.(\w+)\.\d", r"llvm.x86.\1", code).splitlines()
         declared = {line for line in lines if line.startswith("declare")}
         code = "\n".join([line for line in lines if line not in declared] + sorted(declared))
