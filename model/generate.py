@@ -4,7 +4,9 @@ from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .cache import KVCache, attention_dtype
@@ -17,6 +19,7 @@ from .tokenizer.streaming import overlap
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
 FinishReason = Literal["stop", "length"]
+Recorded = Tensor | NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,18 +68,28 @@ class Step:
 
     ``text`` is the text that this step releases; joined over all steps, it is the generated text. It is empty where the
     token ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability
-    under the raw logits, ``top_logprobs`` those of the most probable tokens at its position. ``attention``
-    ``(n_layer, n_head, position + 1)`` holds the attention weights of the token that was read to write it, at
-    ``position``. Anything not requested is None; ``finish_reason`` is set on the last step.
+    under the raw logits, ``top_logprobs`` those of the most probable tokens at its position. Anything not requested is
+    None; ``finish_reason`` is set on the last step.
     """
 
     text: str
     token_id: int
     logprob: float
-    logits: Tensor | None = None  # (vocab_size,) float32, raw
-    attention: Tensor | None = None
+    # What was recorded, possibly as arrays: the first tensor after a pass takes 2 % of a small model's time.
+    stored_logits: Recorded | None = None
+    stored_attention: Recorded | None = None
     top_logprobs: dict[int, float] | None = None
     finish_reason: FinishReason | None = None
+
+    @property
+    def logits(self) -> Tensor | None:
+        """The raw logits ``(vocab_size,)``, float32."""
+        return None if self.stored_logits is None else torch.as_tensor(self.stored_logits)
+
+    @property
+    def attention(self) -> Tensor | None:
+        """The attention weights ``(n_layer, n_head, position + 1)`` of the token at ``position`` that was read last."""
+        return None if self.stored_attention is None else torch.as_tensor(self.stored_attention)
 
 
 class TextOut:
@@ -193,7 +206,7 @@ def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
         result = gpt(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
         attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if layers else None
-        step = text.write(logits, logits=logits, attention=attention)
+        step = text.write(logits, stored_logits=logits, stored_attention=attention)
         finished = step.finish_reason is not None
         yield step
         reading = torch.tensor([[step.token_id]], device=weight.device)

@@ -101,8 +101,8 @@ def attention(shape, weights, memory, layer, thread, n_threads):
     H, K, D = shape.n_head, shape.n_kv_head, shape.head_dim
     job, rows, qkv = memory.job, memory.rows, memory.qkv
     wide = rows_of(qkv, (H + 2 * K) * D).stride
-    n_recorded, n_keys = job[N_RECORDED], stride_for(job[N_KEYS], memory.scores.itemsize)
-    recorded = floats_at(job[RECORDED], shape.n_layer * H * n_recorded * n_keys)
+    n_recorded, stride = job[N_RECORDED], stride_for(job[N_KEYS], memory.scores.itemsize)
+    recorded = floats_at(job[RECORDED], shape.n_layer * H * n_recorded * stride)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
     context, scale = memory.context[thread], weights.attention_scales[layer]
     found, contexts = rows_of(context, D), rows_of(memory.contexts, H * D)
@@ -119,7 +119,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
             is_needed = all_needed or is_recorded
             scores = rows_of(memory.scores[thread], shape.context_length)
             if is_recorded:  # the weights are computed where they are recorded
-                scores = Rows(recorded, ((layer * H + h) * n_recorded + record) * n_keys, n_keys)
+                scores = Rows(recorded, ((layer * H + h) * n_recorded + record) * stride, stride)
             head = (layer * shape.n_slots + rows[first, SLOT]) * K + shared
             query = first * wide + h * D
             keys = Rows(qkv, query + (H + shared - h) * D, wide)
@@ -145,12 +145,12 @@ def attention(shape, weights, memory, layer, thread, n_threads):
                 queries = Rows(qkv, query, wide)
                 attend(shape, head, next_head, start, n, scale, queries, zeros, memory, scores, is_recorded, found, own)
             for i in range(n):
-                row, n_seen = first + i, start + i + 1
+                row = first + i
                 if all_needed or rows[row, IS_WANTED]:
                     factor = memory.mask[(layer * job[N_ROWS] + row) * H + h] if job[IS_MASKED] else ONE
                     numbers = context[i * found.stride :][:D]
                     scale_into(numbers, factor, memory.contexts[kept * contexts.stride + h * D :])
                     kept += 1
-                if is_recorded:
-                    recorded[scores.start + i * n_keys :][n_seen:n_keys] = ZERO
+                if is_recorded and padded(start + n) < job[N_KEYS]:  # another text has more keys
+                    recorded[scores.start + i * stride :][padded(start + n) : job[N_KEYS]] = ZERO
             first = end

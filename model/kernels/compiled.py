@@ -1,6 +1,5 @@
 """A GPT with a compiled forward pass: the packed weights, the cache, and the threads that share each pass."""
 
-import math
 import threading
 import time
 from collections.abc import Sequence
@@ -50,6 +49,7 @@ from .state import (
 from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
+ROOM = 1 << 16  # numbers that are allocated at once for the attention weights of several tokens
 MAX_TIMED_ROWS = 128  # passes over more rows run on all threads
 
 # A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
@@ -95,6 +95,9 @@ class CompiledGPT:
         self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
         self.n_slots, self.turn = n_slots, 0
+        self.room, self.room_address = empty_floats(0), 0
+        n_panels = padded(config.context_length) // WIDTH
+        self.strides = [stride_for(i * WIDTH, FLOAT_BYTES) for i in range(n_panels + 1)]
         memory.job[N_THREADS] = 1
         follow(0, 0, *self.arguments)  # compiles the function
         self.read([(0, 0, 0, True, NOT_RECORDED)])
@@ -132,16 +135,28 @@ class CompiledGPT:
         if n_recorded:
             n_keys = max([row[POSITION] for row in rows]) + 1
             # With room for whole panels of keys, because the weights are computed there.
-            shape = self.config.n_layer, self.config.n_head, n_recorded, stride_for(n_keys, FLOAT_BYTES)
-            recorded = empty_floats(math.prod(shape)).reshape(shape)
-            job[RECORDED], job[N_KEYS] = recorded.ctypes.data, n_keys
-            recorded = recorded[..., :n_keys]
+            recorded, job[RECORDED] = self.record_room(n_recorded, n_keys)
+            job[N_KEYS] = n_keys
         if head_mask is not None:
             self.memory.mask[: head_mask.size] = head_mask.reshape(-1)
         job[N_ROWS], job[N_WANTED], job[N_RECORDED] = n_rows, sum([row[IS_WANTED] for row in rows]), n_recorded
         job[IS_MASKED] = head_mask is not None
         self.run(n_rows)
         return recorded
+
+    def record_room(self, n_rows: int, n_keys: int) -> tuple[NDArray[np.float32], int]:
+        """An uninitialised array ``(n_layer, n_head, n_rows, n_keys)``, and its address.
+
+        Small ones are parts of one that is allocated for several: allocation takes 1 % of a small model's time.
+        """
+        stride = self.strides[-(-n_keys // WIDTH)]
+        size = self.config.n_layer * self.config.n_head * n_rows * stride
+        if len(self.room) < size:
+            self.room = empty_floats(max(size, ROOM))
+            self.room_address = self.room.ctypes.data
+        made, address = self.room[:size], self.room_address
+        self.room, self.room_address = self.room[size:], address + size * FLOAT_BYTES
+        return made.reshape(self.config.n_layer, self.config.n_head, n_rows, stride)[..., :n_keys], address
 
     def check(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None) -> None:
         """Raise ``ValueError`` unless the compiled loops can read ``rows`` within the bounds of their arrays."""

@@ -43,14 +43,14 @@ class CompiledReading:
     # Copies are made with NumPy, on one thread: torch's threads would compete for cores with our waiting threads. The
     # attention weights of a row that was recorded alone are not copied.
 
-    def last_logits(self) -> Tensor:
-        return torch.from_numpy(self.gpt.rows_of_logits[self.end - 1].copy())
+    def last_logits(self) -> NDArray[np.float32]:
+        return self.gpt.rows_of_logits[self.end - 1].copy()
 
-    def last_attention(self, _n_keys: int) -> Tensor | None:
+    def last_attention(self, _n_keys: int) -> NDArray[np.float32] | None:
         if self.weights is None:
             return None
         last = self.weights[:, :, -1]
-        return torch.from_numpy(last if self.is_alone else last.copy())
+        return last if self.is_alone else last.copy()
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary

@@ -105,7 +105,9 @@ class ReadAlong:
         asked = self.text.request
         (logprob,) = token_logprobs(logits[None], [token_id])
         top = top_logprobs(logits[None], asked.n_top_logprobs)[0] if asked.n_top_logprobs else None
-        return self.text.add(token_id, logprob, top_logprobs=top, logits=logits.clone() if asked.record else None)
+        return self.text.add(
+            token_id, logprob, top_logprobs=top, stored_logits=logits.clone() if asked.record else None
+        )
 
     @torch.inference_mode()
     def read(self, ids: list[int]) -> tuple[Tensor, Tensor | None]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import GPTConfig
+from ..generate import Recorded
 from ..sampling import SamplingSettings
 
 
@@ -45,10 +46,10 @@ class Reading(Protocol):
     def attention(self) -> Tensor | None:
         """The attention weights ``(n_layer, n_head, n, S)`` float32, if they were recorded."""
 
-    def last_logits(self) -> Tensor:
+    def last_logits(self) -> Recorded:
         """A copy of the last logits, ``(vocab_size,)``."""
 
-    def last_attention(self, n_keys: int) -> Tensor | None:
+    def last_attention(self, n_keys: int) -> Recorded | None:
         """A copy of the last token's attention weights, ``(n_layer, n_head, n_keys)``, if they were recorded."""
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:

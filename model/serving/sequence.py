@@ -75,7 +75,8 @@ Event = PromptPart | Step | ContextShift | Cut | Failure
 
 def recorded_bytes(event: Event) -> int:
     """The bytes of the attention weights in an event."""
-    return event.attention.nbytes if isinstance(event, PromptPart | Step) and event.attention is not None else 0
+    recorded = event.attention if isinstance(event, PromptPart) else getattr(event, "stored_attention", None)
+    return 0 if recorded is None else recorded.nbytes
 
 
 Listener = Callable[[Event], None]
@@ -229,8 +230,8 @@ class TextSequence(Continuation):
         if request.n_top_logprobs:
             recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
         if request.record:
-            recorded["logits"] = reading.last_logits()
-            recorded["attention"] = reading.last_attention(self.n_read)
+            recorded["stored_logits"] = reading.last_logits()
+            recorded["stored_attention"] = reading.last_attention(self.n_read)
         drawn = (
             reading.choose(request.sampling, self.generator, self.n_drawable)
             if self.is_plain and self.may_end
