@@ -16,7 +16,7 @@ from model.config import Llama3Scaling, RotaryConfig
 from model.gpt import GPT
 from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
-from model.kernels.forward import announce, barrier
+from model.kernels.forward import MIN_SHARED_ROWS, announce, barrier
 from model.kernels.pack import storage
 from model.kernels.panels import has_pair_products
 from model.kernels.state import ZEROS
@@ -115,6 +115,38 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
     compiled.close()
     del compiled.threads.choose
     assert torch.equal(read_all(compiled, ids)[0], expected)
+
+
+@pytest.mark.parametrize("kind", ["float32", pytest.param("bfloat16", marks=NEEDS_PAIRS), "int8"])
+@pytest.mark.parametrize("shape", [{}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"])
+def test_threads_share_the_inputs_of_a_long_prompt(
+    shape: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The prompt is long enough that each thread prepares half of the rows that both multiply."""
+    gpt = tiny_gpt(**shape | {"context_length": 64})
+    if kind == "int8":
+        int8.quantize(gpt)
+    elif kind == "bfloat16":
+        gpt.bfloat16()
+    ids = prompt_ids(2 * MIN_SHARED_ROWS - 3)
+    alone, compiled = (CompiledGPT(gpt, 1, len(ids), n, in_pairs=kind == "bfloat16") for n in (1, 2))
+    expected, weights = read_all(alone, ids, record=True)
+    monkeypatch.setattr(compiled.threads, "choose", lambda _rows: 2)
+    monkeypatch.setattr(compiled.threads, "took", lambda *_: None)
+    logits, attention = read_all(compiled, ids, record=True)
+    assert attention is not None and weights is not None
+    assert torch.equal(logits, expected) and torch.equal(attention, weights)
+    compiled.close()
+
+
+def test_what_was_recorded_earlier_stays() -> None:
+    """Recordings of single tokens lie in the same memory, one after another."""
+    compiled, ids = CompiledGPT(tiny_gpt(), n_slots=1, max_rows=32), prompt_ids(30)
+    _, together = read_all(compiled, ids, record=True)
+    found = [compiled.read([(token, 0, i, True, 0)]) for i, token in enumerate(ids)]
+    for i, weights in enumerate(found):
+        assert together is not None and weights is not None
+        assert np.array_equal(weights[:, :, 0], together[:, :, i, : i + 1])
 
 
 def test_head_masks_per_row() -> None:
