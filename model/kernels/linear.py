@@ -78,7 +78,7 @@ def matrix_at(weights, layer, index, depth, width):
 
 
 @compiled(EXACT)
-def project(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads):
+def project_alone(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads):
     """``linear`` of inputs that every thread rounds for itself, ``depth`` numbers in a row."""
     inputs = inputs_for(matrix.weights, x, n_rows, depth, scratch, Share(thread, 0, 1))
     linear_for(inputs, scratch)(matrix, inputs, n_rows, out, add, thread, n_threads)
@@ -86,5 +86,6 @@ def project(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads):
 
 @compiled(EXACT)
 def project_from(weights, layer, index, x, n_rows, depth, width, out, add, scratch, thread, n_threads):
-    """``project`` with matrix ``index`` of a layer, ``(width, depth)``."""
-    project(matrix_at(weights, layer, index, depth, width), x, n_rows, depth, out, add, scratch, thread, n_threads)
+    """``project_alone`` with matrix ``index`` of a layer, ``(width, depth)``."""
+    matrix = matrix_at(weights, layer, index, depth, width)
+    project_alone(matrix, x, n_rows, depth, out, add, scratch, thread, n_threads)

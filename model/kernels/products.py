@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from .intrinsics import FLOAT_BYTES
-from .linear import project
+from .linear import project_alone
 from .pack import aligned, fill_panels, scratch_for, stored
 from .panels import (
     GROUP,
@@ -97,17 +97,17 @@ def seconds(kind: str) -> float:
     dtype = torch.int8 if kind.startswith("int8") else torch.bfloat16
     arguments, _ = prepared(kind, torch.zeros(SIDE, SIDE, dtype=dtype), np.ones((N_ROWS, SIDE), np.float32))
     best = float("inf")
-    project(*arguments)  # compiles it
+    project_alone(*arguments)  # compiles it
     for _ in range(ROUNDS):
         started = time.thread_time()
         for _ in range(10):
-            project(*arguments)
+            project_alone(*arguments)
         best = min(best, (time.thread_time() - started) / 10)
     return best
 
 
 def prepared(kind: str, weights: Tensor, x: Floats) -> tuple[tuple[Any, ...], Floats]:
-    """The arguments of ``project``, and the array ``(n, d_out)`` that it writes.
+    """The arguments of ``project_alone``, and the array ``(n, d_out)`` that it writes.
 
     It multiplies ``x`` ``(n, d_in)`` by ``weights`` ``(d_out, d_in)``: bfloat16, or int8 with scales of 1.
     """
@@ -148,6 +148,6 @@ def check(kind: str) -> None:
         x[:, 0] = 127  # so that the scale of every row is 1
         stored_as = torch.int8 if kind.startswith("int8") else torch.bfloat16
         arguments, found = prepared(kind, weights.to(stored_as), x.float().numpy())
-        project(*arguments)
+        project_alone(*arguments)
         if not (found == (x @ weights.T).numpy()).all():
             raise ValueError(f"wrong {kind}: {n} rows of {d_in} numbers")

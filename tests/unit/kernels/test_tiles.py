@@ -181,7 +181,7 @@ def emulation() -> Iterator[Emulator]:
         patched.setattr(pack, "TileScratch", type("EmulatedScratch", (TileScratch,), {}))
         for function in (linear.linear_in_either, tiles.linear_in_tiles):  # the caller first
             patched.setattr(linear, function.__name__, anew(function, made))
-        patched.setattr(products, "project", anew(products.project, made))
+        patched.setattr(products, "project_alone", anew(products.project_alone, made))
         for function in (forward.lead, forward.follow):
             patched.setattr(compiled, function.__name__, anew(function, made))
         yield emulator
@@ -221,7 +221,7 @@ class Case:
             scratch = scratch._replace(rounded=scratch.rounded._replace(numbers=guard(scratch.rounded.numbers)))
         out.numbers[:] = 1
         for thread in range(n_threads):
-            products.project(matrix, x_rows, *sizes, out, add, scratch, thread, n_threads)
+            products.project_alone(matrix, x_rows, *sizes, out, add, scratch, thread, n_threads)
         return found.copy()
 
     def expected(self) -> Array:
@@ -284,7 +284,7 @@ def test_no_rows_take_no_tiles(emulator: Emulator, kind: str) -> None:
     """As in the last layer, if no logits are needed; a configuration without rows would be refused."""
     case = Case(kind, 4, 38, 40)
     (matrix, rows, _, *others), _ = products.prepared(kind, case.weights, case.x)
-    products.project(matrix, rows, 0, *others)
+    products.project_alone(matrix, rows, 0, *others)
     assert not emulator.counts
 
 
