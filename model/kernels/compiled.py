@@ -17,16 +17,7 @@ from .forward import announce, follow, lead
 from .functions import BLOCK, draw
 from .intrinsics import BFLOAT_BYTES, FLOAT_BYTES
 from .pack import aligned, allocate_weights, fill, scratch_for
-from .panels import (
-    PAIR,
-    WIDTH,
-    IntegerScratch,
-    PairScratch,
-    TileScratch,
-    in_groups,
-    padded,
-    stride_for,
-)
+from .panels import WIDTH, IntegerScratch, PairScratch, TileScratch, in_groups, padded, stride_for
 from .state import (
     ACTIVATIONS,
     ARRIVED,
@@ -46,6 +37,7 @@ from .state import (
     Shape,
     Weights,
 )
+from .sums import PAIR
 from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower

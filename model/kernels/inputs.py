@@ -10,7 +10,8 @@ from numba.extending import overload
 from .functions import ONE, ROUNDING, ROUNDING_BITS, exponentials, scaled
 from .intrinsics import bits_of, float_of
 from .jit import EXACT, compiled
-from .panels import PAIR, UNSIGNED, WIDTH, IntegerRows, PairRows, PairScratch, Rows, TileScratch, padded, stride_for
+from .panels import WIDTH, IntegerRows, PairRows, PairScratch, Rows, TileScratch, padded, stride_for
+from .sums import PAIR, UNSIGNED
 
 LARGEST = np.float32(127)
 MIN_SIZE = np.float32(1e-30)  # a row of smaller numbers counts as zero

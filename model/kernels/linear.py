@@ -5,11 +5,25 @@ from numba.extending import overload
 
 from .inputs import inputs_for
 from .jit import EXACT, compiled
-from .panels import PREFETCH_BYTES, WIDTH, Matrix, PairRows, Rows, Share, TileScratch, in_groups, multiply, padded
+from .panels import (
+    PANELS_AT_ONCE,
+    PREFETCH_BYTES,
+    WIDTH,
+    Matrix,
+    PairRows,
+    Rows,
+    Share,
+    TileScratch,
+    in_groups,
+    multiply,
+    padded,
+    rows_at_once,
+    with_panel_ahead,
+)
 from .tiles import linear_in_tiles
 
 SET, ADD = np.bool_(False), np.bool_(True)  # whether a product overwrites its output or adds to it
-PANELS_AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
+ROWS_OF_A_PANEL, ROWS_OF_TWO_PANELS = rows_at_once(1), rows_at_once(2)
 MIN_TILE_ROWS = 4  # of 8-bit integers; fewer are multiplied in vectors, with the same sums
 
 
@@ -17,33 +31,27 @@ MIN_TILE_ROWS = 4  # of 8-bit integers; fewer are multiplied in vectors, with th
 def linear(matrix, x, n_rows, out, add, thread, n_threads):
     """This thread's share of ``out = x @ matrix + bias``, or ``out += ...``: ``(n_rows, depth) -> (n_rows, width)``."""
     n_panels = padded(matrix.width) // WIDTH
-    at_once = PANELS_AT_ONCE if n_rows == 1 else 1
-    n_groups = (n_panels + at_once - 1) // at_once
+    at_once = PANELS_AT_ONCE if n_rows == 1 else 2 if n_rows <= ROWS_OF_TWO_PANELS else 1
+    n_groups = in_groups(n_panels, at_once)
     panel = n_groups * thread // n_threads * at_once
     end = min(n_groups * (thread + 1) // n_threads * at_once, n_panels)
+    n_blocks = in_groups(n_rows, ROWS_OF_A_PANEL)
+    if n_blocks > 1:  # there is time to prefetch a whole panel
+        matrix = with_panel_ahead(matrix)
     while panel < end:
-        if n_rows == 1 and panel + PANELS_AT_ONCE <= end:
-            multiply(matrix, panel, x, out, 0, add, 1, 4)
+        if at_once == PANELS_AT_ONCE and panel + PANELS_AT_ONCE <= end:
+            multiply(matrix, panel, x, out, 0, add, n_rows, 0, 1, PANELS_AT_ONCE)
             panel += PANELS_AT_ONCE
-            continue
-        if n_rows == 1 and panel + 2 <= end:
-            multiply(matrix, panel, x, out, 0, add, 1, 2)
+        elif at_once > 1 and panel + 2 <= end:
+            multiply(matrix, panel, x, out, 0, add, n_rows, 0, 1, 2)
             panel += 2
-            continue
-        row = 0
-        while row + 8 <= n_rows:
-            multiply(matrix, panel, x, out, row, add, 8, 1)
-            row += 8
-        if row + 4 <= n_rows:
-            multiply(matrix, panel, x, out, row, add, 4, 1)
-            row += 4
-        if row + 3 == n_rows:
-            multiply(matrix, panel, x, out, row, add, 3, 1)
-        elif row + 2 == n_rows:
-            multiply(matrix, panel, x, out, row, add, 2, 1)
-        elif row < n_rows:
-            multiply(matrix, panel, x, out, row, add, 1, 1)
-        panel += 1
+        else:
+            row = 0
+            for block in range(n_blocks):  # of nearly as many rows each
+                n = in_groups(n_rows - row, n_blocks - block)
+                multiply(matrix, panel, x, out, row, add, n, block, n_blocks, 1)
+                row += n
+            panel += 1
 
 
 @compiled(EXACT)

@@ -15,20 +15,9 @@ from ..modules.rotary import Rotary
 from .int8 import Int8Linear
 from .intrinsics import BFLOAT_BYTES
 from .linear import project_from
-from .panels import (
-    GROUP,
-    PAIR,
-    UNSIGNED,
-    WIDTH,
-    IntegerScratch,
-    PairScratch,
-    Rows,
-    TileScratch,
-    in_groups,
-    padded,
-    stride_for,
-)
+from .panels import WIDTH, IntegerScratch, PairScratch, Rows, TileScratch, in_groups, padded, stride_for
 from .state import ZEROS, Weights
+from .sums import GROUP, PAIR, UNSIGNED
 from .tiles import ROWS
 
 ALIGNMENT = 64  # bytes, so that no vector straddles two cache lines

@@ -3,7 +3,8 @@
 A matrix ``(d_out, d_in)`` is stored as panels of ``WIDTH`` outputs: for each input in turn, the ``WIDTH`` weights that
 multiply it lie side by side, ``(d_out / WIDTH, d_in, WIDTH)``. Each input then takes one multiplication and addition of
 whole vectors, and a panel is fetched from memory once for all rows. Every sum runs over the inputs in their order, so
-that the result for a row does not depend on the other rows.
+that the result for a row does not depend on the other rows. How many sums are computed at once depends on how many
+registers there are for them.
 
 Weights are stored as float32, float16 or bfloat16, and widened to float32 in the registers, which is exact. Numba has
 no 16-bit floats, so an int16 array holds float16. A uint32 array holds bfloat16: each number is a pair of weights, for
@@ -13,45 +14,35 @@ single instruction adds both products to a float32 sum.
 Alternatively, weights are stored as 8-bit integers with a scale per output, for inputs that are 8-bit integers, too.
 Each number of an int32 array then holds the weights for four adjacent inputs, because one instruction adds up that many
 products. It multiplies unsigned by signed integers, so ``UNSIGNED`` is added to the stored weights, and ``UNSIGNED``
-times the sum of the inputs is subtracted from the result.
+times the sum of the inputs is subtracted from the result. Without that instruction, AVX2's adds pairs of products.
 """
 
-import functools
-import platform
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from .intrinsics import (
-    BYTES,
-    FLOATS,
-    HALF,
-    INT8,
-    INT32,
-    INT64,
-    INTS,
-    LANES,
-    BFloat,
-    load,
-    splat,
-    store,
-)
+from .intrinsics import BYTES, FLOATS, INT32, INT64, LANES, load, store
 from .jit import EXACT, compiled
+from .sums import FloatSums, IntegerSums, PairSums, has_feature, integer_sums
 
-WIDTH = 32  # outputs in a panel
-PAIR = 2  # bfloat16 weights stored as one number
-GROUP = 4  # int8 weights stored as one number
-UNSIGNED = 128  # added to an int8 weight to make it unsigned
-VECTORS = WIDTH // LANES  # vectors per input of a panel
 PREFETCH_BYTES = 4096  # bytes by which weights are prefetched before they are needed
 CACHE_LINE = 64  # bytes
-SMALL = ir.VectorType(INT8, LANES * GROUP)
-BFLOATS = ir.VectorType(BFloat(), LANES * PAIR)
+# AVX-512 has 32 registers of a whole vector each; AVX2 has 16 of half a vector, NEON 32 of a quarter.
+HAS_WIDE_REGISTERS = has_feature("avx512f")
+VECTORS = 2 if HAS_WIDE_REGISTERS else 1  # per input of a panel
+WIDTH = VECTORS * LANES  # outputs in a panel
+PANELS_AT_ONCE = 4  # panels multiplied together with a single row, so that enough independent sums are in flight
+
+
+def rows_at_once(n_panels: int) -> int:
+    """How many rows are multiplied together with 1, 2 or 4 panels."""
+    if n_panels == 1:
+        return 8 if HAS_WIDE_REGISTERS else 6
+    return PANELS_AT_ONCE // n_panels
 
 
 class Matrix(NamedTuple):
@@ -150,45 +141,94 @@ def stride_for(count, size):
     return (in_groups(padded(count) * size, CACHE_LINE) | 1) * CACHE_LINE // size
 
 
+@compiled(EXACT)
+def with_panel_ahead(matrix):
+    """``matrix``, with the next panel read ahead."""
+    weights, scale, bias = matrix.weights, matrix.scale, matrix.bias
+    ahead = matrix.panel_size * weights.itemsize
+    return Matrix(weights, matrix.start, matrix.panel_size, matrix.depth, matrix.width, scale, bias, ahead)
+
+
 @intrinsic(prefer_literal=True)
-def multiply(typing, matrix, panel, x, out, row, add, n_rows, n_panels):
+def multiply(typing, matrix, panel, x, out, row, add, n_rows, turn, n_turns, n_panels):
     """Compute rows ``row``, ``row + 1``, ... of ``out``: rows of ``x`` times panels of ``matrix`` from ``panel`` on.
 
-    ``n_rows`` and ``n_panels`` are literals, because each combination is compiled to keep its sums in registers. If
-    ``add`` is set, the results are added to the contents of ``out``.
+    ``n_panels`` is a literal, and ``n_rows`` at most ``rows_at_once(n_panels)``: each combination is compiled to keep
+    its sums in registers. If ``add`` is set, the results are added to the contents of ``out``. What is needed next is
+    prefetched in ``n_turns``, of which this is number ``turn``.
     """
-    signature = types.void(matrix, types.intp, x, out, types.intp, types.boolean, n_rows, n_panels)
-    row_count, panel_count = n_rows.literal_value, n_panels.literal_value
-    kind = matrix.types[0].dtype
+    options = types.intp, types.boolean, types.intp, types.intp, types.intp, n_panels
+    signature = types.void(matrix, types.intp, x, out, *options)
+    panel_count = n_panels.literal_value
     sums = sums_for(matrix, x)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         operands = Operands(context, builder, signature, arguments)
-        _, _, _, _, row, add, *_ = arguments
-        panels, inputs = operands.panels(panel_count), operands.rows(2, row, row_count)
-        depth, ahead = operands.field(0, 3), operands.field(0, 7)
-        totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
-        with cgutils.for_range(builder, depth) as loop:
-            weights = []
-            for start in panels:
-                address = builder.gep(start, [times(builder, loop.index, WIDTH)])
-                prefetch(builder, builder.gep(builder.bitcast(address, BYTES), [ahead]), WIDTH * kind.bitwidth // 8)
-                for vector in range(VECTORS):
-                    at_vector = builder.gep(address, [ir.Constant(INT64, LANES * vector)])
-                    weights.append(sums.read_weights(builder, at_vector))
-            for numbers, row_totals in zip(inputs, totals, strict=True):
-                read = sums.read_inputs(builder, builder.gep(numbers, [times(builder, loop.index, sums.group)]))
-                for vectors, total in zip(weights, row_totals, strict=True):
-                    for weight, number in zip(vectors, read, strict=True):
-                        builder.store(sums.add(builder, builder.load(total), weight, number), total)
-
-        for i, (target, row_totals) in enumerate(zip(operands.rows(3, row, row_count), totals, strict=True)):
-            at_row = builder.add(row, ir.Constant(INT64, i))
-            for vector, total in enumerate(row_totals):
-                operands.write(operands.finished(sums, builder.load(total), at_row, vector), target, vector, add)
+        done = builder.append_basic_block("done")
+        choice = builder.switch(arguments[6], done)
+        for row_count in range(1, rows_at_once(panel_count) + 1):
+            block = builder.append_basic_block(f"rows_{row_count}")
+            choice.add_case(ir.Constant(INT64, row_count), block)
+            builder.position_at_end(block)
+            multiply_block(operands, sums, row_count, panel_count)
+            builder.branch(done)
+        builder.position_at_end(done)
         return context.get_dummy_value()
 
     return signature, generate
+
+
+def multiply_block(operands: "Operands", sums: Any, row_count: int, panel_count: int) -> None:
+    """Generate ``multiply`` for one number of rows and of panels."""
+    builder, (_, _, _, _, row, add, _, turn, n_turns, _) = operands.builder, operands.arguments
+    kind = operands.kinds[0].types[0].dtype
+    panels, inputs = operands.panels(panel_count), operands.rows(2, row, row_count)
+    depth, ahead = operands.field(0, 3), operands.field(0, 7)
+    next_rows = Prefetched(builder, panels, ahead, kind.bitwidth // 8, depth, turn, n_turns)
+    totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
+    with cgutils.for_range(builder, depth) as loop:
+        weights = []
+        next_rows.prefetch_one()
+        for start in panels:
+            address = builder.gep(start, [times(builder, loop.index, WIDTH)])
+            for vector in range(VECTORS):
+                at_vector = builder.gep(address, [ir.Constant(INT64, LANES * vector)])
+                weights.append(sums.read_weights(builder, at_vector))
+        for numbers, row_totals in zip(inputs, totals, strict=True):
+            read = sums.read_inputs(builder, builder.gep(numbers, [times(builder, loop.index, sums.group)]))
+            for vectors, total in zip(weights, row_totals, strict=True):
+                for weight, number in zip(vectors, read, strict=True):
+                    builder.store(sums.add(builder, builder.load(total), weight, number), total)
+
+    for i, (target, row_totals) in enumerate(zip(operands.rows(3, row, row_count), totals, strict=True)):
+        at_row = builder.add(row, ir.Constant(INT64, i))
+        for vector, total in enumerate(row_totals):
+            operands.write(operands.finished(sums, builder.load(total), at_row, vector), target, vector, add)
+
+
+class Prefetched:
+    """Code generation for a share of the rows of panels, ``size`` bytes a number and ``ahead`` bytes further on."""
+
+    def __init__(
+        self, builder: Any, panels: list[Any], ahead: Any, size: int, depth: Any, turn: Any, n_turns: Any
+    ) -> None:
+        self.builder, self.n_turns, self.row_bytes = builder, n_turns, WIDTH * size
+        first = builder.udiv(builder.mul(turn, depth), n_turns)
+        self.at = cgutils.alloca_once_value(builder, builder.add(ahead, times(builder, first, self.row_bytes)))
+        self.left = cgutils.alloca_once_value(builder, n_turns)  # calls until the next row
+        self.panels = [builder.bitcast(start, BYTES) for start in panels]
+
+    def prefetch_one(self) -> None:
+        """Prefetch a row of each panel, every ``n_turns`` calls."""
+        builder = self.builder
+        left = builder.sub(builder.load(self.left), ir.Constant(INT64, 1))
+        builder.store(left, self.left)
+        with builder.if_then(builder.icmp_signed("==", left, ir.Constant(INT64, 0))):
+            builder.store(self.n_turns, self.left)
+            at = builder.load(self.at)
+            for start in self.panels:
+                prefetch(builder, builder.gep(start, [at]), self.row_bytes)
+            builder.store(builder.add(at, ir.Constant(INT64, self.row_bytes)), self.at)
 
 
 class Operands:
@@ -243,113 +283,12 @@ def times(builder: Any, number: Any, factor: int) -> Any:
     return builder.mul(number, ir.Constant(INT64, factor))
 
 
-class FloatSums:
-    """Code generation for float32 sums of products with weights stored as ``kind``."""
-
-    zero = ir.Constant(FLOATS, [0.0] * LANES)
-
-    def __init__(self, kind: types.Type) -> None:
-        self.kind = kind
-        self.group = PAIR if kind == types.uint32 else 1  # inputs per stored number
-
-    def read_weights(self, builder: Any, address: Any) -> list[Any]:
-        """The weights in ``LANES`` stored numbers as float32: a vector for each input of the group."""
-        if self.kind == types.float32:
-            return [load(builder, address, FLOATS)]
-        if self.kind == types.int16:
-            return [builder.fpext(load(builder, address, ir.VectorType(HALF, LANES)), FLOATS)]
-        if self.kind == types.uint32:  # a bfloat16 is the upper half of a float32
-            pairs = load(builder, address, INTS)
-            first = builder.shl(pairs, ir.Constant(INTS, [16] * LANES))
-            second = builder.and_(pairs, ir.Constant(INTS, [0xFFFF0000] * LANES))
-            return [builder.bitcast(first, FLOATS), builder.bitcast(second, FLOATS)]
-        raise TypeError(f"weights of type {self.kind}")
-
-    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
-        """The inputs of a group, each in all lanes."""
-        addresses = [builder.gep(address, [ir.Constant(INT64, i)]) for i in range(self.group)]
-        return [splat(builder, builder.load(address)) for address in addresses]
-
-    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
-        """``total + weight * number``, rounded once."""
-        function = ir.FunctionType(FLOATS, [FLOATS] * 3)
-        call = cgutils.get_or_insert_function(builder.module, function, f"llvm.fma.v{LANES}f32")
-        return builder.call(call, [weight, number, total])
-
-
-class PairSums:
-    """Code generation for float32 sums of products of bfloat16, ``PAIR`` at a time."""
-
-    group, zero = PAIR, ir.Constant(FLOATS, [0.0] * LANES)
-
-    def read_weights(self, builder: Any, address: Any) -> list[Any]:
-        return [load(builder, address, INTS)]
-
-    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
-        return [splat(builder, builder.load(builder.bitcast(address, INT32.as_pointer())))]
-
-    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
-        """``total`` plus, in each lane, the products of a pair of weights and a pair of inputs."""
-        function = ir.FunctionType(FLOATS, [FLOATS, BFLOATS, BFLOATS])
-        call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512bf16.dpbf16ps.512")
-        return builder.call(call, [total, builder.bitcast(weight, BFLOATS), builder.bitcast(number, BFLOATS)])
-
-
-class IntegerSums:
-    """Code generation for sums of products of 8-bit integers, ``GROUP`` at a time."""
-
-    group, zero = GROUP, ir.Constant(INTS, [0] * LANES)
-
-    def read_weights(self, builder: Any, address: Any) -> list[Any]:
-        return [load(builder, address, SMALL)]
-
-    def read_inputs(self, builder: Any, address: Any) -> list[Any]:
-        group = builder.load(builder.bitcast(address, INT32.as_pointer()))
-        return [builder.bitcast(splat(builder, group), SMALL)]
-
-    def add(self, builder: Any, total: Any, weight: Any, number: Any) -> Any:
-        """``total`` plus, in each lane, the ``GROUP`` products of unsigned weights and signed inputs."""
-        if has_integer_products():
-            function = ir.FunctionType(INTS, [INTS, SMALL, SMALL])
-            call = cgutils.get_or_insert_function(builder.module, function, "llvm.x86.avx512.vpdpbusd.512")
-            return builder.call(call, [total, weight, number])
-        wide = ir.VectorType(INT32, LANES * GROUP)
-        products = builder.mul(builder.zext(weight, wide), builder.sext(number, wide))
-        for i in range(GROUP):
-            lanes = ir.Constant(INTS, list(range(i, LANES * GROUP, GROUP)))
-            total = builder.add(total, builder.shuffle_vector(products, products, lanes))
-        return total
-
-    def in_floats(self, builder: Any, total: Any, offset: Any, scale: Any, scales: Any) -> Any:
-        """``total`` minus the row's offset, times the scale of the row and the scales of the outputs."""
-        exact = builder.sitofp(builder.sub(total, splat(builder, builder.load(offset))), FLOATS)
-        scaled = builder.fmul(exact, splat(builder, builder.load(scale)))
-        return builder.fmul(scaled, load(builder, scales, FLOATS))
-
-
 def sums_for(matrix: Any, x: Any) -> FloatSums | PairSums | IntegerSums:
     """Code generation for products of Numba's types of a ``Matrix`` and of rows of inputs."""
     if x.instance_class is PairRows:
         return PairSums()
     kind = matrix.types[0].dtype
-    return IntegerSums() if kind == types.int32 else FloatSums(kind)
-
-
-@functools.cache
-def has_integer_products() -> bool:
-    """Whether this processor adds the products of 8-bit integers in one instruction."""
-    return has_feature("avx512vnni")
-
-
-@functools.cache
-def has_pair_products() -> bool:
-    """Whether this processor adds the products of bfloat16 in one instruction."""
-    return has_feature("avx512bf16")
-
-
-def has_feature(name: str) -> bool:
-    """Whether this is an x86 processor with the feature that LLVM calls ``name``."""
-    return platform.machine().lower() in {"x86_64", "amd64"} and bool(get_host_cpu_features().get(name))
+    return integer_sums() if kind == types.int32 else FloatSums(kind)
 
 
 def prefetch(builder: Any, address: Any, n_bytes: int, *, is_output: bool = False) -> None:

@@ -17,18 +17,8 @@ from torch import Tensor
 from .intrinsics import FLOAT_BYTES
 from .linear import project_alone
 from .pack import aligned, fill_panels, scratch_for, stored
-from .panels import (
-    GROUP,
-    PAIR,
-    PREFETCH_BYTES,
-    WIDTH,
-    Matrix,
-    Rows,
-    has_feature,
-    has_pair_products,
-    padded,
-    stride_for,
-)
+from .panels import PREFETCH_BYTES, WIDTH, Matrix, Rows, padded, stride_for
+from .sums import GROUP, PAIR, has_feature, has_pair_products
 from .tiles import is_permitted
 
 FILE = "products.json"  # in the cache: the name of the processor -> seconds of each kind

@@ -21,24 +21,14 @@ from numba.extending import intrinsic
 
 from .intrinsics import BYTES, FLOAT_BYTES, INT8, INT64, LANES, element, load
 from .jit import EXACT, compiled
-from .panels import (
-    WIDTH,
-    Matrix,
-    Operands,
-    PairRows,
-    has_feature,
-    in_groups,
-    padded,
-    prefetch,
-    sums_for,
-    times,
-)
+from .panels import VECTORS, WIDTH, Operands, PairRows, in_groups, padded, prefetch, times, with_panel_ahead
+from .sums import IntegerSums, PairSums, has_feature
 
 INSTRUCTIONS = "llvm.x86."  # begins the names of LLVM's functions for the instructions
 ROWS = 16  # in a tile
 TWO_TILES = 2 * ROWS  # rows that are multiplied by a panel at once
 ROW_BYTES = 64
-HALVES = 2  # tiles side by side in a panel
+HALVES = VECTORS  # tiles side by side in a panel
 PANEL_ROW_BYTES = HALVES * ROW_BYTES
 INPUTS, WEIGHTS = 4, 6  # the first tiles of each kind, two of each; those before them are for sums
 CONFIGURATION_BYTES = 64
@@ -104,8 +94,8 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
     signature = types.void(matrix, types.intp, x, out, *options)
     tile_count, panel_count = n_tiles.literal_value, n_panels.literal_value
     half_count = HALVES * panel_count
-    sums: Any = sums_for(matrix, x)
     is_float = x.instance_class is PairRows
+    sums: Any = PairSums() if is_float else IntegerSums()
     product = "tdpbf16ps" if is_float else "tdpbsud"  # signed inputs, unsigned weights
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -215,9 +205,7 @@ def linear_in_tiles(matrix, x, n_rows, out, add, thread, n_threads):
     n_groups = in_groups(n_rows * x.stride * x.numbers.itemsize, CACHED_BYTES)
     n_blocks = in_groups(in_groups(n_rows, n_groups), TWO_TILES)
     if n_blocks > 1:  # there is time to prefetch a whole panel
-        ahead = matrix.panel_size * matrix.weights.itemsize
-        weights, scale, bias = matrix.weights, matrix.scale, matrix.bias
-        matrix = Matrix(weights, matrix.start, matrix.panel_size, matrix.depth, matrix.width, scale, bias, ahead)
+        matrix = with_panel_ahead(matrix)
     for start in range(0, n_rows, n_blocks * TWO_TILES):
         for panel in range(first, end):
             for block in range(n_blocks):

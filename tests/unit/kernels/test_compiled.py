@@ -18,8 +18,8 @@ from model.kernels import int8
 from model.kernels.compiled import CompiledGPT, Row, ThreadChooser
 from model.kernels.forward import MIN_SHARED_ROWS, announce, barrier
 from model.kernels.pack import storage
-from model.kernels.panels import has_pair_products
 from model.kernels.state import ZEROS
+from model.kernels.sums import has_pair_products
 from model.sampling import SamplingSettings, sample
 
 SHAPES: list[dict[str, Any]] = [

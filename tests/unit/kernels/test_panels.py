@@ -1,5 +1,6 @@
 """Products with panels, for every type of stored weights and every number of rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -8,7 +9,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from model.kernels import panels
+from model.kernels import panels, sums
 from model.kernels.inputs import (
     inputs_for,
     quantize_row,
@@ -18,22 +19,10 @@ from model.kernels.inputs import (
 from model.kernels.jit import EXACT, compiled
 from model.kernels.linear import linear
 from model.kernels.pack import aligned, fill_panels, scratch_for, stored
-from model.kernels.panels import (
-    GROUP,
-    PAIR,
-    PREFETCH_BYTES,
-    UNSIGNED,
-    WIDTH,
-    Matrix,
-    PairRows,
-    Rows,
-    Share,
-    has_pair_products,
-    in_groups,
-    padded,
-)
+from model.kernels.panels import PREFETCH_BYTES, WIDTH, Matrix, PairRows, Rows, Share, in_groups, padded
+from model.kernels.sums import GROUP, PAIR, UNSIGNED, has_pair_products
 
-D_IN, D_OUT = 38, 150  # five panels, the last not full: four together and one alone
+D_IN, D_OUT = 38, 9 * WIDTH - 10  # nine panels, the last not full: four together, two together and one alone
 
 
 def multiply(
@@ -116,13 +105,13 @@ def rows(n: int) -> NDArray[np.float32]:
 
 
 def test_products_equal_float64(case: Case) -> None:
-    x = rows(15)  # eight, four and three at a time
+    x = rows(15)  # eight and seven at a time, or five
     expected = case.expected(x)
     assert np.abs(case.run(x) - expected).max() < 1e-4
     assert np.abs(case.run(x, add=True) - expected - 1).max() < 1e-4
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 14, 16])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 6, 7, 8, 14, 16])
 def test_a_row_is_bit_identical_in_any_batch(case: Case, n_rows: int) -> None:
     x = rows(16)
     together = case.run(x)
@@ -130,19 +119,33 @@ def test_a_row_is_bit_identical_in_any_batch(case: Case, n_rows: int) -> None:
     assert (case.run(x[:n_rows], n_threads=3) == together[:n_rows]).all()
 
 
-def test_integers_are_multiplied_alike_without_an_instruction_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+INSTRUCTIONS: list[tuple[str, Callable[[], sums.IntegerSums]]] = [
+    ("avx512vnni", lambda: sums.SumsOfFour(512)),
+    ("avxvnni", lambda: sums.SumsOfFour(256)),
+    ("avx2", sums.SumsOfTwo),
+    ("", sums.IntegerSums),
+]
+
+
+@pytest.mark.parametrize(("feature", "made"), INSTRUCTIONS)
+def test_integers_are_multiplied_alike_with_any_instruction(
+    monkeypatch: pytest.MonkeyPatch, feature: str, made: Callable[[], sums.IntegerSums]
+) -> None:
+    if feature and not sums.has_feature(feature):
+        pytest.skip(f"this processor lacks {feature}")
     case, x = Case("int8"), rows(15)
-    monkeypatch.setattr(panels, "has_integer_products", lambda: False)
-    anew = numba.njit(fastmath=EXACT, error_model="numpy")  # what is compiled already contains the instruction
+    monkeypatch.setattr(panels, "integer_sums", made)
+    anew = numba.njit(fastmath=EXACT, error_model="numpy", _nrt=False)  # what exists contains another instruction
     monkeypatch.setitem(globals(), "linear", anew(linear.py_func))
     assert (case.run(x, product=anew(multiply)) == case.run(x)).all()
 
 
-def test_the_largest_integers_do_not_overflow() -> None:
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_integers_do_not_overflow(sign: int) -> None:
     case = Case("int8")
-    case.panels.view(np.uint8)[:] = 127 + UNSIGNED
+    case.panels.view(np.uint8)[:] = sign * 127 + UNSIGNED
     x = np.full((2, D_IN), 3.0, np.float32)
-    expected = 127 * case.scale[:D_OUT] * 3 * D_IN + case.bias[:D_OUT]
+    expected = sign * 127 * case.scale[:D_OUT] * 3 * D_IN + case.bias[:D_OUT]
     assert np.abs(case.run(x) - expected).max() < 1e-3
 
 

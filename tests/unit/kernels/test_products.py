@@ -8,8 +8,8 @@ import torch
 
 from helpers.models import tiny_gpt
 from model.kernels import products
-from model.kernels.panels import has_feature, has_pair_products
 from model.kernels.products import KINDS, choose_products
+from model.kernels.sums import has_feature, has_pair_products
 from model.serving.choose_reader import choose_reader
 from model.serving.compiled_reader import CompiledReader
 

@@ -24,7 +24,8 @@ from model.config import RotaryConfig
 from model.gpt import GPT
 from model.kernels import compiled, forward, int8, linear, pack, products, tiles
 from model.kernels.compiled import CompiledGPT
-from model.kernels.panels import TileScratch, has_pair_products
+from model.kernels.panels import TileScratch
+from model.kernels.sums import has_pair_products
 
 Array = NDArray[Any]
 TINY = np.finfo(np.float32).tiny
