@@ -1,4 +1,4 @@
-"""transformers' ``generate``, in float32 and bfloat16."""
+"""transformers' ``generate``, in float32, and in bfloat16 where the processor multiplies it natively."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from model.checkpoint.load import has_bfloat16
 
 
 def transformers_writers(
@@ -16,6 +18,7 @@ def transformers_writers(
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    precisions = [torch.float32, torch.bfloat16] if has_bfloat16(torch.device(device)) else [torch.float32]
 
     def run(peer: Any) -> None:
         torch.set_num_threads(threads)
@@ -26,7 +29,7 @@ def transformers_writers(
         assert written.shape[1] == ids.shape[1] + n_tokens
 
     writers = {}
-    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+    for dtype in precisions:
         peer = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(device).eval()
-        writers[f"transformers {name}"] = partial(run, peer)
+        writers[f"transformers {str(dtype).removeprefix('torch.')}"] = partial(run, peer)
     return writers

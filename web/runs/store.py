@@ -19,7 +19,7 @@ from .exact import ExactNumbers
 from .run import Run
 
 MAX_CACHED_RUNS = 1_000
-RECORDERS = 4
+RECORDERS = 2  # threads; more of them mostly wait for Python's lock, and make others wait
 
 
 class Runs:
