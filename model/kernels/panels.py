@@ -213,8 +213,10 @@ class Prefetched:
         self, builder: Any, panels: list[Any], ahead: Any, size: int, depth: Any, turn: Any, n_turns: Any
     ) -> None:
         self.builder, self.n_turns, self.row_bytes = builder, n_turns, WIDTH * size
-        first = builder.udiv(builder.mul(turn, depth), n_turns)
-        self.at = cgutils.alloca_once_value(builder, builder.add(ahead, times(builder, first, self.row_bytes)))
+        self.at = cgutils.alloca_once_value(builder, ahead)
+        with builder.if_then(builder.icmp_signed(">", turn, ir.Constant(INT64, 0))):  # division takes long
+            first = builder.udiv(builder.mul(turn, depth), n_turns)
+            builder.store(builder.add(ahead, times(builder, first, self.row_bytes)), self.at)
         self.left = cgutils.alloca_once_value(builder, n_turns)  # calls until the next row
         self.panels = [builder.bitcast(start, BYTES) for start in panels]
 

@@ -90,14 +90,12 @@ def test_the_next_token_moves_with_the_heads(page: Any, desk: Any, server: Serve
     check_bars(page, server, mask, len(PROMPT) + 2)
     # A clicked preset keeps its place and is marked as active. "All back" restores the heads as the text was read.
     preset = desk.locator("[data-preset=layer]")
-    expect(preset).to_be_visible()
-    box = preset.bounding_box()
+    place = "document.querySelector('[data-preset=layer]')?.getBoundingClientRect().y"
+    y = page.wait_for_function(f"() => {place}").json_value()
     preset.click()
     expect(preset).to_have_attribute("aria-pressed", "true")
     expect(desk.locator(".hs-plain")).to_contain_text("Without 8 heads")
-    page.wait_for_function(
-        "(y) => document.querySelector('[data-preset=layer]')?.getBoundingClientRect().y === y", arg=box["y"]
-    )
+    page.wait_for_function(f"(y) => {place} === y", arg=y)
     desk.locator("[data-preset=all]").click()
     expect(page.locator(".hs-bars .hs-change")).to_have_count(0)
     expect(page.locator(".hs-scale-badge")).to_have_count(0)

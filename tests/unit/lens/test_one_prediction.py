@@ -134,5 +134,5 @@ def test_edges_are_cut_one_by_one_for_any_batch_size(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("model.lens.one_head.EDGES_AT_A_TIME", 3)
     fractions: list[float] = []
     pieces = head_measures(text, layer=0, head=1, position=9, token=3, progress=fractions.append)
-    assert max_difference(pieces.loss_change, whole) < 1e-6 and fractions == [0.15, 0.3, 0.45, 0.5, 1]
+    assert max_difference(pieces.loss_change, whole) < 5e-6 and fractions == [0.15, 0.3, 0.45, 0.5, 1]
     assert EDGES_AT_A_TIME > 10

@@ -237,7 +237,7 @@ def test_masked_head_has_no_effect(tiny: LoadedModel) -> None:
             *pair, answer=ANSWER, wrong=WRONG, site=site, each_position=False, estimate=True, progress=fractions.append
         )
         plain = torch.tensor(found.corrupted)
-        assert found.exact is not None and max_difference(found.exact[0, 1], plain) < 1e-6  # the head is removed
+        assert found.exact is not None and max_difference(found.exact[0, 1], plain) < 5e-6  # the head is removed
         assert found.estimate is not None and max_difference(found.estimate[0, 1], plain) < 1e-6
         assert fractions == sorted(fractions) and fractions[-1] == 1
         fractions.clear()
