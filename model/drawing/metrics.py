@@ -37,7 +37,7 @@ def metric_sums(rows: Tensor, first: int, *, is_square: bool = False) -> Tensor:
     uniform = (1 / (torch.full_like(queries, S) if is_square else queries + 1))[:, None]
     # Half the sum of the absolute differences: as both sum to 1, the sum of those that are positive.
     variation = torch.maximum(rows, uniform).sum(-1) - S * uniform[:, 0]
-    previous = rows[:, torch.arange(n), queries - 1]
+    previous = rows.diagonal(first - 1, 1, 2)
     metrics = (entropy_in_bits(rows), rows.flatten(1) @ distance.flatten(), rows[:, :, 0], previous, variation)
     return torch.stack([metric if metric.dim() == 1 else metric.sum(-1) for metric in metrics], -1)
 
@@ -48,10 +48,7 @@ def distance_sums(rows: Tensor, first: int) -> Tensor:
     ``rows`` ``(heads, n, S)`` belong to the queries ``first``, ``first + 1``, ..., over which the weights are summed. A
     query with fewer than ``n`` tokens before it adds nothing.
     """
-    n = rows.shape[1]
-    keys = torch.arange(first, first + n)[:, None] - torch.tensor(DISTANCES)  # (n, len(DISTANCES))
-    weights = rows[:, torch.arange(n)[:, None], keys.clamp_min(0)]
-    return (weights * (keys >= 0)).sum(1)
+    return torch.stack([rows.diagonal(first - n, 1, 2).sum(-1) for n in DISTANCES], -1)
 
 
 def entropy_in_bits(rows: Tensor) -> Tensor:

@@ -104,6 +104,43 @@ class Connections:
         loop.run_in_executor(None, self.budget.trim)
 
 
+class GatheredWrites:
+    """A ``transport`` that sends together what is written in one turn of the event loop, up to ``WRITE_AHEAD`` bytes.
+
+    uvicorn writes headers, body and end of a response one by one. Each write would be a system call, during which other
+    threads take Python's lock.
+    """
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.transport, self.loop = transport, loop
+        self.parts: list[bytes] = []
+        self.n_bytes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self.parts:
+            self.loop.call_soon(self.flush)
+        self.parts.append(data)
+        self.n_bytes += len(data)
+        if self.n_bytes > WRITE_AHEAD:
+            self.flush()
+
+    def flush(self) -> None:
+        data, self.n_bytes = b"".join(self.parts), 0
+        self.parts.clear()
+        if data and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def close(self) -> None:
+        self.flush()
+        self.transport.close()
+
+    def get_write_buffer_size(self) -> int:
+        return self.n_bytes + int(self.transport.get_write_buffer_size())
+
+
 class Connection(H11Protocol):
     """A uvicorn connection that also keeps track of its client and of when data last moved on it."""
 
@@ -118,7 +155,7 @@ class Connection(H11Protocol):
         self.n_unsent = 0
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
+        super().connection_made(GatheredWrites(transport, self.loop))
         transport.set_write_buffer_limits(WRITE_AHEAD)
         self.owner = client_at(self.client[0]) if self.client else None
         self.all.add(self)
