@@ -155,7 +155,8 @@ class Connection(H11Protocol):
         self.n_unsent = 0
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(GatheredWrites(transport, self.loop))
+        gathered: Any = GatheredWrites(transport, self.loop)
+        super().connection_made(gathered)
         transport.set_write_buffer_limits(WRITE_AHEAD)
         self.owner = client_at(self.client[0]) if self.client else None
         self.all.add(self)
