@@ -44,7 +44,7 @@ class Int8Linear(nn.Module):
 
 
 def is_exact() -> bool:
-    """Whether this processor sums int8 products exactly; without VNNI, the sums saturate at 16 bits."""
+    """Whether torch sums int8 products exactly here; on some processors without VNNI, its sums saturate at 16 bits."""
     ones = torch.full((64, 64), LARGEST, dtype=torch.int8)
     return bool((torch._int_mm(ones, ones.t()) == 64 * LARGEST**2).all())
 

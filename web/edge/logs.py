@@ -50,11 +50,6 @@ def set_up_logs(level: str, log_format: LogFormat) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
-def new_id(kind: str) -> str:
-    """An id that no other has, but that can be guessed: reading unguessable bytes would let go of Python's lock."""
-    return f"{kind}-{random.getrandbits(96):024x}"
-
-
 class RequestLogMiddleware:
     """Sends ``X-Request-Id`` with every response: the client's own if it is well formed, otherwise a new one.
 
@@ -69,7 +64,8 @@ class RequestLogMiddleware:
             await self.app(scope, receive, send)
             return
         given = Headers(scope=scope).get(HEADER, "")
-        request_id = given if GIVEN.fullmatch(given) else new_id("req")
+        # Unique, but no secret: reading secret bytes is a system call, during which other threads take Python's lock.
+        request_id = given if GIVEN.fullmatch(given) else f"req-{random.getrandbits(96):024x}"
         began, status, n_bytes = time.monotonic(), 499, 0  # nginx's status for a client that left before the response
 
         async def answered(message: Message) -> None:
