@@ -197,8 +197,9 @@ def main() -> None:
     options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     chosen = options.parse_args()
     quick: bool = chosen.quick
-    need_packages("transformers", "ctranslate2", "xllamacpp", "gguf", "openvino")
-    report("decode", gpu_cases(quick) if chosen.device == "cuda" else cpu_cases(quick))
+    on_gpu = chosen.device == "cuda"
+    need_packages("transformers", *(() if on_gpu else ("ctranslate2", "xllamacpp", "gguf", "openvino")))
+    report("decode", gpu_cases(quick) if on_gpu else cpu_cases(quick))
 
 
 def gpu_cases(quick: bool) -> Iterator[Row]:

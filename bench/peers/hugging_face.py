@@ -19,6 +19,8 @@ def transformers_writers(
 
     logging.disable_progress_bar()
     precisions = [torch.float32, torch.bfloat16] if has_bfloat16(torch.device(device)) else [torch.float32]
+    if device == "cuda":  # where we, too, write in bfloat16
+        precisions = precisions[-1:]
 
     def run(peer: Any) -> None:
         torch.set_num_threads(threads)

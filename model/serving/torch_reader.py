@@ -267,11 +267,24 @@ class TorchReader:
         pass
 
 
-@dataclass(frozen=True, eq=False)
-class GraphReading(TorchReading):
+@dataclass(slots=True, eq=False)
+class GraphReading:
     """See ``Reading``; ``summary`` holds the most probable token, its logit and log-sum-exp."""
 
+    all_logits: Tensor  # of every slot
+    slot: int
     summary: tuple[float, float, float]
+    attention: None = None
+
+    @property
+    def logits(self) -> Tensor:
+        return self.all_logits[self.slot, None]
+
+    def last_logits(self) -> Tensor:
+        return self.all_logits[self.slot].clone()
+
+    def last_attention(self, _n_keys: int) -> None:
+        return None
 
     def choose(
         self, sampling: SamplingSettings, _generator: random.Random, n_drawable: int
@@ -297,16 +310,20 @@ class GraphReader(TorchReader):
         self.capture = capture
         self.nowhere = gpt.config.context_length  # a position of the cache that no text uses
         self.slots = torch.arange(n_slots, device=device)
-        self.tokens = torch.zeros(n_slots, dtype=torch.long, device=device)
-        self.positions = torch.full((n_slots,), self.nowhere, dtype=torch.long, device=device)
+        # The token of every slot and its position, which are written to memory that the GPU can read and copied there.
+        self.written = torch.zeros(2, n_slots, dtype=torch.long, pin_memory=device.type == "cuda")
+        self.inputs = self.written.to(device)
         self.logits = torch.zeros(n_slots, gpt.config.vocab_size, device=device)
         self.summary = torch.zeros(n_slots, 3, dtype=torch.float64, device=device)
         self.steps: dict[int, Callable[[], None]] = {}  # by the length of the longest text
 
     @torch.inference_mode()
     def read(self, parts: Sequence[Part]) -> list[Reading]:
-        written = [part for part in parts if len(part.ids) == 1 and not part.record and part.head_mask is None]
-        others = [part for part in parts if part not in written]
+        written: list[Part] = []
+        others: list[Part] = []
+        for part in parts:
+            is_written = len(part.ids) == 1 and not part.record and part.head_mask is None
+            (written if is_written else others).append(part)
         found: dict[int, Reading] = {}
         if others:
             found |= zip((part.slot for part in others), super().read(others), strict=True)
@@ -314,18 +331,16 @@ class GraphReader(TorchReader):
             self.place(written)
             self.step_for(max(part.n_read for part in written) + 1)()
             summary = self.summary.tolist()
-            found |= {
-                part.slot: GraphReading(self.logits[part.slot, None], None, summary[part.slot]) for part in written
-            }
+            found |= {part.slot: GraphReading(self.logits, part.slot, summary[part.slot]) for part in written}
         return [found[part.slot] for part in parts]
 
     def place(self, parts: Sequence[Part]) -> None:
         """Set the input of every slot."""
-        tokens, positions = [0] * len(self.slots), [self.nowhere] * len(self.slots)
+        tokens, positions = self.written.numpy()
+        positions[:] = self.nowhere
         for part in parts:
             tokens[part.slot], positions[part.slot] = part.ids[0], part.n_read
-        self.tokens.copy_(torch.tensor(tokens), non_blocking=True)
-        self.positions.copy_(torch.tensor(positions), non_blocking=True)
+        self.inputs.copy_(self.written, non_blocking=True)  # complete before the next step: its results are awaited
 
     def step_for(self, length: int) -> Callable[[], None]:
         """A step for texts of at most ``length`` tokens."""
@@ -352,21 +367,25 @@ class GraphReader(TorchReader):
 
     def step(self, n_keys: int) -> None:
         """One token of every slot: from ``tokens`` and ``positions`` to ``logits`` and ``summary``, all in place."""
-        gpt, cache = self.gpt, self.cache
-        mask = (torch.arange(n_keys, device=self.slots.device) <= self.positions[:, None])[:, None, None]
+        gpt, cache, (tokens, places) = self.gpt, self.cache, self.inputs
+        unseen = torch.arange(n_keys, device=self.slots.device) > places[:, None]
+        # What is added to the scores. Fused attention would convert a mask of booleans in every layer.
+        bias = torch.zeros(unseen.shape, dtype=cache.keys.dtype, device=unseen.device).masked_fill_(unseen, -torch.inf)
+        mask = bias[:, None, None]
 
         def attend(block: Block, x: Tensor) -> Tensor:
             attention = block.attn
             # One token of N texts: (N, n_head, 1, head_dim) and (N, n_kv_head, 1, head_dim)
             query, key, value = attention.split(attention.c_attn(x)[:, None], positions)
             keys, values = cache.keys[block.layer], cache.values[block.layer]
-            keys[self.slots, :, self.positions] = key[:, :, 0]
-            values[self.slots, :, self.positions] = value[:, :, 0]
+            keys[self.slots, :, places] = key[:, :, 0]
+            values[self.slots, :, places] = value[:, :, 0]
             context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
             return attention.output(context[:, :, 0].to(x.dtype))
 
-        positions = self.positions.clamp(max=self.nowhere - 1)
-        x = gpt.run_blocks(gpt.embeddings(self.tokens, positions), attend)
-        self.logits.copy_(gpt.logits(x))
+        positions = places.clamp(max=self.nowhere - 1)
+        x = gpt.run_blocks(gpt.embeddings(tokens, positions), attend)
+        # Transposed, because matrices with an odd number of columns, such as GPT-2's vocabulary, are multiplied slowly.
+        self.logits.copy_((gpt.lm_head.weight @ gpt.head_input(x).mT).mT)
         most, best = self.logits.max(-1)
         self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))
