@@ -2,11 +2,13 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..head_tensors import Head
 
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
 DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token
+FURTHEST = DISTANCES[-1]
 FRAME_MEASURES = (*METRICS, *(f"{n} back" for n in DISTANCES))
 FIRST_QUERIES = torch.tensor([1] * len(METRICS) + list(DISTANCES))  # the first query that each of these is about
 
@@ -48,7 +50,13 @@ def distance_sums(rows: Tensor, first: int) -> Tensor:
     ``rows`` ``(heads, n, S)`` belong to the queries ``first``, ``first + 1``, ..., over which the weights are summed. A
     query with fewer than ``n`` tokens before it adds nothing.
     """
-    return torch.stack([rows.diagonal(first - n, 1, 2).sum(-1) for n in DISTANCES], -1)
+    if first < FURTHEST:
+        rows, first = F.pad(rows, (FURTHEST - first, 0)), FURTHEST
+    # Of each query, the weights from ``FURTHEST`` tokens before it on: one key further than those of the query before.
+    heads, query, key = rows.stride()
+    start = rows.storage_offset() + (first - FURTHEST) * key
+    size = len(rows), rows.shape[1], len(DISTANCES)
+    return rows.as_strided(size, (heads, query + key, key), start).sum(1).flip(-1)
 
 
 def entropy_in_bits(rows: Tensor) -> Tensor:

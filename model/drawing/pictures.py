@@ -8,6 +8,7 @@ to layer ``l`` it is ``R[l] = (A[l] + I) / 2 @ R[l - 1]`` with ``R[-1] = I``: ``
 and half of each token bypasses attention in the residual stream.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 
@@ -101,34 +102,37 @@ class GrowingRollout:
         ``means`` and the result are ``(layers, n, S)``, ``S = first + n``; earlier rows and layers must have been added
         before.
         """
-        result = torch.empty_like(means)
-        for i, mean in enumerate(means, start=layer):
-            result[i - layer] = self.rows(mean, first, i)
-            if i < self.n_layer - 1:
-                self.keep(result[i - layer], first, i)
+        result, S = torch.zeros_like(means), means.shape[-1]
+        ends = [*range((first // ROLLOUT_ROWS + 1) * ROLLOUT_ROWS, S, ROLLOUT_ROWS), S]
+        for start, end in itertools.pairwise([first, *ends]):  # the rows of one block
+            rows, stored = slice(start - first, end - first), self.stored(start, end)
+            found = self.rows(means[:, rows, :end], start, layer)
+            result[:, rows, :end] = found
+            stored[layer : layer + len(means)] = found[: self.n_layer - 1 - layer]
         return result
 
-    def rows(self, mean: Tensor, first: int, layer: int) -> Tensor:
-        """The rows from ``first`` on in one layer, as ``rollout_rows`` computes them from whole pictures."""
-        S = mean.shape[-1]
-        if not layer:
-            result = mean.clone()
-            result.diagonal(first).add_(1)
-            return result.div_(2)
-        result = torch.zeros_like(mean)
-        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
-            n = min(ROLLOUT_ROWS, S - start)
-            below = block[layer - 1, :n, : start + n]
-            result[:, : start + n] += mean[:, start : start + n] @ below
-            if start + n > first:
-                result[max(0, start - first) : start + n - first, : start + n] += below[max(0, first - start) :]
-        return result.div_(2)
+    def stored(self, first: int, end: int) -> Tensor:
+        """Where the rows from ``first`` on are kept, which are in one block: ``(n_layer - 1, end - first, end)``."""
+        i, place = divmod(first, ROLLOUT_ROWS)
+        return self.blocks[i][:, place : place + end - first, :end]
 
-    def keep(self, rows: Tensor, first: int, layer: int) -> None:
-        """Keep the rows from ``first`` on, of one layer."""
-        S = rows.shape[-1]
-        for start, block in zip(range(0, S, ROLLOUT_ROWS), self.blocks, strict=False):
-            end = min(start + ROLLOUT_ROWS, S)
-            if end > first:
-                new = rows[max(0, start - first) : end - first, :end]
-                block[layer, max(0, first - start) : end - start, :end] = new
+    def rows(self, means: Tensor, first: int, layer: int) -> Tensor:
+        """The rows from ``first`` on, which are in one block; ``rollout_rows`` computes the same from whole pictures.
+
+        What earlier rows contribute is the same product in all layers; what these contribute follows layer by layer.
+        """
+        steps, S = means / 2, means.shape[-1]
+        steps.diagonal(first, 1, 2).add_(0.5)  # (A + I) / 2
+        if not layer and len(steps) == 1:
+            return steps
+        result = torch.zeros_like(steps)
+        if not layer:
+            result[0] = steps[0]
+        at, below = max(1, layer), result[0] if not layer else self.stored(first, S)[layer - 1]
+        later, found = steps[at - layer :], result[at - layer :]
+        for start, block in zip(range(0, first, ROLLOUT_ROWS), self.blocks, strict=False):
+            end = min(start + ROLLOUT_ROWS, first)
+            found[..., :end] += later[..., start:end] @ block[at - 1 : at - 1 + len(later), : end - start, :end]
+        for rows, step in zip(found, later[..., first:], strict=True):
+            below = rows.addmm_(step, below)
+        return result

@@ -183,8 +183,9 @@ class Recording:
             return
         first = self.n_rows - len(self.pending)
         block = torch.zeros(self.n_layer, self.n_head, len(self.pending), self.n_rows)
+        cells = block.numpy()  # whose copies of a few numbers take much less time than torch's
         for i, row in enumerate(self.pending):
-            block[:, :, i, : first + i + 1] = row
+            cells[:, :, i, : first + i + 1] = row
         self.pending.clear()
         self.store(block, first, range(self.n_layer), n_newest=MAX_NEWEST)
 
@@ -203,21 +204,26 @@ class Recording:
             pictures = self.store_layers(some, first, layer)
             if keeps_newest:
                 kept.append(pictures[:, newest].clone())
-        if layers.stop < self.n_layer:
-            return
-        assert self.total is not None
-        overall, self.total = self.total[None] / self.n_layer, None
-        self.add(slice(self.n_pictures - 1, None), first, overall)
         if keeps_newest:
-            self.buffer.add_newest(first + newest.start, torch.cat([*kept, overall[:, newest]]))
+            self.buffer.add_newest(first + newest.start, torch.cat(kept))
 
     def store_layers(self, attention: Tensor, first: int, layer: int) -> Tensor:
-        """Store rows of the layers from ``layer`` on, ``(layers, n_head, n, S)``; returns their pictures."""
+        """Store rows of the layers from ``layer`` on, ``(layers, n_head, n, S)``; returns their pictures.
+
+        With the last layer, these include the mean of all heads.
+        """
         means = attention.mean(1)
         self.total = means.sum(0) if self.total is None else self.total + means.sum(0)
         rolled = self.rollout.extend(means, first, layer) if self.rollout else torch.full_like(means, math.nan)
-        pictures = torch.cat([attention, means[:, None], rolled[:, None]], 1).flatten(0, 1)
-        start = layer * (self.n_head + 2)
+        n, H = len(attention) * (self.n_head + 2), self.n_head
+        is_last = layer + len(attention) == self.n_layer
+        pictures = attention.new_empty(n + is_last, *attention.shape[-2:])
+        by_layer = pictures[:n].unflatten(0, (-1, H + 2))
+        by_layer[:, :H], by_layer[:, H], by_layer[:, H + 1] = attention, means, rolled
+        if is_last:
+            torch.div(self.total, self.n_layer, out=pictures[n])
+            self.total = None
+        start = layer * (H + 2)
         self.add(slice(start, start + len(pictures)), first, pictures)
         return pictures
 

@@ -1,8 +1,11 @@
 """Thumbnails: the attention weights of every picture, pooled into cells of one byte."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -58,9 +61,15 @@ class Thumbnails:
         ``cells`` are those of each lower triangle, or square, one picture after the other.
         """
         first, end = tile(start, self.factor), tile(n_rows - 1, self.factor) + 1
-        below = torch.ones(end, end, dtype=torch.bool)
-        below = (below if self.is_square else below.tril())[first:]
-        return ThumbnailRows(n_rows, self.factor, first, self.cells[:, first:end, :end][:, below].numpy().tobytes())
+        cells = self.cells[:, first:end, :end].numpy()
+        seen = cells if self.is_square else cells[:, lower(end)[first:]]
+        return ThumbnailRows(n_rows, self.factor, first, seen.tobytes())
+
+
+@lru_cache(SIDE)
+def lower(side: int) -> NDArray[np.bool_]:
+    """Which cells of a square are in its lower triangle."""
+    return np.tri(side, dtype=bool)
 
 
 def tile(position: int, factor: int) -> int:

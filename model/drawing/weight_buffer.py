@@ -54,18 +54,19 @@ class WeightBuffer:
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Keep the rows from ``first`` on of some pictures, ``(pictures, rows, keys)``."""
+        new = block.numpy()  # whose copies of a few numbers take much less time than torch's
+        kept = [] if self.weights is None else [(self.weights[pictures].numpy(), new)]
+        for index, picture in self.kept_pictures.items():
+            if 0 <= index - pictures.start < len(block):
+                kept.append((picture.numpy(), new[index - pictures.start]))
         for i in range(block.shape[1]):
             cells = slice(triangle(first + i), triangle(first + i + 1))
-            if self.weights is not None:
-                self.weights[pictures, cells] = block[:, i, : first + i + 1]
-            for index, kept in self.kept_pictures.items():
-                if 0 <= index - pictures.start < len(block):
-                    kept[cells] = block[index - pictures.start, i, : first + i + 1]
+            for target, rows in kept:
+                target[..., cells] = rows[..., i, : first + i + 1]
 
     def add_newest(self, first: int, block: Tensor) -> None:
         """Keep the newest rows of all pictures from ``first`` on, ``(n_pictures, rows, keys)``."""
-        for i in range(block.shape[1]):
-            self.newest.append((first + i, block[:, i, : first + i + 1].contiguous()))
+        self.newest += ((first + i, block[:, i]) for i in range(block.shape[1]))
 
     def release_all(self, shown: int | None) -> None:
         """Keep from now on what is kept without ``keep_all``, of the earlier rows only the picture ``shown``."""
@@ -103,4 +104,4 @@ class WeightBuffer:
         """One row of every picture, ``(n_pictures, query + 1)``, or None if it is not kept."""
         if self.weights is not None:
             return self.weights[:, triangle(query) : triangle(query + 1)]
-        return next((rows for place, rows in self.newest if place == query), None)
+        return next((rows[:, : query + 1] for place, rows in self.newest if place == query), None)
