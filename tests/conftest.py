@@ -38,6 +38,12 @@ IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 HARDWARE = ("this processor", "NVIDIA GPU")  # a reason to skip a test names one: no command can install it
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide any GPU, before anything looks for one, unless only the tests that need it run: all others are about CPUs."""
+    if config.option.markexpr != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
     """Only tests in ``tests/browser`` may open a browser; others fail at collection."""
