@@ -96,6 +96,11 @@ def test_messages_to_mcp_that_cannot_be_read_are_refused(
     assert not caplog.records
 
 
+def test_browsers_do_not_guess_the_type_of_a_response(server: Server) -> None:
+    answer = httpx.get(f"{server.url}/gradio_api/mcp/%3Cscript%3E")
+    assert answer.status_code == 404 and answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
 def post(server: Server, path: str, body: Any) -> httpx.Response:
     headers = {"Content-Type": "application/json"}
     return httpx.post(server.url + path, content=json.dumps(body), headers=headers, timeout=60)
