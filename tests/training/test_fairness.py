@@ -2,6 +2,7 @@
 
 import errno
 import http.client
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from helpers.siege.watch import until
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import UPLOAD, Visitor, quick_server
 from web.settings import Limits
+from web.training.routes import HURRIED_GRACE_SECONDS
 from web.training.trainings import DISK_FULL, GAVE_WAY
 
 TEXT = TRAINING_TEXT[:2_000]
@@ -102,6 +104,15 @@ def test_slow_uploads_time_out_and_uploads_per_address_are_limited(
     statuses = sorted(connection.getresponse().status for connection in slow)
     assert statuses == [408, 408, 429]
     assert visitors(HERE).train(TEXT).status_code == 200
+    for connection in slow:
+        connection.close()
+
+
+def test_slow_uploads_from_several_addresses_make_room_for_others(server: Server, visitors: Any) -> None:
+    slow = [begin_upload(server, address) for address in (HERE, HERE, THERE, THERE)]
+    time.sleep(HURRIED_GRACE_SECONDS + 0.5)
+    assert visitors(ELSEWHERE).train(TEXT).status_code == 200
+    assert 408 in [connection.getresponse().status for connection in slow]
     for connection in slow:
         connection.close()
 

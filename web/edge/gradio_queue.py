@@ -38,9 +38,11 @@ log = logging.getLogger(__name__)
 
 JOIN = re.compile(rf"{GRADIO}(queue/join|call/(?P<keywords>v2/)?(?P<name>[^/]+))/?")
 FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
+MCP = f"{GRADIO}mcp"
 DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as in Gradio's messages on queue/data
 MAX_ARGUMENTS = 64
 MAX_VALUES = 10_000
+MAX_DEPTH = 100  # of lists and objects in a message to MCP
 WATCH_SECONDS = 1.0
 MEMORY_PER_BYTE = 4  # bytes in memory per byte of a body, roughly
 BUSY = "Too many requests are waiting. Try again in a moment."
@@ -154,6 +156,24 @@ def parse_json(body: bytes) -> dict[str, Any]:
     if has_more_values(fields, MAX_VALUES):
         raise BadCall(422, f"The body contains more than {MAX_VALUES:,} values.")
     return fields
+
+
+def check_message(body: bytes) -> None:
+    """Raise ``BadCall`` for a message that MCP's server cannot read, or whose parts it could not send back.
+
+    On these it fails with 500 and a traceback, or ends its answer without a word.
+    """
+    fields = parse_json(body)
+    level: list[Any] = [fields]
+    for _ in range(MAX_DEPTH):
+        items = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+        level = [item for item in items if isinstance(item, list | dict)]
+    if level:
+        raise BadCall(422, f"The body is nested more than {MAX_DEPTH} levels deep.")
+    try:
+        json.dumps(fields, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadCall(422, "The body contains half of a surrogate pair.") from None
 
 
 def has_more_values(value: Any, most: int) -> bool:
@@ -276,6 +296,8 @@ class GradioQueueMiddleware:
             await self.join(match["name"], bool(match["keywords"]), scope, receive, send)
         elif scope["method"] == "GET" and (match := FOLLOW.fullmatch(path)):
             await self.follow(match["event"], scope, receive, send)
+        elif scope["method"] == "POST" and path.startswith(MCP):
+            await self.message(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -315,6 +337,17 @@ class GradioQueueMiddleware:
             sessions.joining -= Counter([client])  # subtracting also removes zero counts
             if not joined:
                 sessions.answers.budget.give_back(n_bytes, client)
+
+    async def message(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_body(receive)
+            check_message(body)
+        except HTTPException as error:
+            await refuse(error.status_code, error.detail)(scope, receive, send)
+        except BadCall as error:
+            await refuse(error.status, error.why)(scope, receive, send)
+        else:
+            await self.app(scope, replay(body, receive), send)
 
     async def follow(self, event: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         sessions = self.sessions

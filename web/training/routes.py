@@ -6,9 +6,9 @@ Only a visitor's cookie gives access to a training and its files; programs use t
 import asyncio
 import shutil
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
@@ -44,6 +44,7 @@ NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SENT_KINDS = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 UPLOAD_GRACE_SECONDS = 10  # after which a text must arrive at the minimum rate
+HURRIED_GRACE_SECONDS = 1  # the same when others wait for a place
 MIN_UPLOAD_RATE = 50_000  # bytes per second
 
 
@@ -55,11 +56,53 @@ class WriterRequest(BaseModel):
     model: str
 
 
+@dataclass(eq=False)
+class Upload:
+    """A text that is being received from a client."""
+
+    client: str | None
+    began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+    n_bytes: int = 0
+    limit: asyncio.Timeout | None = None  # while its body is being received and has a place
+
+    def rate(self, now: float) -> float:
+        return self.n_bytes / max(now - self.began, HURRIED_GRACE_SECONDS)
+
+
+class Uploads:
+    """The texts that are being received: at most ``MAX_UPLOADS``, half of them from one client."""
+
+    def __init__(self) -> None:
+        self.all: set[Upload] = set()
+
+    def add(self, client: str | None) -> Upload | None:
+        """A new upload, or None if there is no place for it.
+
+        When all places are taken, the slowest text below the minimum rate loses its own: otherwise a few clients that
+        send next to nothing could keep everyone out.
+        """
+        if sum(each.client == client for each in self.all) >= MAX_UPLOADS // 2:
+            return None
+        upload = Upload(client)
+        if len(self.all) >= MAX_UPLOADS:
+            now = upload.began
+            late = [each for each in self.all if each.limit and now - each.began > HURRIED_GRACE_SECONDS]
+            slowest = min(late, key=lambda each: each.rate(now), default=None)
+            if slowest is None or slowest.rate(now) >= MIN_UPLOAD_RATE:
+                return None
+            assert slowest.limit is not None
+            slowest.limit.reschedule(now)
+            slowest.limit = None
+            self.all.remove(slowest)
+        self.all.add(upload)
+        return upload
+
+
 def train_routes(trainings: Trainings) -> APIRouter:
     """The routes of the Train tab, all below ``/train``."""
     router = APIRouter(prefix="/train", include_in_schema=False)
     limits, served = trainings.limits, trainings.services.served
-    uploads: Counter[str | None] = Counter()  # being received, by client
+    uploads = Uploads()
 
     def mine() -> Training:
         training = trainings.get(VISITOR.get())
@@ -103,13 +146,12 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.post("/text")
     async def post_text(request: Request, size: str, arch: str = "gpt2") -> Response:
         """Train on the body, a text in UTF-8."""
-        client = client_of(request)
-        if uploads.total() >= MAX_UPLOADS or uploads[client] >= MAX_UPLOADS // 2:
+        upload = uploads.add(client_of(request))
+        if upload is None:
             raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
-        uploads[client] += 1
         try:
             parse_size(limits, size), parse_arch(arch)  # fail before the body is received
-            data = await receive(request)
+            data = await receive(request, upload)
             wanted = await asyncio.to_thread(request_with_text, limits, size, arch, data)
         except TimeoutError:
             least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
@@ -120,9 +162,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         except ClientDisconnect:
             return Response(status_code=499)
         finally:
-            uploads[client] -= 1
-            if not uploads[client]:
-                del uploads[client]
+            uploads.all.discard(upload)
         return start(request, wanted)
 
     @router.post("/written")
@@ -175,14 +215,20 @@ async def events(training: Training) -> AsyncIterator[bytes]:
             yield b": still here\n\n" if event is None else server_sent_event(event)
 
 
-async def receive(request: Request) -> bytes:
+async def receive(request: Request, upload: Upload) -> bytes:
     """The body of an upload. Raises ``TimeoutError`` if it arrives too slowly, so that it cannot hold its place."""
-    started, data = asyncio.get_running_loop().time(), bytearray()
-    async with asyncio.timeout_at(started + UPLOAD_GRACE_SECONDS) as limit:
-        async for chunk in request.stream():
-            data += chunk
-            seconds = min(UPLOAD_GRACE_SECONDS + len(data) / MIN_UPLOAD_RATE, UPLOAD_SECONDS)
-            limit.reschedule(started + seconds)
+    data = bytearray()
+    async with asyncio.timeout_at(upload.began + UPLOAD_GRACE_SECONDS) as limit:
+        upload.limit = limit
+        try:
+            async for chunk in request.stream():
+                data += chunk
+                upload.n_bytes = len(data)
+                seconds = min(UPLOAD_GRACE_SECONDS + len(data) / MIN_UPLOAD_RATE, UPLOAD_SECONDS)
+                if upload.limit:
+                    limit.reschedule(upload.began + seconds)
+        finally:
+            upload.limit = None
     return bytes(data)
 
 

@@ -27,8 +27,10 @@ class VisitorMiddleware:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and path_of(scope).startswith(PAGE):
-            VISITOR.set(visitor_in(Headers(scope=scope).get("cookie", "")))
+        if scope["type"] == "http":
+            # Always, since a request that is pipelined inherits the value of the one before it.
+            is_page = path_of(scope).startswith(PAGE)
+            VISITOR.set(visitor_in(Headers(scope=scope).get("cookie", "")) if is_page else "")
         await self.app(scope, receive, send)
 
 

@@ -75,6 +75,32 @@ def test_names_of_gradio_with_half_a_surrogate_pair_are_not_errors_of_the_server
     assert post(server, path, body).status_code < 500
 
 
+MESSAGES = {
+    "deep": '{"jsonrpc": "2.0", "id": 1, "method": ' + "[" * 100_000,
+    "closed": '{"jsonrpc": "2.0", "id": 1, "params": ' + "[" * 900 + "]" * 900 + "}",
+    "long integer": '{"jsonrpc": "2.0", "id": ' + "9" * 5_000 + ', "method": "ping"}',
+    "id": json.dumps({"jsonrpc": "2.0", "id": HALF, "method": "ping"}),
+    "argument": json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tokenize", "arguments": {HALF: HALF}}}
+    ),
+}
+
+
+@pytest.mark.parametrize("body", MESSAGES.values(), ids=MESSAGES)
+def test_messages_to_mcp_that_cannot_be_read_are_refused(
+    server: Server, caplog: pytest.LogCaptureFixture, body: str
+) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = httpx.post(f"{server.url}/gradio_api/mcp/", content=body, headers=headers, timeout=60)
+    assert answer.status_code == 422 and "detail" in answer.json()
+    assert not caplog.records
+
+
+def test_browsers_do_not_guess_the_type_of_a_response(server: Server) -> None:
+    answer = httpx.get(f"{server.url}/gradio_api/mcp/%3Cscript%3E")
+    assert answer.status_code == 404 and answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
 def post(server: Server, path: str, body: Any) -> httpx.Response:
     headers = {"Content-Type": "application/json"}
     return httpx.post(server.url + path, content=json.dumps(body), headers=headers, timeout=60)
