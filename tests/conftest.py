@@ -39,7 +39,7 @@ HARDWARE = ("this processor", "NVIDIA GPU")  # a reason to skip a test names one
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide any GPU, before anything looks for one, unless only the tests that need it run: all others are about CPUs."""
+    """Hide any GPU, before anything looks for one, unless only the tests that need it run: others are about CPUs."""
     if config.option.markexpr != "gpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
 

@@ -92,11 +92,12 @@ def test_connections_of_clients_that_do_not_read_are_closed(server: Server, impa
     while any(each.client == own for each in server.connections.open) or not sent:
         with contextlib.suppress(TimeoutError, ConnectionError):
             sent += connection.send(ask)
-    # The system has not kept the megabytes that it had taken: they are gone, rather than still to be read.
     connection.settimeout(30)
-    with pytest.raises(ConnectionResetError):
-        while connection.recv(65536):
-            pass
+    n_left = 0
+    with contextlib.suppress(ConnectionError):
+        while part := connection.recv(65536):
+            n_left += len(part)
+    assert n_left < 100_000  # the system has not kept the megabytes that it had taken
     connection.close()
 
 
