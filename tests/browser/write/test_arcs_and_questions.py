@@ -79,7 +79,7 @@ def test_half_of_the_screen_is_hidden_without_details(browser: Any, stories: Ser
 
 def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
-    expect(page.locator(".hs-finding")).to_contain_text("Layer 5, head 1 looks back at “kite” with 98%")
+    expect(page.locator(".hs-finding")).to_contain_text("Layer 7, head 6 looks back at “kite” with 92%")
     arc = page.locator(".hs-text .hs-arcs path[d]").last  # the strongest
     query, key = (int(arc.get_attribute(f"data-{name}")) for name in ("query", "key"))
     words = page.locator(".hs-writing .hs-token").all_text_contents()
@@ -113,10 +113,10 @@ def test_an_arc_leads_from_the_word_that_looks_to_the_word_looked_at(browser: An
 def test_everything_follows_the_pointer(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     said = page.locator(".hs-finding p")
-    page.get_by_role("button", name="L2 H7,").hover()
-    expect(said).to_contain_text("Layer 2, head 7 looks back at “at” with 99%")
+    page.get_by_role("button", name="L0 H4,").hover()
+    expect(said).to_contain_text("Layer 0, head 4 looks back at “at” with 94%")
     page.mouse.move(5, 5)
-    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite” with 98%")
+    expect(said).to_contain_text("Layer 7, head 6 looks back at “kite” with 92%")
     after = page.get_by_role("region", name="Next token").get_by_role("heading")
     expect(after).to_have_text("Next word after “my”")
     word = page.locator(".hs-writing [data-i='16']")
@@ -143,19 +143,19 @@ def test_the_sentence_gives_the_mean_attention_of_several_heads(browser: Any, st
         row = torch.stack([weights[head] for head in heads]).mean(0)
         return f"{100 * float(row.max()):.0f}%"
 
-    expect(page.locator(".hs-grid .hs-tag", has_text="copies")).to_have_count(6)
-    expect(off).to_have_text("What if these 6 heads were off?")
+    expect(page.locator(".hs-grid .hs-tag", has_text="copies")).to_have_count(8)
+    expect(off).to_have_text("What if these 7 heads were off?")
     off.hover()
-    copying = [(3, 2), (4, 5), (4, 6), (5, 0), (5, 1), (5, 3)]
-    expect(said).to_have_text(f"These 6 heads look back at “kite” with {mean(*copying)} of their attention on average.")
-    expect(page.locator(".hs-grid .hs-with")).to_have_count(5)
+    copying = [(4, 3), (4, 5), (5, 5), (5, 6), (6, 0), (7, 6), (7, 7)]  # and one that looks at “new”
+    expect(said).to_have_text(f"These 7 heads look back at “kite” with {mean(*copying)} of their attention on average.")
+    expect(page.locator(".hs-grid .hs-with")).to_have_count(6)
     page.mouse.move(5, 5)
-    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
-    page.locator(".hs-grid [data-picture='2,7']").click()
-    page.locator(".hs-grid [data-picture='4,4']").click(modifiers=["Shift"])
-    expect(said).to_contain_text(f"These 2 heads look back at “at” with {mean((2, 7), (4, 4))} of their attention")
-    page.locator(".hs-grid [data-picture='5,1']").click()
-    expect(said).to_contain_text("Layer 5, head 1 looks back at “kite”")
+    expect(said).to_contain_text("Layer 7, head 6 looks back at “kite”")
+    page.locator(".hs-grid [data-picture='0,4']").click()
+    page.locator(".hs-grid [data-picture='5,1']").click(modifiers=["Shift"])
+    expect(said).to_contain_text(f"These 2 heads look back at “at” with {mean((0, 4), (5, 1))} of their attention")
+    page.locator(".hs-grid [data-picture='7,6']").click()
+    expect(said).to_contain_text("Layer 7, head 6 looks back at “kite”")
 
 
 @pytest.mark.slow

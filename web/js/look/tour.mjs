@@ -237,7 +237,7 @@ export class Tour {
     if (!this.isOpen || this.#at >= 0) return;
     if (place && run === store.pointer.run) {
       store.view.choose(place.head);
-      store.selection.select(place.step);
+      store.selection.look(place.step - 1);
     }
     this.#prepare();
   }
