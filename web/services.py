@@ -1,12 +1,14 @@
 """The services that the page, the API and the Learn tab share."""
 
-import functools
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from model.checkpoint.load import choose_device
+from model.drawing.summary import compile_summaries
+from model.gpt import GPT
 from model.serving.choose_reader import choose_reader
+from model.serving.reader import Reader
 
 from .ask.head_roles import prepare_roles
 from .ask.inquiry import Ask
@@ -104,7 +106,12 @@ def make_services(settings: Settings) -> Services:
     budget, metrics = budget_for(settings.limits), Metrics(served.private.name_in_metrics)
     runs = Runs(may_see=served.private.may_see, spare=lambda: budget.free)
     budget.make_room = runs.trim
-    make_reader = functools.partial(choose_reader, cache=settings.cache, bfloat16_products=settings.bfloat16_products)
+
+    def make_reader(gpt: GPT, n_slots: int) -> Reader | None:
+        reader = choose_reader(gpt, n_slots, settings.cache, bfloat16_products=settings.bfloat16_products)
+        compile_summaries()  # afterwards, because a text can be written without them
+        return reader
+
     engines = Engines(
         settings.limits,
         metrics,

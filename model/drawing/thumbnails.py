@@ -41,13 +41,16 @@ class Thumbnails:
 
     def add(self, pictures: slice, first: int, block: Tensor) -> None:
         """Pool rows of some pictures from ``first`` on, ``(pictures, rows, keys)``; a NaN counts as 0."""
-        while tile(first + block.shape[1] - 1, self.factor) >= SIDE:
-            self.coarsen()
         # Tiles end at multiples of the factor; the first has one cell.
         top = tile(first, self.factor)
         tiles = encode_weights(pool(block, self.factor, top * self.factor - first + 1, 1).nan_to_num(0))
         target = self.cells[pictures, top : top + tiles.shape[1], : tiles.shape[2]]
         torch.maximum(target, tiles, out=target)
+
+    def make_room(self, n_rows: int) -> None:
+        """Have cells for ``n_rows`` rows."""
+        while tile(n_rows - 1, self.factor) >= SIDE:
+            self.coarsen()
 
     def coarsen(self) -> None:
         """Double the factor: the maximum of 2 x 2 cells is the maximum of all their weights."""

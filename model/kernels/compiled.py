@@ -14,7 +14,7 @@ from ..config import GPTConfig
 from ..gpt import GPT
 from .attention import BLOCK_ROWS
 from .forward import announce, follow, lead
-from .functions import BLOCK, draw
+from .functions import BLOCK, copy_into, draw
 from .intrinsics import BFLOAT_BYTES, FLOAT_BYTES
 from .pack import aligned, allocate_weights, fill, scratch_for
 from .panels import WIDTH, IntegerScratch, PairScratch, TileScratch, in_groups, padded, stride_for
@@ -94,6 +94,7 @@ class CompiledGPT:
         follow(0, 0, *self.arguments)  # compiles the function
         self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
+        copied(np.zeros((1, 1, 2), np.float32)[..., :1])
         fill(weights, gpt, share=share)  # only now, because the loops might not compile
         announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
@@ -211,6 +212,13 @@ class CompiledGPT:
         announce(self.memory.control, -1)
         for follower in self.team:
             follower.wake()
+
+
+def copied(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A copy of an array of three dimensions."""
+    copy = np.empty(numbers.shape, np.float32)
+    copy_into(numbers, copy)
+    return copy
 
 
 def shape_of(config: GPTConfig, n_slots: int) -> Shape:

@@ -169,6 +169,15 @@ def scaled(numbers, factor, out):
         out[i] = numbers[i] * factor
 
 
+@compiled(EXACT, nogil=False)
+def copy_into(numbers, out):
+    """Copy an array of three dimensions; NumPy would let go of the GIL."""
+    for i in range(numbers.shape[0]):
+        for j in range(numbers.shape[1]):
+            for k in range(numbers.shape[2]):
+                out[i, j, k] = numbers[i, j, k]
+
+
 @compiled(EXACT)
 def embed(tokens, token, positions, position, out):
     """Write into ``out`` the embedding of ``token`` plus that of ``position``, from flat tables.
@@ -197,7 +206,7 @@ def weigh(logits, most, inverse, weights, sums):
         sums[block] = total
 
 
-@compiled(EXACT)
+@compiled(EXACT, nogil=False)
 def draw(logits, most, temperature, uniform, weights, sums):
     """The token id at which the cumulative probability first exceeds ``uniform``, as in ``model.sampling.sample``.
 

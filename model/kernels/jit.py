@@ -59,14 +59,17 @@ def use_whole_vectors() -> None:
 use_whole_vectors()  # before anything is compiled
 
 
-def compiled(fastmath: set[str]) -> Callable[[F], F]:
+def compiled(fastmath: set[str], *, nogil: bool = True) -> Callable[[F], F]:
     """A decorator that compiles on the first call, to run without the GIL and with these fast-math flags.
+
+    A function that takes microseconds should keep the GIL (``nogil=False``): on a busy server, getting it back can take
+    a hundred times as long.
 
     Compiled functions do not count references to arrays: the caller keeps them, and threads that count references to
     the same array wait for each other.
     """
     cache = bool(numba.config.CACHE_DIR)
-    compile = njit(nogil=True, error_model="numpy", fastmath=fastmath, cache=cache, _nrt=False)
+    compile = njit(nogil=nogil, error_model="numpy", fastmath=fastmath, cache=cache, _nrt=False)
     return lambda function: ignoring_full_disks(compile(function))
 
 

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row
+from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row, copied
 from ..sampling import SamplingSettings, raise_not_finite
 from .reader import Part, Reading, head_masks
 
@@ -40,8 +40,8 @@ class CompiledReading:
     def attention(self) -> Tensor | None:
         return None if self.weights is None else torch.from_numpy(self.weights)
 
-    # Copies are made with NumPy, on one thread: torch's threads would compete for cores with our waiting threads. The
-    # attention weights of a row that was recorded alone are not copied.
+    # Copies are made on one thread: torch's would compete for cores with our waiting threads. The attention weights of
+    # a row that was recorded alone are not copied.
 
     def last_logits(self) -> NDArray[np.float32]:
         return self.gpt.rows_of_logits[self.end - 1].copy()
@@ -50,7 +50,7 @@ class CompiledReading:
         if self.weights is None:
             return None
         last = self.weights[:, :, -1]
-        return last if self.is_alone else last.copy()
+        return last if self.is_alone else copied(last)
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
@@ -63,7 +63,7 @@ class CompiledReading:
         if sampling.temperature == 0:
             return int(best), most - log_sum_exp
         drawn = self.gpt.draw(self.end - 1, most, sampling.temperature, generator.random(), n_drawable)
-        return drawn, float(self.gpt.logits[self.end - 1, drawn]) - log_sum_exp
+        return drawn, float(self.gpt.rows_of_logits[self.end - 1, drawn]) - log_sum_exp
 
 
 class CompiledReader:

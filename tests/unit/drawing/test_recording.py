@@ -12,8 +12,17 @@ from model.drawing import recording as recording_module
 from model.drawing.metrics import DISTANCES, FRAME_MEASURES, METRICS
 from model.drawing.pictures import last_rows, picture_index
 from model.drawing.recording import Recording
+from model.drawing.summary import Summary, compile_summaries
 from model.drawing.thumbnails import encode_weights, tile
 from model.drawing.weight_buffer import lower_triangle, triangle
+
+
+@pytest.fixture(params=["torch", "loops"], autouse=True)
+def summarised_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Summary, "summarise", None)
+    if request.param == "loops":
+        compile_summaries()
+        assert Summary.summarise
 
 
 def causal(n_layer: int, n_head: int, T: int, seed: int = 0) -> Tensor:
