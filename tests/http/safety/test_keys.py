@@ -83,7 +83,7 @@ def test_page_asks_for_the_key_once(locked: Server) -> None:
 
 
 def test_right_key_works_after_wrong_ones(locked: Server) -> None:
-    """The delays themselves are tested in tests/unit/web/test_auth.py."""
+    """The delays themselves are tested in tests/unit/edge/test_auth.py."""
     for i in range(12):
         assert httpx.post(f"{locked.url}/key", data={"key": f"wrong {i}"}).status_code == 401
     assert httpx.post(f"{locked.url}/key", data={"key": KEY}).status_code == 303
