@@ -21,6 +21,7 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MEGABYTE = 1_000_000
+LEAST_BATCH = 16  # texts for which there is always room in an engine
 MAX_RUN_ID = 64  # characters
 PIECE_BYTES = 32_768  # of an answer that are sent at a time, so that a slow client leaves little data unsent
 NICENESS = 10  # of Ask's threads and of trainings: a tenth of a core while texts are being written, else all cores
@@ -165,7 +166,7 @@ def limit(default: int, help: str, least: int = 1) -> Any:
 class Limits:
     """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
 
-    max_batch: int = limit(16, "texts that a model writes at once")
+    max_batch: int = limit(0, "texts that a model writes at once; 0: as many as have room, at least 16", least=0)
     max_waiting: int = limit(128, "further texts that may wait; requests beyond that get 429", least=0)
     max_seconds: int = limit(
         300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-reading-seconds"
@@ -211,6 +212,11 @@ class Limits:
     max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
     max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
     max_trained_minutes: int = limit(60, "minutes for which a trained GPT is kept for its visitor")
+
+    @property
+    def max_texts(self) -> int:
+        """How many texts, active or waiting, every engine has room for."""
+        return (self.max_batch or LEAST_BATCH) + self.max_waiting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from web.serving.engines import MOST_BATCH
+
 from .wire import GOOD, Answer, ask, opened, request
 
 LESSONS = ["tokens", "windows", "untrained-bigram", "averages", "self-attention", "trainable-weights"]
 LESSONS += ["causal-masking", "many-heads", "block", "whole-model"]
 
 PATIENCE = 20.0  # seconds after which a request is lost
-BATCH = 16  # texts written at the same time, the default of --max-batch
 PAUSE = 0.5  # between two requests of one visitor
 TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
 CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
@@ -46,9 +47,9 @@ class Noticed:
     first_token: list[float] = field(default_factory=list)  # seconds
 
 
-async def first_line(port: int, sent: bytes, mark: bytes) -> None:
+async def first_line(port: int, sent: bytes, mark: bytes, source: str = GOOD) -> None:
     """Return with the first line that holds ``mark``; raises ``ConnectionError`` if there is none."""
-    async with opened(port, sent, GOOD) as reader:
+    async with opened(port, sent, source) as reader:
         while line := await reader.readline():
             if mark in line:
                 return
@@ -76,7 +77,8 @@ async def warm_up(port: int) -> None:
     noticed, rounds = Noticed(), iter((False, True))
     await visit(port, noticed, lambda: next(rounds))
     body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
-    await asyncio.gather(*(first_line(port, body, b'"done"') for _ in range(BATCH)))
+    sources = [f"127.0.1.{1 + i}" for i in range(MOST_BATCH)]  # one client alone may not use so much memory
+    await asyncio.gather(*(first_line(port, body, b'"done"', source) for source in sources))
     for path, fields in LENSES.items():
         check(path, await ask(port, "POST", path, fields, GOOD, timeout=MAX_SECONDS))
     for path in ABOUT_MODEL:

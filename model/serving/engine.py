@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
+SLOTS_IN_TURN = 16  # free slots of which a new text takes the one that was used least recently
 STALL_SECONDS = 0.005  # while no text may read on because nobody takes what is recorded
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
@@ -168,7 +169,9 @@ class Engine:
         """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
         sequence = self.queue.take(counts)
         free = [slot for slot, used in enumerate(self.slots) if used is None]
-        sequence.slot, sequence.turn = min(free, key=lambda slot: self.kept[slot].turn), next(self.turns)
+        # Later slots only if needed, because the system provides their memory at the first use.
+        oldest = min(free[:SLOTS_IN_TURN], key=lambda slot: self.kept[slot].turn)
+        sequence.slot, sequence.turn = oldest, next(self.turns)
         sequence.n_before = len(sequence.ids)
         self.slots[sequence.slot] = sequence
         return sequence

@@ -253,7 +253,7 @@ class Completion:
 
 def most_choices(limits: Limits) -> int:
     """The maximum number of texts of one call."""
-    return min(limits.max_choices, limits.max_batch + limits.max_waiting)
+    return min(limits.max_choices, limits.max_texts)
 
 
 def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:

@@ -206,7 +206,7 @@ class QueueSessions:
     def __init__(self, demo: gr.Blocks, limits: Limits, answers: UncollectedAnswers) -> None:
         self.queue: Queue = demo._queue
         self.endpoints, self.answers = Endpoints(demo), answers
-        self.most = limits.max_batch + limits.max_waiting  # the maximum number of texts in an engine
+        self.most = limits.max_texts
         self.by_name: dict[str, Session] = {}
         self.joining: Counter[str | None] = Counter()  # requests to join that Gradio has not answered yet, by client
         self.watching: asyncio.Task[None] | None = None

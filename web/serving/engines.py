@@ -13,16 +13,20 @@ from model.serving.reader import Reader
 
 from ..process_memory import trim_heap
 from ..prometheus import Metrics
-from ..settings import Limits
+from ..settings import LEAST_BATCH, MEGABYTE, Limits
 from .engine_addresses import EngineAddress
 from .engine_client import check_supported
 from .generation import Generation
 from .remote_engine import RemoteEngine
+from .served_models import PRIVATE_PREFIX
 from .zero_gpu import ZeroGpuEngine
 
 log = logging.getLogger(__name__)
 
 MakeReader = Callable[[GPT, int], Reader | None]
+
+MOST_BATCH = 128  # texts that a model writes at once, unless the operator chooses another number
+CACHE_BYTES = 400 * MEGABYTE  # for the keys and values of all these texts
 
 
 class Engines:
@@ -90,8 +94,8 @@ class Engines:
         if on_gpu:
             return ZeroGpuEngine(loaded, max_waiting=max_waiting)
         if address := self.elsewhere.get(loaded.name):
-            return RemoteEngine(loaded, address, max_batch=max_batch, max_waiting=max_waiting)
-        return Engine(loaded, max_batch=max_batch, max_waiting=max_waiting)
+            return RemoteEngine(loaded, address, max_batch=max_batch or LEAST_BATCH, max_waiting=max_waiting)
+        return Engine(loaded, max_batch=max_batch or best_batch(loaded), max_waiting=max_waiting)
 
     def writes_elsewhere(self, loaded: LoadedModel) -> bool:
         """Whether another engine writes for this model."""
@@ -163,3 +167,16 @@ class Engines:
             while thread.is_alive() and (left := until - time.monotonic()) > 0:
                 # Short waits, since a second signal that arrives just before one is handled after it.
                 thread.join(min(left, 1.0))
+
+
+def best_batch(loaded: LoadedModel) -> int:
+    """How many texts a model should write at once: from ``LEAST_BATCH`` to ``MOST_BATCH``, as their caches have room.
+
+    A crowd's texts are written faster together than in turns. Visitors' own models, of which there may be many, get the
+    least; so do models on a GPU, which computes all slots of the batch at every step.
+    """
+    if loaded.device.type != "cpu" or loaded.name.startswith(PRIVATE_PREFIX):
+        return LEAST_BATCH
+    config = loaded.config
+    numbers = 2 * config.n_layer * config.n_kv_head * config.head_dim * config.context_length
+    return max(LEAST_BATCH, min(MOST_BATCH, CACHE_BYTES // (4 * numbers)))

@@ -2,9 +2,11 @@
 
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from helpers.gate import GatedEngine
 from helpers.server import run_async
@@ -13,7 +15,7 @@ from model.errors import Busy, Closed
 from model.serving import torch_reader
 from model.serving.sequence import Failure, recorded_bytes
 from web.prometheus import Metrics
-from web.serving.engines import Engines
+from web.serving.engines import Engines, best_batch
 from web.serving.generation import Generation
 from web.settings import Limits
 
@@ -215,6 +217,31 @@ def test_memory_is_trimmed_after_a_faster_reader_was_made(loaded: LoadedModel) -
     try:
         engines.prepare([loaded])
         assert tidied.wait(30)
+    finally:
+        engines.close(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("a", 1_000_000, 100),  # of 400 MB: keys and values of a text take 4 MB
+        ("a", 100, 128),
+        ("a", 50_000_000, 16),
+        ("your-gpt-1", 1_000_000, 16),
+    ],
+)
+def test_small_models_write_more_texts_at_once(name: str, numbers: int, expected: int) -> None:
+    config = SimpleNamespace(n_layer=5, n_kv_head=2, head_dim=5, context_length=numbers // 100)
+    model: Any = SimpleNamespace(name=name, config=config, device=torch.device("cpu"))
+    assert best_batch(model) == expected
+    model.device = torch.device("cuda")
+    assert best_batch(model) == 16
+
+
+def test_the_operator_decides_how_many_texts_are_written_at_once(loaded: LoadedModel) -> None:
+    engines = Engines(Limits(max_batch=3), Metrics())
+    try:
+        assert engines.engine_for(loaded).max_batch == 3
     finally:
         engines.close(0)
 
