@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..config import GPTConfig
 from ..gpt import GPT
 from .attention import BLOCK_ROWS
-from .forward import announce, follow, lead
+from .forward import announce, take_part
 from .functions import BLOCK, copy_into, draw
 from .intrinsics import BFLOAT_BYTES, FLOAT_BYTES
 from .pack import aligned, allocate_weights, fill, scratch_for
@@ -24,6 +24,7 @@ from .state import (
     DONE,
     IS_MASKED,
     IS_WANTED,
+    LEADER,
     N_KEYS,
     N_RECORDED,
     N_ROWS,
@@ -48,6 +49,7 @@ MAX_TIMED_ROWS = 128  # passes over more rows run on all threads
 # its row in the recorded attention weights.
 Row = tuple[int, int, int, bool, int]
 NOT_RECORDED = -1
+NOTHING_SEEN = -2  # no pass, and no call to stop
 
 
 class CompiledGPT:
@@ -91,8 +93,7 @@ class CompiledGPT:
         n_panels = padded(config.context_length) // WIDTH
         self.strides = [stride_for(i * WIDTH, FLOAT_BYTES) for i in range(n_panels + 1)]
         memory.job[N_THREADS] = 1
-        follow(0, 0, *self.arguments)  # compiles the function
-        self.read([(0, 0, 0, True, NOT_RECORDED)])
+        self.read([(0, 0, 0, True, NOT_RECORDED)])  # compiles the loops
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
         copied(np.zeros((1, 1, 2), np.float32)[..., :1])
         fill(weights, gpt, share=share)  # only now, because the loops might not compile
@@ -183,7 +184,7 @@ class CompiledGPT:
             announce(self.memory.control, self.turn)
             for follower in self.team:
                 follower.wake()
-        lead(*self.arguments)
+        take_part(int(LEADER), NOTHING_SEEN, *self.arguments)
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
     def copy(self, source: int, target: int, length: int) -> None:
@@ -379,4 +380,4 @@ class Follower:
                 self.called.wait()
             self.called.clear()
             self.is_asleep = False
-            seen = follow(self.number, seen, *self.arguments)
+            seen = take_part(self.number, seen, *self.arguments)

@@ -188,10 +188,11 @@ def forward(thread, shape, weights, memory):
 
 
 @compiled(EXACT)
-def follow(thread, seen, shape, weights, memory):
+def take_part(thread, seen, shape, weights, memory):
     """Take part in every pass after number ``seen`` until none has come for a while; return the last pass number.
 
-    A negative number means that the thread must stop.
+    A negative number means that the thread must stop. The leader takes part in one pass, and returns once all threads
+    have done their share. All threads call this one function, because LLVM may sum up in another order in another copy.
     """
     turns = 0
     while turns < IDLE_PATIENCE:
@@ -200,9 +201,13 @@ def follow(thread, seen, shape, weights, memory):
             pause()
             turns += 1
             continue
-        if turn < 0:
+        if turn < 0 and thread != LEADER:
             return turn
         forward(thread, shape, weights, memory)
+        if thread == LEADER:
+            while atomic_read(memory.control, DONE) < memory.job[N_THREADS] - 1:
+                pause()
+            return turn
         atomic_add(memory.control, DONE, 1)
         seen, turns = turn, 0
     return seen
@@ -212,11 +217,3 @@ def follow(thread, seen, shape, weights, memory):
 def announce(control, turn):
     """Start pass number ``turn``, or stop all followers if negative. Followers that see it see all earlier writes."""
     atomic_store(control, TURN, turn)
-
-
-@compiled(EXACT)
-def lead(shape, weights, memory):
-    """Run the announced pass, and return once all threads have done their share."""
-    forward(LEADER, shape, weights, memory)
-    while atomic_read(memory.control, DONE) < memory.job[N_THREADS] - 1:
-        pause()

@@ -183,8 +183,7 @@ def emulation() -> Iterator[Emulator]:
         for function in (linear.linear_in_either, tiles.linear_in_tiles):  # the caller first
             patched.setattr(linear, function.__name__, anew(function, made))
         patched.setattr(products, "project_alone", anew(products.project_alone, made))
-        for function in (forward.lead, forward.follow):
-            patched.setattr(compiled, function.__name__, anew(function, made))
+        patched.setattr(compiled, "take_part", anew(forward.take_part, made))
         yield emulator
 
 
