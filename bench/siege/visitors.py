@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from web.serving.engines import MOST_BATCH
+from web.settings import Limits
 
 from .wire import GOOD, Answer, ask, opened, request
 
@@ -14,6 +15,7 @@ LESSONS = ["tokens", "windows", "untrained-bigram", "averages", "self-attention"
 LESSONS += ["causal-masking", "many-heads", "block", "whole-model"]
 
 PATIENCE = 20.0  # seconds after which a request is lost
+N_RECORDED = 16  # texts of the page written at the same time
 PAUSE = 0.5  # between two requests of one visitor
 TEXT = {"prompt": "ROMEO:", "max_new_tokens": 20, "temperature": 0.8, "seed": 1}
 CALL = {"data": ["ROMEO:", None, 20, 0.8, None, 1.0, 0.0, 1]}
@@ -47,9 +49,9 @@ class Noticed:
     first_token: list[float] = field(default_factory=list)  # seconds
 
 
-async def first_line(port: int, sent: bytes, mark: bytes, source: str = GOOD) -> None:
+async def first_line(port: int, sent: bytes, mark: bytes) -> None:
     """Return with the first line that holds ``mark``; raises ``ConnectionError`` if there is none."""
-    async with opened(port, sent, source) as reader:
+    async with opened(port, sent, GOOD) as reader:
         while line := await reader.readline():
             if mark in line:
                 return
@@ -77,8 +79,10 @@ async def warm_up(port: int) -> None:
     noticed, rounds = Noticed(), iter((False, True))
     await visit(port, noticed, lambda: next(rounds))
     body = request("POST", "/look/write", TEXT | {"max_new_tokens": 240})
-    sources = [f"127.0.1.{1 + i}" for i in range(MOST_BATCH)]  # one client alone may not use so much memory
-    await asyncio.gather(*(first_line(port, body, b'"done"', source) for source in sources))
+    await asyncio.gather(*(first_line(port, body, b'"done"') for _ in range(N_RECORDED)))
+    n = Limits().max_choices
+    body = request("POST", "/v1/completions", {"prompt": WHOLE["prompt"], "max_tokens": 40, "n": n, "stream": True})
+    await asyncio.gather(*(first_line(port, body, b"[DONE]") for _ in range(0, MOST_BATCH, n)))
     for path, fields in LENSES.items():
         check(path, await ask(port, "POST", path, fields, GOOD, timeout=MAX_SECONDS))
     for path in ABOUT_MODEL:
