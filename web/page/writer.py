@@ -130,7 +130,7 @@ class PageWriter:
             state, why = "failed", f"Writing failed: {error}"
         finally:
             # In a thread, since it computes and this may be the event loop.
-            ending = asyncio.get_running_loop().run_in_executor(self.services.runs.recorders, writer.end)
+            ending = asyncio.get_running_loop().run_in_executor(self.services.runs.recorder, writer.end)
             for run_id in [run_id for run_id, other in self.generations.items() if other is generation]:
                 del self.generations[run_id]
         await ending
@@ -150,12 +150,14 @@ class PageWriter:
         A client that reads slowly would otherwise leave the rows of its text in memory, one tensor after the other.
         """
         grown = asyncio.Event()
-        loop, recorders = asyncio.get_running_loop(), self.services.runs.recorders
+        loop, runs = asyncio.get_running_loop(), self.services.runs
 
         async def take() -> None:
+            recorder = runs.first_recorder
             try:
                 async for events in generation:
-                    await loop.run_in_executor(recorders, writer.take, events, generation.stopped.is_set())
+                    await loop.run_in_executor(recorder, writer.take, events, generation.stopped.is_set())
+                    recorder = runs.recorder
                     generation.pace = self.pace(generation)
                     self.generations[writer.run.id] = generation
                     grown.set()

@@ -70,12 +70,12 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
             vocabularies[loaded] = json.dumps(texts, ensure_ascii=False).encode()
         return Response(vocabularies[loaded], media_type="application/json", headers={"Cache-Control": FOREVER})
 
-    # ---- Looked up in the threads that record texts ------------------------------------------------------------------
+    # ---- Looked up in the thread that records texts ------------------------------------------------------------------
 
     @router.get("/{run_id}/rows")
     async def get_rows(run_id: str, start: int = 0, until: int | None = None) -> Response:
         arguments = max(start, 0), None if until is None else max(until, 1)
-        frame = asyncio.get_running_loop().run_in_executor(runs.recorders, find(run_id).frame, *arguments)
+        frame = asyncio.get_running_loop().run_in_executor(runs.recorder, find(run_id).frame, *arguments)
         return octets(await frame)
 
     # ---- Computed from a run -----------------------------------------------------------------------------------------

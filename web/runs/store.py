@@ -19,7 +19,6 @@ from .exact import ExactNumbers
 from .run import Run
 
 MAX_CACHED_RUNS = 1_000
-RECORDERS = 2  # threads; more of them mostly wait for Python's lock, and make others wait
 
 
 class Runs:
@@ -39,8 +38,10 @@ class Runs:
     ) -> None:
         self.may_see = may_see
         self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
-        # They record texts that are being written, and encode frames: much work in small pieces.
-        self.recorders = ThreadPoolExecutor(RECORDERS, "recorder", initializer=compute_alone)
+        # Records texts that are being written, and encodes frames: much work in small pieces. More threads would mostly
+        # wait for Python's lock, and make others wait. But a text's first piece does not queue behind all of them.
+        self.recorder = ThreadPoolExecutor(1, "recorder", initializer=compute_alone)
+        self.first_recorder = ThreadPoolExecutor(1, "first recorder", initializer=compute_alone)
         self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 2, on_read=lambda: self.cache.trim())
         self.cache = BoundedCache[str, Run](
             max_entries=MAX_CACHED_RUNS,
