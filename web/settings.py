@@ -21,7 +21,7 @@ ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 MEGABYTE = 1_000_000
-LEAST_BATCH = 16  # texts for which there is always room in an engine
+LEAST_BATCH = 16  # texts that any model may write at once, unless the operator chooses another number
 MAX_RUN_ID = 64  # characters
 PIECE_BYTES = 32_768  # of an answer that are sent at a time, so that a slow client leaves little data unsent
 NICENESS = 10  # of Ask's threads and of trainings: a tenth of a core while texts are being written, else all cores

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 MakeReader = Callable[[GPT, int], Reader | None]
 
-MOST_BATCH = 128  # texts that a model writes at once, unless the operator chooses another number
-CACHE_BYTES = 400 * MEGABYTE  # for the keys and values of all these texts
+MOST_BATCH = 128  # texts that a small model writes at once
+CACHE_BYTES = 400 * MEGABYTE  # for the keys and values of all texts, where more than the least are written
 
 
 class Engines:
@@ -170,7 +170,7 @@ class Engines:
 
 
 def best_batch(loaded: LoadedModel) -> int:
-    """How many texts a model should write at once: from ``LEAST_BATCH`` to ``MOST_BATCH``, as their caches have room.
+    """How many texts a model should write at once: from ``LEAST_BATCH`` to ``MOST_BATCH``, within ``CACHE_BYTES``.
 
     A crowd's texts are written faster together than in turns. Visitors' own models, of which there may be many, get the
     least; so do models on a GPU, which computes all slots of the batch at every step.
