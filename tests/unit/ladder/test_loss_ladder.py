@@ -20,7 +20,7 @@ def test_every_part_lowers_the_recorded_loss() -> None:
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == len(losses)
     gains = [before - after for before, after in pairwise(losses)]
     assert gains[3] == min(gains)  # residual stream and layer norm, with a single block
-    assert bare > losses[3]  # but without them, four blocks are worse than one
+    assert bare > losses[3] + 0.1  # but without them, four blocks are worse than one, by more than chance
 
 
 def test_the_bigram_model_has_half_the_steps_of_rung_3() -> None:
@@ -54,5 +54,7 @@ def test_the_recorded_losses_are_reproduced(place: int, texts: object) -> None:
         pytest.skip("needs tiny Shakespeare")
     recorded = loss_ladder()["models"][place]
     again = train_one(recorded["name"], texts.shakespeare)
+    # Without residual sums and norms, the rounding of a processor decides as much as a seed: 2.30 to 2.63 were seen.
+    tolerance = 0.3 if recorded["name"] == "four bare blocks" else 0.01
     for name in ("train_loss", "held_out_loss"):
-        assert getattr(again, name) == pytest.approx(recorded[name], abs=0.01)
+        assert getattr(again, name) == pytest.approx(recorded[name], abs=tolerance)
