@@ -62,7 +62,7 @@ def test_a_client_is_generated(server: Server, tools: Path, document: Path, tmp_
 
 @pytest.mark.timeout(1200)
 def test_generated_requests(server: Server, tools: Path, document: Path, tmp_path: Path) -> None:
-    options = f"--checks {CHECKS} --phases coverage,fuzzing --max-examples 300 --seed 1 --generation-database none"
+    options = f"--checks {CHECKS} --phases coverage,fuzzing --max-examples 200 --seed 1 --generation-database none"
     options += " --request-timeout 120"  # seconds; a question about 1,000 rows takes a while
     said = run(tools, tmp_path, "schemathesis", "run", document, "--url", f"{server.url}/v1", *options.split())
     assert "Errors:" not in said

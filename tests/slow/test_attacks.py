@@ -1,4 +1,4 @@
-"""Each attack of ``bench.siege`` on a fresh server, and how it affects well-behaved visitors and the log."""
+"""Each attack of ``bench.siege`` by itself, and how it affects well-behaved visitors and the log."""
 
 import asyncio
 import time
@@ -46,7 +46,7 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
         return pool.submit(asyncio.run, work).result()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def besieged() -> Iterator[Besieged]:
     port = free_port()
     command = ours(port, "--checkpoint", str(character_checkpoint()))
@@ -54,7 +54,6 @@ def besieged() -> Iterator[Besieged]:
         wait_for_loops(port)
         idle = server.resident
         in_a_loop(warm_up(port))
-        server.forget_highest()
         yield Besieged(server, idle, server.resident)
 
 
@@ -71,6 +70,7 @@ async def visits(server: Server, attack: str) -> Noticed:
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_other_clients_do_not_wait_and_nothing_is_left_behind(besieged: Besieged, attack: str) -> None:
     server, log = besieged.server, besieged.server.log_bytes
+    server.forget_highest()
     noticed = in_a_loop(visits(server, attack))
     assert not noticed.lost and noticed.served > 3
     assert median(noticed.first_token) < FIRST_TOKEN

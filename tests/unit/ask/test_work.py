@@ -1,6 +1,7 @@
 """What a question declares that it computes, compared with what it does compute, counted on a tiny model."""
 
 import itertools
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -209,7 +210,8 @@ def test_roles_on_disk_take_no_time(tmp_path: Path) -> None:
 def test_the_speed_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock on which everything takes a millisecond."""
     speeds, ticks = Speeds(), itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks) / 1000)
+    for clock in ("perf_counter", "thread_time"):
+        monkeypatch.setattr(time, clock, lambda: next(ticks) / 1000)
     found = speeds.of(loaded_model())
     assert speeds.of(loaded_model()) is found and len(speeds.known.entries) == 1
     assert all(each >= 0 for each in found.numbers()) and found.tokens > 0
@@ -217,3 +219,10 @@ def test_the_speed_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPat
     assert speeds.of(loaded_model(n_layer=2)) is not found
     monkeypatch.setattr(speed, "MAX_VOCABULARY", 13)
     assert speeds.of(loaded_model(n_layer=3)).logits == pytest.approx(5 * found.logits)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="questions have a low priority only on Linux")
+def test_waits_for_a_busy_processor_do_not_make_a_model_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    minutes = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: 60.0 * next(minutes))
+    assert max(Speeds().of(loaded_model()).numbers()) < 0.1
