@@ -417,8 +417,8 @@ function lossLadder({ models }, lesson) {
 /** @param {Data["block"]["ladder"]} found */
 const howTheyWereTrained = ({ steps, seed }) =>
   `The models of the loss ladder: their loss on the held-out tenth of tiny Shakespeare after ${number(steps)} steps ` +
-  `of 32 windows of 8 characters, with vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}). Without residual ` +
-  `stream and norm the loss depends on chance: with other seeds and processors it was between 2.3 and 2.6.`;
+  `of 32 windows of 8 characters, with vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}). ` +
+  "Without residual stream and norm the loss depends on chance: with other seeds and processors, 2.3 to 2.6 was seen.";
 
 /** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
 const activations = ({ x, gelu, relu }) =>
