@@ -24,7 +24,7 @@ from web.settings import Limits
 
 T = TypeVar("T")
 SECONDS = 20.0  # longer than any stalled connection is kept
-FIRST_TOKEN = 2.0  # of the median, because other tests run beside these; bench.siege measures the 95th percentile
+FIRST_TOKEN = 2.0  # seconds, for the median: other tests run at the same time. bench.siege bounds the 95th percentile
 BUDGET = Limits().memory_budget_mb * MB
 RECOVERY = 40.0
 

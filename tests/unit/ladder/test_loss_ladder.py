@@ -55,6 +55,6 @@ def test_the_recorded_losses_are_reproduced(place: int, texts: object) -> None:
     recorded = loss_ladder()["models"][place]
     again = train_one(recorded["name"], texts.shakespeare)
     # Without residual sums and norms, the rounding of a processor decides as much as a seed: 2.30 to 2.63 were seen.
-    tolerance = 0.3 if recorded["name"] == "four bare blocks" else 0.01
+    tolerance = 0.25 if recorded["name"] == "four bare blocks" else 0.01
     for name in ("train_loss", "held_out_loss"):
         assert getattr(again, name) == pytest.approx(recorded[name], abs=tolerance)

@@ -418,7 +418,7 @@ function lossLadder({ models }, lesson) {
 const howTheyWereTrained = ({ steps, seed }) =>
   `The models of the loss ladder: their loss on the held-out tenth of tiny Shakespeare after ${number(steps)} steps ` +
   `of 32 windows of 8 characters, with vectors of 32 numbers and a learning rate of 0.001 (seed ${seed}). ` +
-  "Without residual stream and norm the loss depends on chance: with other seeds and processors, 2.3 to 2.6 was seen.";
+  "Without residual stream and norm, chance decides: with other seeds and processors the loss was 2.3 to 2.6.";
 
 /** @param {{ x: number[], gelu: number[], relu: number[] }} curve */
 const activations = ({ x, gelu, relu }) =>
