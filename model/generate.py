@@ -2,11 +2,9 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from .cache import KVCache, attention_dtype
@@ -19,7 +17,6 @@ from .tokenizer.streaming import overlap
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
 FinishReason = Literal["stop", "length"]
-Recorded = Tensor | NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,6 +59,40 @@ class GenerationRequest:
 REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
 
 
+class Recorded(Protocol):
+    """What was recorded while one token was written.
+
+    A reader may keep it in another form: the first tensor after a pass takes 2 % of a small model's time.
+    """
+
+    @property
+    def logits(self) -> Tensor:
+        """The raw logits ``(vocab_size,)``, float32."""
+
+    @property
+    def attention(self) -> Tensor | None:
+        """The float32 attention weights ``(n_layer, n_head, position + 1)`` of the token that was read last.
+
+        None if another engine writes: they follow separately.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of both."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedTensors:
+    """What was recorded, as tensors."""
+
+    logits: Tensor
+    attention: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.logits.nbytes + (0 if self.attention is None else self.attention.nbytes)
+
+
 @dataclass(slots=True, eq=False)  # not frozen: that would make creating a step several times slower
 class Step:
     """One written token.
@@ -75,21 +106,17 @@ class Step:
     text: str
     token_id: int
     logprob: float
-    # What was recorded, possibly as arrays: the first tensor after a pass takes 2 % of a small model's time.
-    stored_logits: Recorded | None = None
-    stored_attention: Recorded | None = None
+    recorded: Recorded | None = None
     top_logprobs: dict[int, float] | None = None
     finish_reason: FinishReason | None = None
 
     @property
     def logits(self) -> Tensor | None:
-        """The raw logits ``(vocab_size,)``, float32."""
-        return None if self.stored_logits is None else torch.as_tensor(self.stored_logits)
+        return None if self.recorded is None else self.recorded.logits
 
     @property
     def attention(self) -> Tensor | None:
-        """The attention weights ``(n_layer, n_head, position + 1)`` of the token at ``position`` that was read last."""
-        return None if self.stored_attention is None else torch.as_tensor(self.stored_attention)
+        return None if self.recorded is None else self.recorded.attention
 
 
 class TextOut:
@@ -206,7 +233,7 @@ def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
         result = gpt(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
         attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if layers else None
-        step = text.write(logits, stored_logits=logits, stored_attention=attention)
+        step = text.write(logits, recorded=RecordedTensors(logits, attention))
         finished = step.finish_reason is not None
         yield step
         reading = torch.tensor([[step.token_id]], device=weight.device)

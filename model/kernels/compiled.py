@@ -1,5 +1,6 @@
 """A GPT with a compiled forward pass: the packed weights, the cache, and the threads that share each pass."""
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ from ..config import GPTConfig
 from ..gpt import GPT
 from .attention import BLOCK_ROWS
 from .forward import announce, take_part
-from .functions import BLOCK, copy_into, draw
+from .functions import BLOCK, address_of, copy_into, draw
 from .intrinsics import BFLOAT_BYTES, FLOAT_BYTES
-from .pack import aligned, allocate_weights, fill, scratch_for
+from .jit import entry_of
+from .pack import ALIGNMENT, aligned, allocate_weights, fill, scratch_for
 from .panels import WIDTH, IntegerScratch, PairScratch, TileScratch, in_groups, padded, stride_for
 from .state import (
     ACTIVATIONS,
@@ -42,7 +44,8 @@ from .sums import PAIR
 from .tiles import ROWS
 
 FIRST_BACKOFF, MAX_BACKOFF = 64, 512  # passes to run on one thread after several threads were slower
-ROOM = 1 << 16  # numbers that are allocated at once for the attention weights of several tokens
+# Numbers that are allocated at once for the attention weights of several tokens: malloc maps larger blocks anew.
+ROOM = 30_000
 MAX_TIMED_ROWS = 128  # passes over more rows run on all threads
 
 # A token to read: its id, the slot of its text, its position in the text, whether the logits after it are needed, and
@@ -50,6 +53,27 @@ MAX_TIMED_ROWS = 128  # passes over more rows run on all threads
 Row = tuple[int, int, int, bool, int]
 NOT_RECORDED = -1
 NOTHING_SEEN = -2  # no pass, and no call to stop
+
+
+class RecordedWeights:
+    """The attention weights of ``n_rows`` rows, which a pass wrote into a part of ``room`` that begins at ``start``."""
+
+    __slots__ = ("config", "n_keys", "n_rows", "room", "start", "stride")
+
+    def __init__(
+        self, room: NDArray[np.float32], start: int, n_rows: int, n_keys: int, stride: int, config: GPTConfig
+    ) -> None:
+        self.room, self.start, self.n_rows, self.n_keys, self.stride = room, start, n_rows, n_keys, stride
+        self.config = config
+
+    def array(self) -> NDArray[np.float32]:
+        """The weights ``(n_layer, n_head, n_rows, n_keys)``."""
+        shape = self.config.n_layer, self.config.n_head, self.n_rows, self.stride
+        return self.room[self.start : self.start + math.prod(shape)].reshape(shape)[..., : self.n_keys]
+
+    @property
+    def nbytes(self) -> int:
+        return FLOAT_BYTES * self.config.n_layer * self.config.n_head * self.n_rows * self.n_keys
 
 
 class CompiledGPT:
@@ -82,6 +106,7 @@ class CompiledGPT:
         memory = self.memory = memory_for(shape, scratch, max_rows, max_threads)
         self.logits = torch.from_numpy(memory.logits.reshape(max_rows, -1)[:, : config.vocab_size])
         self.rows_of_logits = self.logits.numpy()
+        self.logit_bytes, self.row_bytes = memory.logits.data.cast("B"), self.rows_of_logits.strides[0]
         # Unnormalised probabilities, scratch memory for sampling.
         self.chances = np.empty(config.vocab_size, np.float32)
         self.sums = np.empty(-(-config.vocab_size // BLOCK))
@@ -89,13 +114,15 @@ class CompiledGPT:
         self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
         self.n_slots, self.turn = n_slots, 0
-        self.room, self.room_address = empty_floats(0), 0
+        self.room, self.n_used, self.room_address, self.room_size = empty_floats(0), 0, 0, 0
+        self.n_heads = config.n_layer * config.n_head  # in all layers
         n_panels = padded(config.context_length) // WIDTH
         self.strides = [stride_for(i * WIDTH, FLOAT_BYTES) for i in range(n_panels + 1)]
-        memory.job[N_THREADS] = 1
-        self.read([(0, 0, 0, True, NOT_RECORDED)])  # compiles the loops
+        self.take_part = entry_of(take_part, int(LEADER), NOTHING_SEEN, *self.arguments)  # compiles the loops
+        self.read([(0, 0, 0, True, NOT_RECORDED)])
         self.draw(0, 0.0, 1.0, 0.5, config.vocab_size)
         copied(np.zeros((1, 1, 2), np.float32)[..., :1])
+        self.room_for(1, 1)
         fill(weights, gpt, share=share)  # only now, because the loops might not compile
         announce(memory.control, 0)
         self.team += [Follower(self.arguments, thread) for thread in range(1, max_threads)]
@@ -113,13 +140,13 @@ class CompiledGPT:
         """For each row of the latest logits: the most probable token, its logit, and the log-sum-exp of all."""
         return self.memory.summary
 
-    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> NDArray[np.float32] | None:
+    def read(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None = None) -> RecordedWeights | None:
         """Read ``rows``; the rows of a text must be in the order of their positions, without gaps.
 
         ``head_mask`` ``(n_layer, rows, n_head)`` scales the context vectors. ``logits`` and ``summary`` then hold the
-        requested rows until the next call. Returns the attention weights ``(n_layer, n_head, recorded, S)``, where
-        ``S`` is one more than the largest position; None if no row is recorded. Raises ``ValueError`` for an invalid
-        row or mask, because the compiled code does not check bounds.
+        requested rows until the next call. Returns the attention weights of the recorded rows, with one key more than
+        their largest position; None if no row is recorded. Raises ``ValueError`` for an invalid row or mask, because
+        the compiled code does not check bounds.
         """
         job, n_rows = self.memory.job, len(rows)
         self.check(rows, head_mask)
@@ -127,10 +154,10 @@ class CompiledGPT:
         n_recorded = max([row[RECORD] for row in rows]) + 1
         recorded = None
         if n_recorded:
-            n_keys = max([row[POSITION] for row in rows]) + 1
+            n_keys = max([row[POSITION] for row in rows if row[RECORD] != NOT_RECORDED]) + 1
             # With room for whole panels of keys, because the weights are computed there.
-            recorded, job[RECORDED] = self.record_room(n_recorded, n_keys)
-            job[N_KEYS] = n_keys
+            recorded = self.room_for(n_recorded, n_keys)
+            job[RECORDED], job[N_KEYS] = self.room_address + FLOAT_BYTES * recorded.start, n_keys
         if head_mask is not None:
             self.memory.mask[: head_mask.size] = head_mask.reshape(-1)
         job[N_ROWS], job[N_WANTED], job[N_RECORDED] = n_rows, sum([row[IS_WANTED] for row in rows]), n_recorded
@@ -138,19 +165,20 @@ class CompiledGPT:
         self.run(n_rows)
         return recorded
 
-    def record_room(self, n_rows: int, n_keys: int) -> tuple[NDArray[np.float32], int]:
-        """An uninitialised array ``(n_layer, n_head, n_rows, n_keys)``, and its address.
+    def room_for(self, n_rows: int, n_keys: int) -> RecordedWeights:
+        """Uninitialised memory for the attention weights of ``n_rows`` rows.
 
-        Small ones are parts of one that is allocated for several: allocation takes 1 % of a small model's time.
+        Small ones share an array: allocation takes 1 % of a small model's time.
         """
         stride = self.strides[-(-n_keys // WIDTH)]
-        size = self.config.n_layer * self.config.n_head * n_rows * stride
-        if len(self.room) < size:
-            self.room = empty_floats(max(size, ROOM))
-            self.room_address = self.room.ctypes.data
-        made, address = self.room[:size], self.room_address
-        self.room, self.room_address = self.room[size:], address + size * FLOAT_BYTES
-        return made.reshape(self.config.n_layer, self.config.n_head, n_rows, stride)[..., :n_keys], address
+        size = self.n_heads * n_rows * stride
+        if self.n_used + size > self.room_size:
+            self.room_size = max(size, ROOM) + ALIGNMENT // FLOAT_BYTES
+            self.room = np.empty(self.room_size, np.float32)
+            self.room_address = int(address_of(self.room))
+            self.n_used = -self.room_address % ALIGNMENT // FLOAT_BYTES
+        start, self.n_used = self.n_used, self.n_used + size
+        return RecordedWeights(self.room, start, n_rows, n_keys, stride, self.config)
 
     def check(self, rows: Sequence[Row], head_mask: NDArray[np.float32] | None) -> None:
         """Raise ``ValueError`` unless the compiled loops can read ``rows`` within the bounds of their arrays."""
@@ -184,8 +212,13 @@ class CompiledGPT:
             announce(self.memory.control, self.turn)
             for follower in self.team:
                 follower.wake()
-        take_part(int(LEADER), NOTHING_SEEN, *self.arguments)
+        self.take_part(int(LEADER), NOTHING_SEEN, *self.arguments)
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
+
+    def logits_of(self, row: int) -> bytearray:
+        """A copy of row ``row`` of the latest logits: float32 numbers, which take NumPy longer to copy."""
+        start = row * self.row_bytes
+        return bytearray(self.logit_bytes[start : start + self.config.vocab_size * FLOAT_BYTES])
 
     def copy(self, source: int, target: int, length: int) -> None:
         """Copy the keys and values of the first ``length`` tokens of one slot into another."""

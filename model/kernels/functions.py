@@ -170,6 +170,12 @@ def scaled(numbers, factor, out):
 
 
 @compiled(EXACT, nogil=False)
+def address_of(numbers):
+    """The address of an array; NumPy's own way takes ten times as long."""
+    return numbers.ctypes.data
+
+
+@compiled(EXACT, nogil=False)
 def copy_into(numbers, out):
     """Copy an array of three dimensions; NumPy would let go of the GIL."""
     for i in range(numbers.shape[0]):

@@ -9,48 +9,72 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..kernels.compiled import NOT_RECORDED, CompiledGPT, Row, copied
+from ..kernels.compiled import NOT_RECORDED, CompiledGPT, RecordedWeights, Row, copied
 from ..sampling import SamplingSettings, raise_not_finite
 from .reader import Part, Reading, head_masks
 
 
-class CompiledReading:
-    """A ``Reading``; ``summary`` belongs to its last logits, and ``is_alone`` says that one row was recorded in all."""
+class CompiledRecord:
+    """What was recorded of a token, which becomes tensors only when someone looks."""
 
-    __slots__ = ("end", "gpt", "is_alone", "start", "summary", "weights")
+    __slots__ = ("raw_logits", "weights")
+
+    def __init__(self, raw_logits: bytearray, weights: RecordedWeights | NDArray[np.float32]) -> None:
+        self.raw_logits, self.weights = raw_logits, weights
+
+    @property
+    def logits(self) -> Tensor:
+        return torch.frombuffer(self.raw_logits, dtype=torch.float32)
+
+    @property
+    def attention(self) -> Tensor:
+        weights = self.weights
+        return torch.from_numpy(weights.array()[:, :, 0] if isinstance(weights, RecordedWeights) else weights)
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.raw_logits) + self.weights.nbytes
+
+
+class CompiledReading:
+    """A ``Reading`` of ``part``, whose requested logits end before row ``end``, and ``summary`` belongs to the last.
+
+    Its attention weights begin at row ``first`` of those of the whole pass.
+    """
+
+    __slots__ = ("end", "first", "gpt", "part", "summary", "weights")
 
     def __init__(
         self,
         gpt: CompiledGPT,
-        start: int,
+        part: Part,
         end: int,
-        weights: NDArray[np.float32] | None,
+        weights: RecordedWeights | None,
+        first: int,
         summary: tuple[float, float, float],
-        *,
-        is_alone: bool,
     ) -> None:
-        self.gpt, self.start, self.end = gpt, start, end
-        self.weights, self.summary, self.is_alone = weights, summary, is_alone
+        self.gpt, self.part, self.end, self.weights, self.first, self.summary = gpt, part, end, weights, first, summary
 
     @property
     def logits(self) -> Tensor:
-        return self.gpt.logits[self.start : self.end]
+        return self.gpt.logits[self.end - sum(self.part.wanted) : self.end]
 
     @property
     def attention(self) -> Tensor | None:
-        return None if self.weights is None else torch.from_numpy(self.weights)
-
-    # Copies are made on one thread: torch's would compete for cores with our waiting threads. The attention weights of
-    # a row that was recorded alone are not copied.
-
-    def last_logits(self) -> NDArray[np.float32]:
-        return self.gpt.rows_of_logits[self.end - 1].copy()
-
-    def last_attention(self, _n_keys: int) -> NDArray[np.float32] | None:
         if self.weights is None:
             return None
-        last = self.weights[:, :, -1]
-        return last if self.is_alone else copied(last)
+        n = len(self.part.ids)
+        return torch.from_numpy(self.weights.array()[:, :, self.first : self.first + n, : self.part.n_read + n])
+
+    def record(self, n_keys: int) -> CompiledRecord:
+        weights, logits = self.weights, self.gpt.logits_of(self.end - 1)
+        assert weights is not None, "only parts that are recorded"
+        if weights.n_rows == 1:
+            return CompiledRecord(logits, weights)
+        # A copy, so that no text keeps what is recorded of others. It is made on one thread: torch's would compete for
+        # cores with our waiting threads.
+        last = self.first + len(self.part.ids) - 1
+        return CompiledRecord(logits, copied(weights.array()[:, :, last, :n_keys]))
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float]:
         best, most, log_sum_exp = self.summary
@@ -82,19 +106,16 @@ class CompiledReader:
             for position, (token, wanted) in enumerate(zip(part.ids, part.wanted, strict=True), part.n_read):
                 rows.append((token, part.slot, position, wanted, n_recorded if part.record else NOT_RECORDED))
                 n_recorded += part.record
-        recorded = self.gpt.read(rows, self.mask(parts))
+        weights = self.gpt.read(rows, self.mask(parts))
         summary = self.gpt.summary[: len(rows)].tolist()
         readings: list[Reading] = []
-        is_alone = n_recorded == 1
-        end = end_recorded = 0
+        end = first = 0
         for part in parts:
-            start, end = end, end + sum(part.wanted)
-            weights = None
-            if recorded is not None and part.record:
-                n = len(part.ids)
-                weights = recorded[:, :, end_recorded : end_recorded + n, : part.n_read + n]
-                end_recorded += n
-            readings.append(CompiledReading(self.gpt, start, end, weights, summary[end - 1], is_alone=is_alone))
+            end += sum(part.wanted)
+            recorded = weights if part.record else None
+            readings.append(CompiledReading(self.gpt, part, end, recorded, first, summary[end - 1]))
+            if part.record:
+                first += len(part.ids)
         return readings
 
     def mask(self, parts: Sequence[Part]) -> NDArray[np.float32] | None:

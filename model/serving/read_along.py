@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..cache import KVCache, attention_dtype
-from ..generate import FinishReason, Step
+from ..generate import FinishReason, RecordedTensors, Step
 from ..loaded import LoadedModel
 from ..sampling import token_logprobs, top_logprobs
 from ..tokenizer.streaming import TokenStream
@@ -105,9 +105,8 @@ class ReadAlong:
         asked = self.text.request
         (logprob,) = token_logprobs(logits[None], [token_id])
         top = top_logprobs(logits[None], asked.n_top_logprobs)[0] if asked.n_top_logprobs else None
-        return self.text.add(
-            token_id, logprob, top_logprobs=top, stored_logits=logits.clone() if asked.record else None
-        )
+        recorded = RecordedTensors(logits.clone()) if asked.record else None
+        return self.text.add(token_id, logprob, top_logprobs=top, recorded=recorded)
 
     @torch.inference_mode()
     def read(self, ids: list[int]) -> tuple[Tensor, Tensor | None]:

@@ -46,11 +46,8 @@ class Reading(Protocol):
     def attention(self) -> Tensor | None:
         """The attention weights ``(n_layer, n_head, n, S)`` float32, if they were recorded."""
 
-    def last_logits(self) -> Recorded:
-        """A copy of the last logits, ``(vocab_size,)``."""
-
-    def last_attention(self, n_keys: int) -> Recorded | None:
-        """A copy of the last token's attention weights, ``(n_layer, n_head, n_keys)``, if they were recorded."""
+    def record(self, n_keys: int) -> Recorded:
+        """The last logits and, if they were recorded, the last token's weights of ``n_keys`` keys, to be kept."""
 
     def choose(self, sampling: SamplingSettings, generator: random.Random, n_drawable: int) -> tuple[int, float] | None:
         """The token drawn from the last logits, and its log-probability; None if there is no faster way to draw it.

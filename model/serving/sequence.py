@@ -20,7 +20,7 @@ NO_SLOT = -1
 READING_PACE = 20.0  # tokens per second, at which the page shows a text
 MAX_STEP_BYTES = 32_000_000  # of the attention weights that are recorded of one text in one step
 ROWS_AT_ONCE = 8  # that the compiled loops multiply together
-MAX_UNTAKEN_BYTES = 64_000_000  # of recorded attention weights that a listener has not taken yet
+MAX_UNTAKEN_BYTES = 64_000_000  # of what was recorded that a listener has not taken yet
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ Event = PromptPart | Step | ContextShift | Cut | Failure
 
 
 def recorded_bytes(event: Event) -> int:
-    """The bytes of the attention weights in an event."""
-    recorded = event.attention if isinstance(event, PromptPart) else getattr(event, "stored_attention", None)
+    """The bytes of what was recorded, in an event."""
+    recorded = event.attention if isinstance(event, PromptPart) else getattr(event, "recorded", None)
     return 0 if recorded is None else recorded.nbytes
 
 
@@ -230,8 +230,7 @@ class TextSequence(Continuation):
         if request.n_top_logprobs:
             recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
         if request.record:
-            recorded["stored_logits"] = reading.last_logits()
-            recorded["stored_attention"] = reading.last_attention(self.n_read)
+            recorded["recorded"] = reading.record(self.n_read)
         drawn = (
             reading.choose(request.sampling, self.generator, self.n_drawable)
             if self.is_plain and self.may_end

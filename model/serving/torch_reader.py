@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ..cache import attention_dtype
+from ..generate import Recorded, RecordedTensors
 from ..gpt import GPT, Block
 from ..sampling import SamplingSettings, raise_not_finite
 from .reader import Part, Reading, head_masks
@@ -201,11 +202,9 @@ class TorchReading:
     logits: Tensor
     attention: Tensor | None
 
-    def last_logits(self) -> Tensor:
-        return self.logits[-1].clone()
-
-    def last_attention(self, n_keys: int) -> Tensor | None:
-        return None if self.attention is None else self.attention[:, :, -1, :n_keys].clone()
+    def record(self, n_keys: int) -> Recorded:
+        attention = None if self.attention is None else self.attention[:, :, -1, :n_keys].clone()
+        return RecordedTensors(self.logits[-1].clone(), attention)
 
     def choose(
         self, _sampling: SamplingSettings, _generator: random.Random, _n_drawable: int
@@ -280,11 +279,8 @@ class GraphReading:
     def logits(self) -> Tensor:
         return self.all_logits[self.slot, None]
 
-    def last_logits(self) -> Tensor:
-        return self.all_logits[self.slot].clone()
-
-    def last_attention(self, _n_keys: int) -> None:
-        return None
+    def record(self, _n_keys: int) -> Recorded:
+        return RecordedTensors(self.all_logits[self.slot].clone())
 
     def choose(
         self, sampling: SamplingSettings, _generator: random.Random, n_drawable: int

@@ -64,8 +64,8 @@ def read_all(
     compiled: CompiledGPT, ids: Sequence[int], slot: int = 0, *, record: bool = False
 ) -> tuple[Tensor, Tensor | None]:
     """Every token of a text in one pass."""
-    attention = compiled.read([(token, slot, i, True, i if record else -1) for i, token in enumerate(ids)])
-    return compiled.logits[: len(ids)].clone(), None if attention is None else torch.from_numpy(attention)
+    found = compiled.read([(token, slot, i, True, i if record else -1) for i, token in enumerate(ids)])
+    return compiled.logits[: len(ids)].clone(), None if found is None else torch.from_numpy(found.array())
 
 
 def rounded(numbers: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def test_what_was_recorded_earlier_stays() -> None:
     found = [compiled.read([(token, 0, i, True, 0)]) for i, token in enumerate(ids)]
     for i, weights in enumerate(found):
         assert together is not None and weights is not None
-        assert np.array_equal(weights[:, :, 0], together[:, :, i, : i + 1])
+        assert np.array_equal(weights.array()[:, :, 0], together[:, :, i, : i + 1])
 
 
 def test_head_masks_per_row() -> None:
@@ -219,7 +219,7 @@ def test_attention_of_a_prompt_equals_that_of_single_tokens_to_the_last_bit(prom
     for i, token in enumerate(ids):
         alone = compiled.read([(token, 1, i, True, 0)])
         assert together is not None and alone is not None
-        assert np.array_equal(alone[:, :, 0], together[:, :, i, : i + 1])
+        assert np.array_equal(alone.array()[:, :, 0], together[:, :, i, : i + 1])
         assert torch.equal(compiled.logits[0], logits[i])
 
 
@@ -233,7 +233,7 @@ def test_logits_and_attention_are_the_same_where_only_some_rows_need_them(shape:
     found = compiled.read([*rows[:12], (7, 1, 0, True, -1), *rows[12:]])
     assert torch.equal(compiled.logits[[0, 1, 3]], logits[wanted])
     assert attention is not None and found is not None
-    assert np.array_equal(found, attention[:, :, recorded])
+    assert np.array_equal(found.array(), attention[:, :, recorded, : recorded[-1] + 1])
     compiled.read([(token, 0, i, False, -1) for i, token in enumerate(ids[:10])])
     compiled.read([(token, 0, 10 + i, i == 9, -1) for i, token in enumerate(ids[10:])])
     assert torch.equal(compiled.logits[0], logits[-1])

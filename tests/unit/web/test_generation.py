@@ -257,8 +257,8 @@ def test_recorded_rows_count_as_taken_once_the_next_events_are_asked_for(loaded:
             async for events in generation:
                 assert sequence.n_taken_bytes == n_taken
                 n_taken += sum(recorded_bytes(event) for _, event in events)
-        row = 4 * loaded.config.n_layer * loaded.config.n_head
-        assert n_taken == sequence.n_reported_bytes == row * (2 * 2 + 2 + 3 + 4)
+        n_heads, n_logits = loaded.config.n_layer * loaded.config.n_head, 3 * loaded.config.vocab_size
+        assert n_taken == sequence.n_reported_bytes == 4 * (n_heads * (2 * 2 + 2 + 3 + 4) + n_logits)
 
     bench.engine.gate.release(9)
     run_async(steps())
