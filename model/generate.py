@@ -62,7 +62,7 @@ REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
 class Recorded(Protocol):
     """What was recorded while one token was written.
 
-    A reader may keep it in another form: the first tensor after a pass takes 2 % of a small model's time.
+    The tensors may be made only when they are read: the first tensor after a pass takes 2 % of a small model's time.
     """
 
     @property
@@ -73,7 +73,7 @@ class Recorded(Protocol):
     def attention(self) -> Tensor | None:
         """The float32 attention weights ``(n_layer, n_head, position + 1)`` of the token that was read last.
 
-        None if another engine writes: they follow separately.
+        None if they were not requested, or if another engine writes, where they follow separately.
         """
 
     @property
@@ -112,10 +112,12 @@ class Step:
 
     @property
     def logits(self) -> Tensor | None:
+        """The raw logits ``(vocab_size,)``, float32."""
         return None if self.recorded is None else self.recorded.logits
 
     @property
     def attention(self) -> Tensor | None:
+        """The attention weights ``(n_layer, n_head, position + 1)`` of the token at ``position`` that was read last."""
         return None if self.recorded is None else self.recorded.attention
 
 
@@ -175,10 +177,10 @@ class Continuation:
         """Whether the next token may be the last."""
         return len(self.written) >= self.request.min_new_tokens
 
-    def write(self, logits: Tensor, /, **recorded: Any) -> Step:
+    def write(self, logits: Tensor, /, **fields: Any) -> Step:
         """Draw the next token from raw ``logits`` ``(vocab_size,)``; the step with a finish reason is the last.
 
-        ``recorded`` holds further fields of that step.
+        ``fields`` are further fields of that step.
         """
         token_id = sample(
             self.drawable(logits),
@@ -187,9 +189,9 @@ class Continuation:
             self.request.prompt,
             self.written,
         )
-        return self.add(token_id, float(torch.log_softmax(logits, dim=-1)[token_id]), **recorded)
+        return self.add(token_id, float(torch.log_softmax(logits, dim=-1)[token_id]), **fields)
 
-    def add(self, token_id: int, logprob: float, **recorded: Any) -> Step:
+    def add(self, token_id: int, logprob: float, **fields: Any) -> Step:
         """Append a given token, as ``write`` appends the one it draws."""
         if self.may_end:
             self.out.stop = self.request.stop
@@ -200,7 +202,7 @@ class Continuation:
         if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
             text += self.out.finish()  # this may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
-        return Step(text, token_id, logprob, finish_reason=reason, **recorded)
+        return Step(text, token_id, logprob, finish_reason=reason, **fields)
 
     def drawable(self, logits: Tensor) -> Tensor:
         """``logits`` with minus infinity for tokens that may not be drawn.

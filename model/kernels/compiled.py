@@ -114,8 +114,7 @@ class CompiledGPT:
         self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
         self.n_slots, self.turn = n_slots, 0
-        self.room, self.n_used, self.room_address, self.room_size = empty_floats(0), 0, 0, 0
-        self.n_heads = config.n_layer * config.n_head  # in all layers
+        self.room, self.n_used, self.room_address = empty_floats(0), 0, 0
         n_panels = padded(config.context_length) // WIDTH
         self.strides = [stride_for(i * WIDTH, FLOAT_BYTES) for i in range(n_panels + 1)]
         self.take_part = entry_of(take_part, int(LEADER), NOTHING_SEEN, *self.arguments)  # compiles the loops
@@ -171,10 +170,9 @@ class CompiledGPT:
         Small ones share an array: allocation takes 1 % of a small model's time.
         """
         stride = self.strides[-(-n_keys // WIDTH)]
-        size = self.n_heads * n_rows * stride
-        if self.n_used + size > self.room_size:
-            self.room_size = max(size, ROOM) + ALIGNMENT // FLOAT_BYTES
-            self.room = np.empty(self.room_size, np.float32)
+        size = self.config.n_layer * self.config.n_head * n_rows * stride
+        if self.n_used + size > len(self.room):
+            self.room = np.empty(max(size, ROOM) + ALIGNMENT // FLOAT_BYTES, np.float32)
             self.room_address = int(address_of(self.room))
             self.n_used = -self.room_address % ALIGNMENT // FLOAT_BYTES
         start, self.n_used = self.n_used, self.n_used + size
@@ -216,7 +214,7 @@ class CompiledGPT:
         self.threads.took(n_rows, n_threads, time.perf_counter() - started)
 
     def logits_of(self, row: int) -> bytearray:
-        """A copy of row ``row`` of the latest logits: float32 numbers, which take NumPy longer to copy."""
+        """A copy of row ``row`` of the latest logits, as the bytes of float32 numbers: NumPy's copy takes longer."""
         start = row * self.row_bytes
         return bytearray(self.logit_bytes[start : start + self.config.vocab_size * FLOAT_BYTES])
 

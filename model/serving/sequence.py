@@ -226,17 +226,17 @@ class TextSequence(Continuation):
     def next_step(self, reading: Reading) -> Step:
         """Draw the next token from the logits after the last token read."""
         request = self.request
-        recorded: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if request.n_top_logprobs:
-            recorded["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
+            fields["top_logprobs"] = top_logprobs(reading.logits[-1:], request.n_top_logprobs)[0]
         if request.record:
-            recorded["recorded"] = reading.record(self.n_read)
+            fields["recorded"] = reading.record(self.n_read)
         drawn = (
             reading.choose(request.sampling, self.generator, self.n_drawable)
             if self.is_plain and self.may_end
             else None
         )
-        step = self.add(*drawn, **recorded) if drawn else self.write(reading.logits[-1], **recorded)
+        step = self.add(*drawn, **fields) if drawn else self.write(reading.logits[-1], **fields)
         self.ids.append(step.token_id)
         if len(self.written) == 1:
             self.began = time.monotonic()
