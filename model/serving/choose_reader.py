@@ -22,7 +22,7 @@ def choose_reader(
     """
     device = gpt.device.type
     if device == "cuda":
-        from .torch_reader import GraphReader
+        from .graph_reader import GraphReader
 
         return GraphReader(gpt, n_slots)
     if device != "cpu" or importlib.util.find_spec("numba") is None:

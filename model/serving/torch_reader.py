@@ -1,15 +1,8 @@
-"""Reading many texts in one forward pass of torch: with the model's modules on any device, or as CUDA graphs.
-
-On an NVIDIA GPU, launching the kernels of a step takes longer than running them, so a step of many texts is replayed as
-one graph. A graph has fixed shapes: every step computes all slots, and a slot with nothing to read reads a token at a
-position of the cache that no text uses. There is one graph for each of a few lengths of the longest text, captured when
-first needed.
-"""
+"""Reading many texts in one forward pass of torch, with the model's modules and on any device."""
 
 import itertools
-import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,7 +14,7 @@ from torch import Tensor
 from ..cache import attention_dtype
 from ..generate import Recorded, RecordedTensors
 from ..gpt import GPT, Block
-from ..sampling import SamplingSettings, raise_not_finite
+from ..sampling import SamplingSettings
 from .reader import Part, Reading, head_masks
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
@@ -264,124 +257,3 @@ class TorchReader:
 
     def close(self) -> None:
         pass
-
-
-@dataclass(slots=True, eq=False)
-class GraphReading:
-    """See ``Reading``; ``summary`` holds the most probable token, its logit and log-sum-exp."""
-
-    all_logits: Tensor  # of every slot
-    slot: int
-    summary: tuple[float, float, float]
-    attention: None = None
-
-    @property
-    def logits(self) -> Tensor:
-        return self.all_logits[self.slot, None]
-
-    def record(self, _n_keys: int) -> Recorded:
-        return RecordedTensors(self.all_logits[self.slot].clone())
-
-    def choose(
-        self, sampling: SamplingSettings, _generator: random.Random, n_drawable: int
-    ) -> tuple[int, float] | None:
-        best, most, log_sum_exp = self.summary
-        if not math.isfinite(log_sum_exp):
-            raise_not_finite()
-        return (int(best), most - log_sum_exp) if sampling.temperature == 0 and best < n_drawable else None
-
-
-class GraphReader(TorchReader):
-    """Texts that are being written are read by graphs; prompts, recorded texts and head masks by torch's modules."""
-
-    is_compiled = True
-
-    def __init__(self, gpt: GPT, n_slots: int, *, capture: bool = True) -> None:
-        """Without ``capture``, the steps run directly, which allows tests on a CPU.
-
-        The cache has the whole context from the start: a graph reads and writes it where it was when captured.
-        """
-        super().__init__(gpt, n_slots, gpt.config.context_length + 1)
-        device = gpt.device
-        self.capture = capture
-        self.nowhere = gpt.config.context_length  # a position of the cache that no text uses
-        self.slots = torch.arange(n_slots, device=device)
-        # The token of every slot and its position, which are written to memory that the GPU can read and copied there.
-        self.written = torch.zeros(2, n_slots, dtype=torch.long, pin_memory=device.type == "cuda")
-        self.inputs = self.written.to(device)
-        self.logits = torch.zeros(n_slots, gpt.config.vocab_size, device=device)
-        self.summary = torch.zeros(n_slots, 3, dtype=torch.float64, device=device)
-        self.steps: dict[int, Callable[[], None]] = {}  # by the length of the longest text
-
-    @torch.inference_mode()
-    def read(self, parts: Sequence[Part]) -> list[Reading]:
-        written: list[Part] = []
-        others: list[Part] = []
-        for part in parts:
-            is_written = len(part.ids) == 1 and not part.record and part.head_mask is None
-            (written if is_written else others).append(part)
-        found: dict[int, Reading] = {}
-        if others:
-            found |= zip((part.slot for part in others), super().read(others), strict=True)
-        if written:
-            self.place(written)
-            self.step_for(max(part.n_read for part in written) + 1)()
-            summary = self.summary.tolist()
-            found |= {part.slot: GraphReading(self.logits, part.slot, summary[part.slot]) for part in written}
-        return [found[part.slot] for part in parts]
-
-    def place(self, parts: Sequence[Part]) -> None:
-        """Set the input of every slot."""
-        tokens, positions = self.written.numpy()
-        positions[:] = self.nowhere
-        for part in parts:
-            tokens[part.slot], positions[part.slot] = part.ids[0], part.n_read
-        self.inputs.copy_(self.written, non_blocking=True)  # complete before the next step: its results are awaited
-
-    def step_for(self, length: int) -> Callable[[], None]:
-        """A step for texts of at most ``length`` tokens."""
-        n_keys = MIN_GRAPH_LENGTH
-        while n_keys < length:
-            n_keys *= 2
-        n_keys = min(n_keys, self.nowhere)
-        if n_keys not in self.steps:
-            self.steps[n_keys] = self.captured(n_keys) if self.capture else lambda: self.step(n_keys)
-        return self.steps[n_keys]
-
-    def captured(self, n_keys: int) -> Callable[[], None]:
-        """A step as a graph, which is replayed."""
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(WARM_UP):
-                self.step(n_keys)
-        torch.cuda.current_stream().wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.step(n_keys)
-        return graph.replay
-
-    def step(self, n_keys: int) -> None:
-        """One token of every slot: from ``tokens`` and ``positions`` to ``logits`` and ``summary``, all in place."""
-        gpt, cache, (tokens, places) = self.gpt, self.cache, self.inputs
-        unseen = torch.arange(n_keys, device=self.slots.device) > places[:, None]
-        # What is added to the scores. Fused attention would convert a mask of booleans in every layer.
-        bias = torch.zeros(unseen.shape, dtype=cache.keys.dtype, device=unseen.device).masked_fill_(unseen, -torch.inf)
-        mask = bias[:, None, None]
-
-        def attend(block: Block, x: Tensor) -> Tensor:
-            attention = block.attn
-            # One token of N texts: (N, n_head, 1, head_dim) and (N, n_kv_head, 1, head_dim)
-            query, key, value = attention.split(attention.c_attn(x)[:, None], positions)
-            keys, values = cache.keys[block.layer], cache.values[block.layer]
-            keys[self.slots, :, places] = key[:, :, 0]
-            values[self.slots, :, places] = value[:, :, 0]
-            context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
-            return attention.output(context[:, :, 0].to(x.dtype))
-
-        positions = places.clamp(max=self.nowhere - 1)
-        x = gpt.run_blocks(gpt.embeddings(tokens, positions), attend)
-        # Transposed, because matrices with an odd number of columns, such as GPT-2's vocabulary, are multiplied slowly.
-        self.logits.copy_((gpt.lm_head.weight @ gpt.head_input(x).mT).mT)
-        most, best = self.logits.max(-1)
-        self.summary.copy_(torch.stack([best.double(), most.double(), self.logits.logsumexp(-1).double()], 1))

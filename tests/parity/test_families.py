@@ -16,11 +16,12 @@ from helpers.oracles.families import ONE_OF_EACH, SHAPES, reference, write
 from model.cache import KVCache
 from model.generate import generate_naive
 from model.gpt import GPT
-from model.serving import torch_reader
+from model.serving import graph_reader
 from model.serving.choose_reader import choose_reader
 from model.serving.engine import Engine
+from model.serving.graph_reader import GraphReader
 from model.serving.reader import Reader
-from model.serving.torch_reader import GraphReader, TorchReader
+from model.serving.torch_reader import TorchReader
 
 TOLERANCE = 1e-4
 
@@ -111,7 +112,7 @@ def test_batched_texts_equal_transformers(
     name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts of different lengths, one recorded and one with heads removed, are what they would be alone."""
-    monkeypatch.setattr(torch_reader, "MIN_GRAPH_LENGTH", 8)
+    monkeypatch.setattr(graph_reader, "MIN_GRAPH_LENGTH", 8)
     loaded = load(write(reference(name), tmp_path))
     reader = READERS[kind](loaded.gpt)
     if reader is None:

@@ -15,6 +15,8 @@ KNOWN_TO = {
     "model/modules/mlp.py",
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",
+    "model/serving/graph_reader.py",
+    "model/gpu/step.py",
     # Names of tensors in checkpoints.
     "model/checkpoint/gpt2.py",
     "model/checkpoint/gpt_neox.py",

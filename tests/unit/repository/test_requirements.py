@@ -18,8 +18,9 @@ LOCK = (ROOT / "deploy" / "requirements.lock").read_text()
 OWN = {"app", "bench", "helpers", "model", "web"}
 # Packages whose name is not that of the module.
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
-# Imported where they are present: ray has a requirements file of its own, Spaces bring theirs, gguf writes GGUF files.
-OPTIONAL = {"gguf", "ray", "spaces"}
+# Imported where they are present: ray has a requirements file of its own, Spaces bring theirs, gguf writes GGUF files,
+# and Triton comes with PyTorch for GPUs.
+OPTIONAL = {"gguf", "ray", "spaces", "triton"}
 # Run in environments of their own.
 ELSEWHERE = {"llama_cpp.py", "openai_clients.py", "transformers_4.py"}
 # Commands, plugins and stubs, which nothing imports.
