@@ -60,9 +60,9 @@ class Budget:
             self.make_room()
 
     def is_tight(self, n_bytes: int, client: Hashable) -> bool:
-        """Whether ``n_bytes`` more for this client would leave less than a quarter of its share, or of the whole."""
+        """Whether ``n_bytes`` more for this client would leave less than an eighth of its share, or of the whole."""
         with self.lock:
-            return 4 * (self.held + n_bytes) > 3 * self.n_bytes or 4 * (self.clients[client] + n_bytes) > 3 * self.most
+            return 8 * (self.held + n_bytes) > 7 * self.n_bytes or 8 * (self.clients[client] + n_bytes) > 7 * self.most
 
     def give_back(self, n_bytes: int, client: Hashable) -> None:
         with self.lock:
