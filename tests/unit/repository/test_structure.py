@@ -43,7 +43,7 @@ MODEL_LAYERS = [
     {"model.loaded"},
     {"model.lens"},
     {"model.generate", "model.drawing", "model.checkpoint"},
-    {"model.sampling", "model.tokenizer", "model.kernels", "model.gpu"},
+    {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention"},
     {"model.cache", "model.head_tensors", "model.modules"},

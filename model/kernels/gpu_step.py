@@ -7,7 +7,7 @@ import triton
 from torch import Tensor, nn
 
 from ..gpt import GPT
-from . import kernels
+from . import gpu as kernels
 
 MANY_OUTPUTS = 8192  # of a product: enough for all multiprocessors, even if each program computes more of them
 # Timed with GPT-2's shape on an H200: how much each program computes, and how much of the sums at once.
