@@ -3,6 +3,8 @@
 import importlib.util
 from pathlib import Path
 
+import torch
+
 from ..gpt import GPT
 from .engine import PREFILL_ALONE
 from .reader import Reader
@@ -14,7 +16,8 @@ def choose_reader(
 ) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
-    None if there is neither: on other devices, without Numba, and on processors that the loops do not support.
+    None if there is neither: on other devices, GPUs after the first, without Numba, and on processors that the loops do
+    not support.
     Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
     Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where that is
     faster, and in float32 without ``bfloat16_products``. Products in bfloat16 or int8 are in tiles (AMX) where that is
@@ -22,6 +25,8 @@ def choose_reader(
     """
     device = gpt.device.type
     if device == "cuda":
+        if gpt.device.index != torch.cuda.current_device():  # where a graph is captured and kernels are launched
+            return None
         from .graph_reader import GraphReader
 
         return GraphReader(gpt, n_slots)

@@ -79,7 +79,7 @@ class GraphReader(TorchReader):
 
     def compiled_step(self) -> Callable[[], None] | None:
         """The step as kernels of our own, compiled; None if they cannot be compiled for this GPU."""
-        from ..kernels.gpu_step import FusedStep
+        from ..kernels.gpu import FusedStep
 
         try:
             step = FusedStep(self.gpt, self.written, self.cache.keys, self.cache.values, self.logits, self.summary)

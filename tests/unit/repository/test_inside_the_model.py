@@ -16,7 +16,7 @@ KNOWN_TO = {
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",
     "model/serving/graph_reader.py",
-    "model/kernels/gpu_step.py",
+    "model/kernels/gpu.py",
     # Names of tensors in checkpoints.
     "model/checkpoint/gpt2.py",
     "model/checkpoint/gpt_neox.py",

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +12,21 @@ from helpers.engine import Asked, alone, finish, ids_of
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model.config import RotaryConfig
 from model.serving import graph_reader as graphs
+from model.serving.choose_reader import choose_reader
 from model.serving.engine import Engine
 from model.serving.graph_reader import GraphReader, GraphReading
 from model.serving.reader import Part
 from model.serving.sequence import Failure
+
+HALF = torch.bfloat16
+ON_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
+LLAMA = {"rotary": RotaryConfig(n_dim=8), "norm": "RMSNorm", "activation_function": "silu", "gated_mlp": True}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "gpt2": {},
+    "llama": LLAMA | {"n_kv_head": 2, "qkv_bias": False, "attn_proj_bias": False, "mlp_bias": False},
+    "qwen3": LLAMA | {"n_kv_head": 1, "qk_norm": True, "head_dim": 12},
+    "pythia": {"rotary": RotaryConfig(n_dim=4), "parallel": True, "activation_function": "gelu"},
+}
 
 
 def test_texts_equal_those_written_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,15 +75,10 @@ def test_nan_fails_its_own_text() -> None:
     assert isinstance(bad.events[-1], Failure) and len(good.steps) == 5
 
 
-HALF = torch.bfloat16
-ON_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
-LLAMA = {"rotary": RotaryConfig(n_dim=8), "norm": "RMSNorm", "activation_function": "silu", "gated_mlp": True}
-FAMILIES: dict[str, dict[str, Any]] = {
-    "gpt2": {},
-    "llama": LLAMA | {"n_kv_head": 2, "qkv_bias": False, "attn_proj_bias": False, "mlp_bias": False},
-    "qwen3": LLAMA | {"n_kv_head": 1, "qk_norm": True, "head_dim": 12},
-    "pythia": {"rotary": RotaryConfig(n_dim=4), "parallel": True, "activation_function": "gelu"},
-}
+def test_another_gpu_than_the_first_is_left_to_torchs_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    elsewhere: Any = SimpleNamespace(device=torch.device("cuda:1"))
+    assert choose_reader(elsewhere, 4) is None
 
 
 def parts_at(step: int, slots: Iterable[int]) -> list[Part]:
