@@ -281,9 +281,9 @@ def precision_of(scratch: IntegerScratch | PairScratch) -> str:
 
 
 def deepest_inputs(shape: Shape, max_rows: int) -> int:
-    """The most numbers in a row of inputs, or in ``max_rows`` that together hold a block's attention weights."""
-    weights = BLOCK_ROWS * stride_for(shape.context_length, BFLOAT_BYTES)
-    return max(shape.n_embd, shape.inner_dim, shape.n_head * shape.head_dim, -(-weights // max_rows))
+    """The most numbers in a row of inputs, or in ``max_rows`` that together hold a block's queries or weights."""
+    block = BLOCK_ROWS * stride_for(max(shape.context_length, shape.head_dim), BFLOAT_BYTES)
+    return max(shape.n_embd, shape.inner_dim, shape.n_head * shape.head_dim, -(-block // max_rows))
 
 
 def memory_for(

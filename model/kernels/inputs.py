@@ -3,6 +3,8 @@
 What a text keeps of its tokens is rounded like inputs, and written into panels like weights.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import types
 from numba.extending import overload
@@ -136,31 +138,48 @@ def integer_inputs(panels, x, n_rows, depth, scratch, share):
     return IntegerRows(numbers, 0, stride, scales, offsets)
 
 
-def weights_for(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
-    """The attention weights of ``n`` queries as input of a product with values in ``panels``, like ``inputs_for``.
+class Queries(NamedTuple):
+    """The queries of ``n_tokens`` successive tokens, of one head, or those of one token, of several heads.
 
-    They are computed from ``scores``, the last of which are those of query ``n - 1`` with ``n_keys`` keys, and replace
-    them if they are recorded or are not rounded.
+    The last token has ``n_keys`` keys.
+    """
+
+    vectors: Rows
+    n: int
+    n_tokens: int
+    n_keys: int
+
+
+@compiled(EXACT)
+def n_keys_of(queries, i):
+    """The number of keys of query ``i``."""
+    return queries.n_keys - queries.n_tokens + 1 + min(i, queries.n_tokens - 1)
+
+
+def weights_for(panels, scores, queries, scale, is_recorded, scratch, share):
+    """The attention weights of ``Queries`` as input of a product with values in ``panels``, like ``inputs_for``.
+
+    They are computed from ``scores`` and replace them if they are recorded or are not rounded.
     """
 
 
 @overload(weights_for)
-def choose_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
+def choose_weights(panels, scores, queries, scale, is_recorded, scratch, share):
     if issubclass(scratch.instance_class, TileScratch):
         return tile_weights
     in_pairs = panels.dtype == types.uint32 and scratch.instance_class is PairScratch
     return pair_weights if in_pairs else float_weights
 
 
-def tile_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
-    return weights_for(panels, scores, n, n_keys, scale, is_recorded, scratch.rounded, share)
+def tile_weights(panels, scores, queries, scale, is_recorded, scratch, share):
+    return weights_for(panels, scores, queries, scale, is_recorded, scratch.rounded, share)
 
 
-def pair_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
-    rounded = rows_of(scratch.numbers[share.place], n_keys)
-    for i in range(n):
-        row = scores.numbers[scores.start + i * scores.stride :][: padded(n_keys)]
-        factor = exponentials(row, n_keys - n + i + 1, scale)
+def pair_weights(panels, scores, queries, scale, is_recorded, scratch, share):
+    rounded = rows_of(scratch.numbers[share.place], queries.n_keys)
+    for i in range(queries.n):
+        row = scores.numbers[scores.start + i * scores.stride :][: padded(queries.n_keys)]
+        factor = exponentials(row, n_keys_of(queries, i), scale)
         if is_recorded:
             scaled(row, factor, row)
             factor = ONE
@@ -168,10 +187,10 @@ def pair_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
     return rounded
 
 
-def float_weights(panels, scores, n, n_keys, scale, is_recorded, scratch, share):
-    for i in range(n):
-        row = scores.numbers[scores.start + i * scores.stride :][: padded(n_keys)]
-        scaled(row, exponentials(row, n_keys - n + i + 1, scale), row)
+def float_weights(panels, scores, queries, scale, is_recorded, scratch, share):
+    for i in range(queries.n):
+        row = scores.numbers[scores.start + i * scores.stride :][: padded(queries.n_keys)]
+        scaled(row, exponentials(row, n_keys_of(queries, i), scale), row)
     return scores
 
 

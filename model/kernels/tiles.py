@@ -139,14 +139,18 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
                     prefetch(builder, start, half_count * ROW_BYTES, is_output=True)
             add_products(loop.index, weights)
         with builder.if_then(builder.icmp_signed("!=", rest, ir.Constant(INT64, 0))):
+            at_rest = times(builder, steps, ROWS * PANEL_ROW_BYTES)
+            with cgutils.for_range(builder, rest) as loop:
+                at = builder.add(at_rest, times(builder, loop.index, PANEL_ROW_BYTES))
+                for start in panels:
+                    prefetch(builder, builder.gep(start, [builder.add(at, ahead)]), PANEL_ROW_BYTES)
             # The tiles would reach beyond the panels, so they are read from copies followed by zeros.
             copies = []
             for start in panels:
                 copy = cgutils.alloca_once(builder, ir.ArrayType(INT8, ROWS * PANEL_ROW_BYTES))
                 copies.append(builder.bitcast(copy, BYTES))
                 cgutils.memset(builder, copies[-1], ir.Constant(INT64, ROWS * PANEL_ROW_BYTES), 0)
-                start = builder.gep(start, [times(builder, steps, ROWS * PANEL_ROW_BYTES)])
-                cgutils.raw_memcpy(builder, copies[-1], start, rest, PANEL_ROW_BYTES)
+                cgutils.raw_memcpy(builder, copies[-1], builder.gep(start, [at_rest]), rest, PANEL_ROW_BYTES)
             add_products(steps, copies)
 
         def store_tiles(starts: list[Any], stride: Any) -> None:

@@ -48,6 +48,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "llama": LLAMA,
     "llama 3": LLAMA | {"rotary": RotaryConfig(n_dim=8, theta=100.0, scaling=SCALED)},
     "one key head, odd sizes": LLAMA | {"n_head": 3, "n_kv_head": 1, "head_dim": 10, "n_inner": 33},
+    "35 heads, one key": LLAMA | {"n_head": 35, "n_kv_head": 1, "head_dim": 4, "rotary": RotaryConfig(n_dim=4)},
     "qwen 2": LLAMA | {"qkv_bias": True, "tie_word_embeddings": False},
     "qwen 3": LLAMA | {"qk_norm": True, "head_dim": 16, "rotary": RotaryConfig(n_dim=16)},
     "pythia": PYTHIA | {"tie_word_embeddings": False},
@@ -93,7 +94,9 @@ def test_logits_and_attention_equal_torch(shape: dict[str, Any]) -> None:
 
 @IN_PAIRS
 @pytest.mark.parametrize(
-    "shape", [{"n_layer": 3, "n_embd": 96, "n_head": 3}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"]
+    "shape",
+    [{"n_layer": 3, "n_embd": 96, "n_head": 3}, LLAMA, PYTHIA, FAMILIES["one key head, odd sizes"]],
+    ids=["GPT-2", "Llama", "Pythia", "one key head"],
 )
 def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_two_threads(
     shape: dict[str, Any], in_pairs: bool
