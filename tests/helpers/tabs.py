@@ -114,6 +114,8 @@ class Profile:
         self.scripts.clear()
         if keep_tab:
             kept.unroute_all(behavior="ignoreErrors")
+            if kept.url.startswith("http"):
+                kept.evaluate("sessionStorage.clear()")  # the browser keeps it as long as the tab
             kept.goto("about:blank")
             kept.mouse.move(0, 0)
         else:

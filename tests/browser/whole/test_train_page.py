@@ -102,7 +102,6 @@ def test_two_runs_are_compared_and_the_model_answers_to_its_token(page: Any) -> 
     assert answer.json()["usage"]["completion_tokens"] == 2
     loss = page.get_by_role("region", name="Loss")
     expect(loss.get_by_text("the run before")).to_have_count(0)
-    page.mouse.move(0, 0)  # the chart shows the loss under the pointer, which the click may have left there
     ended = loss.locator(".ht-now b").text_content()
     page.get_by_role("button", name="Delete and train another").click()
     page.get_by_role("button", name="Yes, delete my model").click()
