@@ -158,8 +158,9 @@ def attention(shape, weights, memory, layer, thread, n_threads):
                 if is_recorded:  # the weights are computed where they are recorded
                     scores = Rows(recorded, ((layer * H + g) * n_recorded + record) * stride, records_apart)
                 attend(shape, head, next_head, queries, scale, zeros, memory, scores, is_recorded, found, own)
-                for i in range(queries.n if is_recorded and padded(start + n) < job[N_KEYS] else 0):
-                    recorded[scores.start + i * records_apart :][padded(start + n) : job[N_KEYS]] = ZERO
+                if is_recorded and padded(start + n) < job[N_KEYS]:  # another text has more keys
+                    for i in range(queries.n):
+                        recorded[scores.start + i * records_apart :][padded(start + n) : job[N_KEYS]] = ZERO
                 for i in range(n):
                     row = first + i
                     if all_needed or rows[row, IS_WANTED]:

@@ -17,11 +17,10 @@ def choose_reader(
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
     None if there is neither: on other devices, GPUs after the first, without Numba, and on processors that the loops do
-    not support.
-    Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be written.
-    Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where that is
-    faster, and in float32 without ``bfloat16_products``. Products in bfloat16 or int8 are in tiles (AMX) where that is
-    faster.
+    not support. Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be
+    written. Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where
+    that is faster, and in float32 without ``bfloat16_products``. Products in bfloat16 or int8 are in tiles (AMX) where
+    that is faster.
     """
     device = gpt.device.type
     if device == "cuda":
