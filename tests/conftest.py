@@ -32,8 +32,8 @@ jit.keep_compiled_code(KERNELS)
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 TESTS = Path(__file__).parent
-MARKED = ("browser", "slow")  # folders whose tests all carry the marker of that name
-SLOW_SECONDS = 1_200  # after which a slow test has failed
+MARKED = ("browser", "slow", "release")  # folders whose tests all carry the marker of that name
+LONG_SECONDS = 1_200  # after which a test in tests/slow or tests/release has failed
 IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 HARDWARE = ("this processor", "NVIDIA GPU")  # a reason to skip a test names one: no command can install it
 
@@ -67,13 +67,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder."""
+    """Mark tests by their folder. The slow tests that open a browser run before a release."""
     for item in items:
         folder = folder_of(item)
         if folder in MARKED:
             item.add_marker(folder)
-        if folder == "slow":
-            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+        if folder in ("slow", "release"):
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS))
+        if folder == "browser" and item.get_closest_marker("slow"):
+            item.add_marker("release")
 
 
 def folder_of(item: pytest.Item) -> str:

@@ -24,12 +24,12 @@ ELSEWHERE = {
     r"^docker |^serve |^vllm |^transformers serve|^ct2-|^HEADSCOPE_REPLICAS": "runs another program",
     r"--engine-url": "needs another engine: tests/http",
     r"EleutherAI|openai-community|web\.publish space": "needs the Hub",
-    r"^python -m bench\.": "takes minutes; tests/slow/test_bench.py runs them small",
+    r"^python -m bench\.": "takes minutes; tests/release/test_bench.py runs them small",
     r"^python -m pytest|^python app\.py$": ".ci/run runs it",
-    r"model\.checkpoint gguf": "needs an environment of its own: tests/slow/test_gguf.py",
+    r"model\.checkpoint gguf": "needs an environment of its own: tests/release/test_gguf.py",
     r"Headscope-Model-Token": "needs a model trained on the page: tests/training",
     r"gpt2\.pth": "needs published weights: tests/parity/test_convert.py",
-    r"^llm |^lm_eval |^cat |^server=": "tests/slow/test_clients.py",
+    r"^llm |^lm_eval |^cat |^server=": "tests/release/test_clients.py",
 }
 PROGRAMS = r"python|curl|pip|npm|docker|serve|vllm|transformers|ct2-[\w-]+|HEADSCOPE_REPLICAS=|llm|lm_eval|cat|server="
 
