@@ -10,6 +10,7 @@ from ..config import check_int
 from ..errors import InputError
 from ..gpt import GPT, Block
 from .answer import Answer
+from .progress import Progress, ignore
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")
@@ -47,7 +48,7 @@ class HeadFactors(NamedTuple):
 
 
 @torch.inference_mode()
-def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Composition:
+def composition(gpt: GPT, centred: bool = False, distance: int = 0, *, progress: Progress = ignore) -> Composition:
     """Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
 
     The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` the matrix that the
@@ -73,6 +74,7 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0) -> Compositi
     n_head = gpt.config.n_head
     for later, head in enumerate(layers):
         for way in WAYS:
+            progress(later**2 / len(layers) ** 2)  # a layer has as many pairs as there are earlier ones
             pairs = [pair_scores(earlier, head, way) for earlier in layers[:later]]
             for table, rows in zip((scores, deviations), zip(*pairs, strict=True) if pairs else ((), ()), strict=True):
                 table[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))

@@ -19,8 +19,6 @@ from .reader import Part, Reading, head_masks
 
 LENGTH_SLACK = 64  # texts whose lengths differ by at most this much, or by a factor of 2, attend together
 FIRST_LENGTH = 256  # of a cache that grows
-MIN_GRAPH_LENGTH = 128  # the first length for which there is a graph; each other is twice as long
-WARM_UP = 3  # steps run before capturing one, in which libraries initialise themselves
 
 
 class BatchCache:

@@ -16,7 +16,7 @@ from model.errors import Busy, Closed, shorten
 from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 
-from ..ask.timing.turns import OutOfTime
+from ..ask.turns import OutOfTime
 from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
 

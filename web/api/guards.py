@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from model import InputError, LoadedModel
 from model.errors import Busy, Closed
 
-from ..ask.timing.turns import OutOfTime
+from ..ask.turns import OutOfTime
 from ..client import client_of
 from ..services import Services
 from ..serving.engine_client import EngineLost

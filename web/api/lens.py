@@ -34,7 +34,6 @@ from .streaming import LEFT, Stream, unless_client_leaves
 JSON = "application/json"
 MAX_HEADS = 4096
 MAX_TEXTS = 256
-MIN_EXPECTED_SECONDS = 2.0  # of an answer, to be told beforehand
 
 # ---- Bodies ----------------------------------------------------------------------------------------------------------
 
@@ -176,19 +175,14 @@ async def in_full(pending: PendingAnswer) -> Response:
 
 
 async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
-    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``.
-
-    The first event of an answer that takes a while also has ``expected_seconds``.
-    """
+    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``."""
     n_sent = 0
-    expected = {"expected_seconds": round(pending.expected)} if pending.expected > MIN_EXPECTED_SECONDS else {}
     try:
         async for fraction in pending.progress():
             for row in (rows := list(pending.rows))[n_sent:]:
                 yield event_of_json(to_json({"row": row}))
             n_sent = len(rows)
-            yield server_sent_event({"progress": round(fraction, 4)} | expected)
-            expected = {}
+            yield server_sent_event({"progress": round(fraction, 4)})
         yield event_of_json(await pending.answer())
     except Exception as error:
         yield server_sent_event(as_api_error(error).body)

@@ -17,7 +17,7 @@ from model import InputError, LoadedModel, __version__
 from model.errors import Busy, Closed, shorten
 from model.lens.interventions.sites import find_site
 
-from ..ask.timing.turns import OutOfTime
+from ..ask.turns import OutOfTime
 from ..client import client_of
 from ..services import Services
 from ..serving.activations_answer import ActivationsAnswer

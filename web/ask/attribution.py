@@ -9,7 +9,6 @@ from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
-from .timing.work import ATTENTION_PART, Work, layers
 
 
 class AttributionAnswer(PredictionAnswer):
@@ -30,13 +29,6 @@ class AttributionAnswer(PredictionAnswer):
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
     answer = attribution(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
     return answer.to_arrays() | {"alternatives": most_probable(inquiry, answer.position)}
-
-
-def attribution_work(inquiry: Inquiry) -> Work:
-    n_layer, length = inquiry.loaded.config.n_layer, len(inquiry.ids)
-    return (
-        inquiry.reading() + layers(n_layer * ATTENTION_PART, length) + Work(calls=n_layer / 2, tokens=n_layer, logits=3)
-    )
 
 
 ATTRIBUTION = Question(
@@ -61,7 +53,6 @@ ATTRIBUTION = Question(
     "The logit and the parts that add up to it.",
     AttributionAnswer,
     answer_attribution,
-    attribution_work,
 )
 
 ATTRIBUTION_PROMPTS = of_many(ATTRIBUTION, "attribution")

@@ -10,9 +10,6 @@ from model.lens.progress import Progress
 from .inquiry import Answer, Inquiry
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelField, NamedToken, PerHead, Question, TextAnswer, TextField
-from .timing.work import ATTENTION_PART, Work, all_weights, layers
-
-POOLED = 1  # how many times as long as computing a layer's weights it takes to compare them
 
 
 class DifferenceAnswer(TextAnswer):
@@ -42,15 +39,6 @@ def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     return {"other_model": other_model.name, "other_tokens": tokens, **difference.to_arrays()}
 
 
-def difference_work(inquiry: Inquiry) -> Work:
-    config, other = inquiry.loaded.config, inquiry.values["other"] or inquiry.ids
-    work = Work()
-    for length in (len(inquiry.ids), len(other)):
-        attention = layers(ATTENTION_PART, length) + all_weights(config, length, 1 + POOLED)
-        work += (layers(1, length) + attention) * config.n_layer
-    return work
-
-
 DIFFERENCE = Question(
     "difference",
     "How differently each head attends in two texts, two models or two training steps.",
@@ -67,7 +55,6 @@ DIFFERENCE = Question(
     "The mean total variation distance of each head's attention weights, and all heads, the most different first.",
     DifferenceAnswer,
     answer_difference,
-    difference_work,
     less="shorter texts",
 )
 

@@ -16,10 +16,7 @@ from model.config import is_number
 from model.errors import Busy, InputError
 from model.lens.answer import with_tensors_as
 from model.lens.head_roles import (
-    LENGTH,
     LOOKS,
-    N_SAMPLED,
-    N_TEXTS,
     check_repeats,
     describe_roles,
     head_roles,
@@ -31,12 +28,10 @@ from ..process_memory import trim_heap
 from .inquiry import Answer, Ask, Inquiry
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, TextAnswer
-from .timing.turns import lower_priority
-from .timing.work import ATTENTION_PART, Work, all_weights, layers
+from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
 IDLE_SECONDS = 0.2  # between two checks for texts being written
-MATCHED = 1  # how many times as long as computing a layer's weights it takes to match them with every role
 
 Grid = list[list[float]]  # [layer][head]
 Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
@@ -158,16 +153,6 @@ def answer_roles(inquiry: Inquiry, progress: Progress) -> Answer:
     return describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))
 
 
-def roles_work(inquiry: Inquiry) -> Work:
-    config = inquiry.loaded.config
-    if stored_roles(inquiry.ask, inquiry.loaded) is not None:
-        return Work()
-    length = 2 * min(LENGTH, config.context_length // 2)
-    text = (layers(1, length) + all_weights(config, length, MATCHED)) * config.n_layer + Work(logits=length)
-    copying = layers(1, N_SAMPLED) + all_weights(config, N_SAMPLED, MATCHED)
-    return text * N_TEXTS + copying * config.n_layer
-
-
 ROLES = Question(
     "roles",
     "What each head of a model looks at on random tokens that are repeated once, and whether it copies.",
@@ -175,7 +160,6 @@ ROLES = Question(
     "For each layer and head a label, its scores, and the scores of uniform attention or random weights.",
     RolesAnswer,
     answer_roles,
-    roles_work,
     less="a smaller model",
 )
 
@@ -192,12 +176,6 @@ def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
     return roles_in_text(inquiry.text, progress=progress).to_dict()
 
 
-def text_roles_work(inquiry: Inquiry) -> Work:
-    config, length = inquiry.loaded.config, len(inquiry.ids)
-    attention = layers(ATTENTION_PART, length) + all_weights(config, length, 1 + MATCHED)
-    return inquiry.reading() + attention * config.n_layer
-
-
 TEXT_ROLES = Question(
     "text-roles",
     "How well each head of a model fits each role in a text, instead of random tokens.",
@@ -206,7 +184,6 @@ TEXT_ROLES = Question(
     "number of queries that have such keys.",
     TextRolesAnswer,
     answer_text_roles,
-    text_roles_work,
 )
 
 TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, "text_roles")

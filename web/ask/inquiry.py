@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,9 +23,7 @@ from ..prometheus import Metrics
 from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
-from .timing.speed import Speeds
-from .timing.turns import Job, OutOfTime, Turns
-from .timing.work import Work, layers
+from .turns import Job, OutOfTime, Turns
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers
@@ -63,10 +61,6 @@ class Inquiry:
         """A pass over another text, or with another model, with the same head mask."""
         return self.ask.text(loaded or self.loaded, tuple(ids), self.head_mask)
 
-    def reading(self) -> Work:
-        """The work of the pass over the text."""
-        return layers(self.loaded.config.n_layer, len(self.ids))
-
     def precision(self) -> Answer:
         """The precision of the answer and of the served model, and how much a difference between the two matters."""
         served = str(self.loaded.dtype).removeprefix("torch.")
@@ -97,7 +91,6 @@ class Ask:
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
         self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_reading_seconds)
-        self.speeds = Speeds()
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
@@ -145,24 +138,15 @@ def to_json(answer: Answer) -> bytes:
 class PendingAnswer:
     """An answer being computed. Entering queues the computation unless the answer is cached; leaving cancels it.
 
-    ``seconds`` estimates how long it takes. ``rows`` are those computed so far, of a question about many prompts.
+    ``rows`` are those computed so far, of a question about many prompts.
     """
 
-    def __init__(
-        self,
-        ask: Ask,
-        key: Hashable,
-        job: Job,
-        route: str,
-        seconds: Callable[[], float],
-        rows: Sequence[Answer],
-    ) -> None:
-        self.ask, self.key, self.job, self.route, self.seconds, self.rows = ask, key, job, route, seconds, rows
-        self.expected = 0.0  # seconds
+    def __init__(self, ask: Ask, key: Hashable, job: Job, route: str, rows: Sequence[Answer]) -> None:
+        self.ask, self.key, self.job, self.route, self.rows = ask, key, job, route, rows
         self.outcome = "cancelled"  # until another outcome is known
 
     async def __aenter__(self) -> Self:
-        """Raises ``OutOfTime`` if the answer would take too long, ``InputError``, ``Busy`` or ``Closed``."""
+        """Raises ``Busy`` or ``Closed``."""
         self.future = asyncio.wrap_future(self.job.done)
         # Reading the exception keeps asyncio from logging that it was never retrieved.
         self.future.add_done_callback(lambda future: future.cancelled() or future.exception())
@@ -171,8 +155,7 @@ class PendingAnswer:
             self.job.done.set_result(kept)
             return self
         try:
-            self.expected = await asyncio.to_thread(self.seconds)
-            self.ask.turns.submit(self.job, self.expected)
+            self.ask.turns.submit(self.job)
         except Exception as error:
             self.ask.metrics.count(self.route, "refused" if isinstance(error, Closed) else outcome_of(error))
             raise

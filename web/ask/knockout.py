@@ -10,8 +10,7 @@ from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .prompts import of_many
 from .question import HEAD_MASK, MODEL, PROMPT, Field, HeadsField, Question, TextAnswer
-from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of, reference_work
-from .timing.work import ATTENTION_PART, Work, from_each_layer, layers
+from .reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
 
 class KnockoutAnswer(TextAnswer):
@@ -44,15 +43,6 @@ def answer_knockout(inquiry: Inquiry, progress: Progress) -> Answer:
     return {"method": method, "reference": said, **kept}
 
 
-def knockout_work(inquiry: Inquiry) -> Work:
-    config, length = inquiry.loaded.config, len(inquiry.ids)
-    n_layer, n_head = config.n_layer, config.n_head
-    without = layers(from_each_layer(config) - n_layer * ATTENTION_PART, length, n_head)
-    contexts = layers(2 * n_layer * ATTENTION_PART, length)
-    losses = Work(logits=(n_layer * n_head + 1) * (length - 1))
-    return inquiry.reading() + reference_work(inquiry) + without + contexts + losses
-
-
 KNOCKOUT = Question(
     "knockout",
     "How much worse a model predicts a text without each of its heads.",
@@ -67,7 +57,6 @@ KNOCKOUT = Question(
     "The loss of the text in nats per token, and for each layer and head how much the loss rises without it.",
     KnockoutAnswer,
     answer_knockout,
-    knockout_work,
     check_knockout,
 )
 
@@ -95,13 +84,6 @@ def answer_removal(inquiry: Inquiry, progress: Progress) -> Answer:
     return {"method": method, "reference": said, "heads": heads, **answer.to_arrays()}
 
 
-def removal_work(inquiry: Inquiry) -> Work:
-    n_layer, length = inquiry.loaded.config.n_layer, len(inquiry.ids)
-    changed = {layer for layer, _ in inquiry.values["heads"]}
-    without = layers(n_layer - min(changed, default=n_layer) + len(changed) * ATTENTION_PART, length)
-    return inquiry.reading() + reference_work(inquiry) + without + Work(logits=2 * (length - 1))
-
-
 REMOVAL = Question(
     "removal",
     "How much worse a model predicts a text without several of its heads at once.",
@@ -116,7 +98,6 @@ REMOVAL = Question(
     "The loss of the text in nats per token, how much it rises without these heads, and both for each token.",
     RemovalAnswer,
     answer_removal,
-    removal_work,
     check_removal,
 )
 

@@ -13,9 +13,6 @@ from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .prediction import TOKEN
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, Field, NamedToken, Question, TextAnswer
-from .timing.work import Work, layers
-
-COMPARED = 2.5  # layers run to compute the numbers once more in other ways
 
 
 class LedgerErrors(BaseModel):
@@ -84,10 +81,6 @@ def answer_ledger(inquiry: Inquiry, _progress: Progress) -> Answer:
     return answer.to_arrays() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
-def ledger_work(inquiry: Inquiry) -> Work:
-    return inquiry.reading() + layers(COMPARED, len(inquiry.ids)) + Work(logits=2)
-
-
 LEDGER = Question(
     "ledger",
     "Every number between one query, one key of a head and the logit of the next token.",
@@ -116,6 +109,5 @@ LEDGER = Question(
     "The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's own.",
     LedgerAnswer,
     answer_ledger,
-    ledger_work,
     check_ledger,
 )

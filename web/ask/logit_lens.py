@@ -9,10 +9,8 @@ from model.lens.progress import Progress
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .question import HEAD_MASK, MODEL, PROMPT, Field, ProbableToken, Question, TextAnswer
-from .timing.work import Work
 
 MAX_TOP = 20
-COMPARED = 2  # how much longer than computing all logits it takes to rank and compare them as well
 
 
 class LayerPrediction(ProbableToken):
@@ -47,11 +45,6 @@ def answer_logit_lens(inquiry: Inquiry, progress: Progress) -> Answer:
     return answer.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
-def logit_lens_work(inquiry: Inquiry) -> Work:
-    n_readings, length = inquiry.loaded.config.n_layer + 1, len(inquiry.ids)
-    return inquiry.reading() + Work(logits=n_readings * length * COMPARED)
-
-
 LOGIT_LENS = Question(
     "logit-lens",
     "What each layer of a model would have predicted at each position if it had been the last.",
@@ -65,6 +58,5 @@ LOGIT_LENS = Question(
     "the model's prediction from this one, in nats.",
     LogitLensAnswer,
     answer_logit_lens,
-    logit_lens_work,
     check_logit_lens,
 )

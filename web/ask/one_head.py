@@ -1,18 +1,15 @@
 """The question of what one head takes from each token for one prediction."""
 
-import math
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model.lens.one_head import EDGES_AT_A_TIME, head_measures
+from model.lens.one_head import head_measures
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer
 from .prompts import of_many
 from .question import HEAD, HEAD_MASK, LAYER, MODEL, PROMPT, NamedToken, Question
-from .timing.work import ATTENTION_PART, Work, layers
 
 
 class KeyMeasures(NamedToken):
@@ -59,19 +56,6 @@ def answer_head(inquiry: Inquiry, progress: Progress) -> Answer:
     return answer.to_dict() | {name: inquiry.values[name] for name in ("layer", "head")}
 
 
-def head_work(inquiry: Inquiry) -> Work:
-    config, length, position = inquiry.loaded.config, len(inquiry.ids), inquiry.values["position"]
-    later, n_keys = config.n_layer - inquiry.values["layer"], length if position is None else position + 1
-    cuts = Work(
-        calls=later * math.ceil(n_keys / EDGES_AT_A_TIME),
-        tokens=later * n_keys,
-        weights=later * config.n_head * n_keys**2,
-        logits=n_keys,
-    )
-    without = layers(later + ATTENTION_PART, length) + Work(logits=2 * length + 2)
-    return inquiry.reading() + layers(later * ATTENTION_PART, length) + cuts + without
-
-
 ONE_HEAD = Question(
     "head",
     "What one head takes from each token for one prediction, in four measures.",
@@ -80,7 +64,6 @@ ONE_HEAD = Question(
     "edge is cut; the sums and rank correlations of these measures; and the change of the loss without the head.",
     HeadAnswer,
     answer_head,
-    head_work,
     endpoint_name="head_lenses",
 )
 

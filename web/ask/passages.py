@@ -1,21 +1,16 @@
 """The question of where each head fires in a long text."""
 
-import math
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
-from model.lens.passages import OVERLAP, WINDOW, firing, mark_tokens, read_long_text
+from model.lens.passages import firing, mark_tokens, read_long_text
 from model.lens.progress import Progress, part
 
 from .inquiry import Answer, Inquiry
 from .question import MAX_LONG_TEXT_BYTES, MODEL, BodyLimit, LongTextField, ModelAnswer, Question
-from .timing.work import Work, all_weights, layers
 
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
 LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)
-SAMPLED_CHARACTERS = 20_000  # from which the number of tokens is told before all are read
-MEASURED = 1  # how many times as long as computing a layer's weights it takes to measure them
 
 
 class Passage(BaseModel):
@@ -78,28 +73,6 @@ def answer_passages(inquiry: Inquiry, progress: Progress) -> Answer:
     return answer.with_texts(loaded.tokenizer).to_arrays()
 
 
-def n_tokens(inquiry: Inquiry) -> int:
-    """How many tokens the long text has, roughly: only its beginning is read. Raises ``InputError`` if it cannot be."""
-    text = inquiry.values["text"]
-    start = text[:SAMPLED_CHARACTERS]
-    return math.ceil(len(read_long_text(inquiry.loaded.tokenizer, start)) * len(text) / len(start))
-
-
-def passages_work(inquiry: Inquiry) -> Work:
-    config, length = inquiry.loaded.config, n_tokens(inquiry)
-    window, n_windows = windows_of(length, config.context_length)
-    each = layers(1, window) + all_weights(config, window, 1 + MEASURED)
-    return each * (config.n_layer * n_windows)
-
-
-def windows_of(length: int, context_length: int) -> tuple[int, float]:
-    """The tokens of a window in which ``length`` tokens are read, and how many windows there are."""
-    window = min(WINDOW, context_length)
-    if length <= window:
-        return length, 1
-    return window, 1 + (length - window) / (window - window // OVERLAP)
-
-
 PASSAGES = Question(
     "passages",
     "Where in a long text each head acts most strongly, and a map of heads that behave alike.",
@@ -108,6 +81,5 @@ PASSAGES = Question(
     "all heads.",
     PassagesAnswer,
     answer_passages,
-    passages_work,
     body_limit=LONG_TEXT,
 )

@@ -1,8 +1,6 @@
 """The question of which heads and positions carry the difference between two prompts."""
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,9 +8,8 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.config import GPTConfig
 from model.lens.interventions.patching import check_neurons, check_prompts, most_probable, patch_site, patching
-from model.lens.interventions.sites import SITE_NAMES, SITES, Site, find_site, n_components
+from model.lens.interventions.sites import SITE_NAMES, find_site, n_components
 from model.lens.progress import Progress, ignore
 from model.lens.text_pass import TextPass
 
@@ -33,15 +30,6 @@ from .question import (
     TextField,
     TokenField,
 )
-from .timing.work import ATTENTION_PART, Work, all_weights, at_once, layers
-
-# How much of a layer has been computed at each site.
-BEFORE: dict[str, float] = {
-    name: 0 if name == "resid_pre" else 1 if name in ("mlp_post", "mlp_out", "resid_post") else ATTENTION_PART
-    for name in SITES
-}
-BEFORE_WEIGHTS = ("resid_pre", "q", "k")  # sites whose patches change the attention weights of their own layer
-BACKWARDS = 4  # how much longer than computing a layer's weights it takes to compute gradients through them as well
 
 
 class Patched(BaseModel):
@@ -173,44 +161,6 @@ class NeuronsField(Field):
         return None if neurons is None else [(layer, neuron) for layer, neuron in neurons]
 
 
-def patch_work(inquiry: Inquiry) -> Work:
-    values, config, length = inquiry.values, inquiry.loaded.config, len(inquiry.ids)
-    both = inquiry.reading() * 2
-    if values["heads"]:
-        both += layers(config.n_layer, length)
-    pairs = zip(inquiry.ids, values["corrupted"], strict=True)
-    first = next((position for position, (one, other) in enumerate(pairs) if one != other), 0)
-    if values["site"] is None:
-        heads = effects_work(config, length, SITES["z"], config.n_head)
-        return both + (
-            heads + effects_work(config, length, SITES["resid_pre"], length - first) if values["grid"] else Work()
-        )
-    site, each, work = find_site(values["site"]), length - first if values["positions"] == "each" else 1, both
-    if values["method"] != "exact":
-        work += attribution_work(config, length)
-    if values["method"] == "attribution":
-        return work
-    if values["neurons"] is None:
-        return work + effects_work(config, length, site, n_components(site, config) * each)
-    in_layers = Counter(layer for layer, _ in values["neurons"])
-    parts = (effects_work(config, length, site, n * each, [layer]) for layer, n in in_layers.items())
-    return work + sum(parts, Work())
-
-
-def effects_work(config: GPTConfig, length: int, site: Site, copies: int, into: Sequence[int] | None = None) -> Work:
-    """The work of ``effects`` with ``copies`` patches in each of the layers ``into``, by default all."""
-    into = range(config.n_layer) if into is None else into
-    own = layers(len(into), length, math.ceil(copies / at_once(length)), 1)  # its own layer, up to the patch
-    own_weights = len(into) * (copies if site.name in BEFORE_WEIGHTS else 1) + len(into)
-    after = sum(config.n_layer - layer - BEFORE[site.name] for layer in into)
-    return all_weights(config, length, own_weights) + own + layers(after, length, copies)
-
-
-def attribution_work(config: GPTConfig, length: int) -> Work:
-    """The work of ``attribution_patching``: the activations of both prompts, and a pass forwards and backwards."""
-    return (layers(5, length) + all_weights(config, length, 2 + BACKWARDS)) * config.n_layer
-
-
 PATCH = Question(
     "patch",
     "Which heads and positions carry the difference between two prompts: activations from one are patched into "
@@ -256,7 +206,6 @@ PATCH = Question(
     "position, and all given heads at once, or every activation of a site: 0 is corrupted, 1 is clean.",
     PatchAnswer,
     answer_patch,
-    patch_work,
     check_patch,
     less="shorter prompts, or patch all positions of a site at once",
 )

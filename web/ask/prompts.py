@@ -16,7 +16,6 @@ from ..serving.inputs import parse_ids
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .question import PROMPT, BodyLimit, Field, ModelAnswer, Question, Subject, TextField, TokenField
-from .timing.work import Work
 
 MAX_ROWS = 1_000
 # The body, its strings, and the token ids made from them.
@@ -142,13 +141,6 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
             inquiry.rows.append(found)
         return {"columns": reads} | average(inquiry.rows).to_dict()
 
-    def work(inquiry: Inquiry) -> Work:
-        rows = [row_of(inquiry, row) for row in inquiry.values["prompts"]]
-        for row in rows[1:]:
-            if row.values.get("method") == "mean":  # which is computed for the first row and kept
-                row.values["method"] = "text_mean"
-        return sum(map(base.work, rows), Work())
-
     needed = " ".join(f"`{name}`" for name in averaged.reads)
     rows_help = (
         f"Up to {MAX_ROWS:,} rows: texts, or objects with `prompt` and, optionally, `corrupted`, `answer` and `wrong`. "
@@ -163,7 +155,6 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
         "The numbers of every prompt, their mean and its standard error.",
         PromptsAnswer,
         compute,
-        work,
         check,
         endpoint_name=f"{base.endpoint}_prompts",
         less="fewer or shorter prompts",

@@ -7,10 +7,8 @@ the Gradio endpoint, the MCP tool, and the types that the page's modules are che
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal
 
-import torch
 from pydantic import BaseModel
 from pydantic import Field as Described
 
@@ -23,8 +21,7 @@ from model.lens.text_pass import heads_by_layer
 from ..serving.inputs import parse_ids
 from ..settings import Limits
 from .inquiry import Answer, Ask, Inquiry, PendingAnswer, to_json
-from .timing.turns import Job
-from .timing.work import Work, layers
+from .turns import Job
 
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 
@@ -175,8 +172,7 @@ class Question:
 
     ``compute`` answers it, with NumPy arrays in place of lists of numbers. ``answer`` is the shape of the answer,
     including the model, the tokens of the prompt and the precision, which are added to every answer; ``returns``
-    describes it in a sentence. ``work`` counts what ``compute`` does, to tell beforehand how long it takes; it leaves
-    out what is negligible and what may be cached. ``check`` is called with the values of all fields before the question
+    describes it in a sentence. ``check`` is called with the values of all fields before the question
     is queued, and raises ``InputError``.
     """
 
@@ -186,10 +182,9 @@ class Question:
     returns: str
     answer: type[BaseModel]
     compute: Callable[[Inquiry, Progress], Answer]
-    work: Callable[[Inquiry], Work]
     check: Callable[[Inquiry, Limits], object] = lambda _inquiry, _limits: None
     endpoint_name: str = ""  # if it differs from ``name``
-    less: str = "a shorter text"  # what to ask about instead if the answer would take too long
+    less: str = "a shorter text"  # what to ask about instead if the answer takes too long
     body_limit: BodyLimit | None = None  # if different from the usual one
 
     @property
@@ -224,13 +219,6 @@ class Question:
         self.check(inquiry, limits)
         return inquiry
 
-    def seconds(self, inquiry: Inquiry) -> float:
-        """How long the answer is expected to take; not for the event loop. Raises ``InputError``."""
-        work, loaded = self.work(inquiry), inquiry.loaded
-        if inquiry.ids and loaded.dtype != torch.float32:  # to say how much the precision matters
-            work += layers(loaded.config.n_layer, len(inquiry.ids)) + Work(logits=2 * len(inquiry.ids))
-        return work.seconds(inquiry.ask.speeds.of(loaded))
-
     def ask(self, inquiry: Inquiry, client: Hashable, route: str) -> PendingAnswer:
         """``async with question.ask(...) as pending``, then ``pending.progress()`` or ``await pending.answer()``.
 
@@ -244,8 +232,7 @@ class Question:
             return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
 
         job = Job(client, lambda progress: to_json(compute(progress)), self.less)
-        seconds = partial(self.seconds, inquiry)
-        return PendingAnswer(inquiry.ask, inquiry.key(self.name), job, route, seconds, inquiry.rows)
+        return PendingAnswer(inquiry.ask, inquiry.key(self.name), job, route, inquiry.rows)
 
 
 # ---- Parts of answers ------------------------------------------------------------------------------------------------

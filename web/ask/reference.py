@@ -7,7 +7,6 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from model.lens.interventions.reference import (
-    NEEDS_REFERENCE,
     REFERENCE_NAME,
     Method,
     check_texts,
@@ -18,7 +17,6 @@ from model.lens.interventions.reference import (
 from ..serving.inputs import parse_ids
 from .inquiry import Answer, Inquiry
 from .question import Field, Subject
-from .timing.work import ATTENTION_PART, Work, layers
 
 METHOD = Field(
     "method",
@@ -64,15 +62,6 @@ class ReferenceSet(BaseModel):
 def check_reference(inquiry: Inquiry) -> None:
     """Raise ``InputError`` unless the reference fits the method and the text."""
     check_texts(inquiry.values["method"], inquiry.values["reference"], len(inquiry.ids))
-
-
-def reference_work(inquiry: Inquiry) -> Work:
-    method, given, config = inquiry.values["method"], inquiry.values["reference"], inquiry.loaded.config
-    if method not in NEEDS_REFERENCE:
-        return Work()
-    texts = shipped_passages(inquiry.loaded) if given is None else given
-    each = config.n_layer * (1 + ATTENTION_PART)
-    return sum((layers(each, len(ids)) for ids in texts), Work())
 
 
 def reference_of(inquiry: Inquiry) -> tuple[Tensor | None, Answer | None]:

@@ -15,7 +15,7 @@ from ..serving.snapshots import Snapshots
 from ..serving.step_scores import RoleGrids
 from .head_roles import VERSION, is_grid, while_idle
 from .inquiry import Ask
-from .timing.turns import lower_priority
+from .turns import lower_priority
 
 
 def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:

@@ -16,7 +16,7 @@ from model.lens.interventions.knockout import Knockout, knockout, removal
 from model.lens.interventions.reference import Method, mean_contexts, shipped_passages
 from model.lens.text_pass import TextPass
 from web.ask.question import Question
-from web.ask.timing.turns import Job
+from web.ask.turns import Job
 
 SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
 

@@ -1,11 +1,9 @@
 """Properties of every question of Ask."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,8 @@ from helpers.gate import Gate, News
 from helpers.server import CONTEXT, LLAMA, QWEN3, Server, save_tiny, start
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens import BODIES
-from web.ask import head_roles
 from web.ask.question import Question, TextField
 from web.ask.table import QUESTIONS
-from web.ask.timing.turns import Job
-from web.ask.timing.work import Work
 from web.settings import Limits
 
 
@@ -108,52 +103,6 @@ def test_streamed_answer_equals_plain_answer(server: Server, document: Document,
     fractions = [event["progress"] for event in progress]
     assert fractions == sorted(fractions) and all(0 <= fraction <= 1 for fraction in fractions)
     assert streamed["model"] == "tiny" and streamed["precision"]["computed"] == "float32"
-
-
-@every_question
-def test_a_question_that_would_take_too_long_is_refused_before_it_starts(
-    server: Server, question: Question, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server.services.ask.answers.entries.clear()
-    monkeypatch.setattr(server.services.ask.speeds, "of", lambda _loaded: Work(*5 * [3_600.0]))
-    queued = list[Any]()
-    monkeypatch.setattr(server.services.ask.turns.queue, "append", queued.append)
-    monkeypatch.setattr(head_roles, "stored_roles", lambda _ask, _loaded: None)
-    for stream in (False, True):
-        answer = ask(server, question, stream=stream)
-        error = answer.json()["error"]
-        assert (answer.status_code, error["code"]) == (400, "deadline")
-        assert not queued
-        said = r"This would take about [\d,]+ hours, and the server allows 30 minutes for a question: ask about "
-        assert re.fullmatch(f"{said}{question.less}\\.", error["message"])
-
-
-def test_the_expected_time_comes_first_and_is_what_the_limit_is_about(
-    launch: Any, checkpoints: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A logit takes a second here: two for each predicted token."""
-    server = launch(checkpoints / "tiny", limits=Limits(max_reading_seconds=14, max_seconds=1))
-    server.services.ask.speeds.of = lambda _loaded: Work(logits=1.0)
-    turns, url = server.services.ask.turns, f"{server.url}/v1/lens/removal"
-    body = {"model": "tiny", "heads": [[0, 1]], "stream": True}
-    for prompt, expected in (("so it is", 14), ("so", 0)):
-        free = threading.Event()
-        for _ in range(turns.max_running):
-            turns.submit(Job("other", lambda _progress, free=free: str(free.wait(60)).encode()))
-        with httpx.stream("POST", url, json=body | {"prompt": prompt}, timeout=60) as answer:
-            lines = answer.iter_lines()
-            first = json.loads(next(lines).removeprefix("data: "))
-            free.set()
-            rest = [line for line in lines if line]
-        assert first == {"progress": 0.0} | ({"expected_seconds": expected} if expected else {})
-        assert not any("expected_seconds" in line for line in rest) and json.loads(rest[-2][6:])["model"] == "tiny"
-        again = httpx.post(url, json=body | {"prompt": prompt}, timeout=60)
-        assert events_of(again) == [json.loads(rest[-2][6:])]  # from the cache
-    refused = httpx.post(url, json=body | {"prompt": "so it is."}, timeout=60)
-    assert refused.status_code == 400 and refused.json()["error"]["message"].startswith(
-        "This would take about 16 seconds, and the server allows 14 seconds for a question: ask about "
-    )
-    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 @every_question

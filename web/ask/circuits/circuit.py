@@ -1,30 +1,21 @@
 """The question of which heads and edges carry the difference between pairs of prompts."""
 
-import math
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.composition import WAYS
-from model.lens.interventions.ablated_graph import CHOICES_AT_ONCE
 from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, HeadMethod, circuit_of
 from model.lens.interventions.patching import check_prompts
-from model.lens.interventions.sites import SITES
 from model.lens.progress import Progress
 from model.lens.prompts import in_row
 from model.lens.text_pass import TextPass
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
-from ..patching import attribution_work, effects_work
 from ..prompts import BODY_LIMIT, PromptsField
 from ..question import HEAD_MASK, MODEL, Field, ModelAnswer, NamedToken, Question
-from ..timing.work import Work, layers
 
 MAX_PAIRS = 100
-# Nobody knows before how many heads are left, after how many tries to remove heads and then edges, nor how many edges.
-TYPICAL_HEADS, TYPICAL_TRIES, TYPICAL_LEFT = 16, 50, 0.25
 MAX_STREAM_BYTES = 256_000_000  # of all pairs together
 STREAM_COPIES = 4  # of the stream, roughly, that are kept for each token: of both prompts, and of ablated heads
 
@@ -100,32 +91,6 @@ def answer_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     return circuit.with_texts(inquiry.loaded.tokenizer).to_dict()
 
 
-def circuit_work(inquiry: Inquiry) -> Work:
-    lengths = [len(row["prompt"]) for row in inquiry.values["prompts"]]
-    described = layers(TYPICAL_HEADS * inquiry.loaded.config.n_layer / 2, lengths[0], lengths[0])
-    return sum((pair_work(inquiry, length) for length in lengths), described)
-
-
-def pair_work(inquiry: Inquiry, length: int) -> Work:
-    """The work in ``find_circuit`` that is due to one pair of prompts, if about ``TYPICAL_HEADS`` are left."""
-    config = inquiry.loaded.config
-    n_layer, n_heads = config.n_layer, min(TYPICAL_HEADS, config.n_layer * config.n_head)
-    work = layers(4 * n_layer, length)
-    if inquiry.values["method"] == "exact":
-        work += effects_work(config, length, SITES["z"], config.n_head)
-    else:
-        work += attribution_work(config, length)
-        work += effects_work(config, length, SITES["z"], math.ceil(MAX_HEADS / n_layer))
-    n_edges = len(WAYS) * n_heads * (n_heads - 1) / 2
-    work += layers(n_layer * TYPICAL_TRIES, length)
-    work += layers(n_edges / n_heads * n_layer / 3, length, n_heads) + Work(weights=n_edges * length**2)
-    # What reaches each head's queries, keys and values is computed through half of the layers: to cut edges, then once
-    # more without each edge that is left.
-    streams = len(WAYS) * n_heads * n_layer / 2
-    left = layers(streams, length, round(n_edges * TYPICAL_LEFT), CHOICES_AT_ONCE)
-    return work + layers(streams * TYPICAL_TRIES, length) + left
-
-
 CIRCUIT = Question(
     "circuit",
     "Which heads, and which edges between them, carry the difference between clean and corrupted prompts: a circuit "
@@ -152,7 +117,6 @@ CIRCUIT = Question(
     f"they read and promote, and the edges with what is lost without each. At most {MAX_HEADS} heads are considered.",
     CircuitAnswer,
     answer_circuit,
-    circuit_work,
     check_circuit,
     less="fewer or shorter prompts",
     body_limit=BODY_LIMIT,

@@ -1,21 +1,15 @@
 """The question of how strongly each head's weights read from the output of each earlier head."""
 
-from dataclasses import replace
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.lens.composition import WAYS, composition
+from model.lens.composition import composition
 from model.lens.progress import Progress
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..question import MODEL, Field, ModelAnswer, Question
-from ..timing.work import Work
-
-# How many float32 products take as long as a float64 one here, and as decomposing matrices takes for each entry.
-PRODUCT, DECOMPOSITION = 4.5, 12_000
 
 PerPair = list[list[list[list[float]]]]  # [later layer][later head][earlier layer][earlier head]
 
@@ -51,17 +45,8 @@ def check_composition(inquiry: Inquiry, limits: Limits) -> None:
         raise InputError("model", f"The answer would have {n_numbers:,} numbers; {most}.")
 
 
-def answer_composition(inquiry: Inquiry, _progress: Progress) -> Answer:
-    return inquiry.values | composition(inquiry.gpt, **inquiry.values).to_dict()
-
-
-def composition_work(inquiry: Inquiry) -> Work:
-    """The products of ``pair_scores`` as if they were those of a layer, of which a token takes one for each weight."""
-    config = inquiry.loaded.config
-    n_pairs = len(WAYS) * config.n_layer * (config.n_layer - 1) / 2
-    factors = PRODUCT * config.n_head * config.n_embd + DECOMPOSITION
-    one_layer, two_layers = (replace(config, n_layer=n).n_parameters for n in (1, 2))
-    return Work(tokens=n_pairs * config.n_head * config.head_dim**2 * factors / (two_layers - one_layer))
+def answer_composition(inquiry: Inquiry, progress: Progress) -> Answer:
+    return inquiry.values | composition(inquiry.gpt, **inquiry.values, progress=progress).to_dict()
 
 
 COMPOSITION = Question(
@@ -82,7 +67,6 @@ COMPOSITION = Question(
     "is above that of the same two heads rotated at random.",
     CompositionAnswer,
     answer_composition,
-    composition_work,
     check_composition,
     less="a smaller model",
 )

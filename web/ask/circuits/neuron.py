@@ -1,7 +1,5 @@
 """The question of what excites an MLP neuron in a text, and what the neuron writes."""
 
-import math
-
 from pydantic import BaseModel
 from pydantic import Field as Described
 
@@ -11,9 +9,8 @@ from model.lens.progress import Progress
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
-from ..passages import LONG_TEXT, n_tokens, windows_of
+from ..passages import LONG_TEXT
 from ..question import LAYER, MODEL, Field, LongTextField, ModelAnswer, NamedToken, Question
-from ..timing.work import Work, layers
 
 MAX_PLACES = 100
 
@@ -57,12 +54,6 @@ def answer_neuron(inquiry: Inquiry, progress: Progress) -> Answer:
     return place | answer.with_texts(loaded.tokenizer).to_dict()
 
 
-def neuron_work(inquiry: Inquiry) -> Work:
-    window, n_windows = windows_of(n_tokens(inquiry), inquiry.loaded.config.context_length)
-    n_windows = math.ceil(n_windows)
-    return layers(inquiry.values["layer"] + 1, window, n_windows, max(1, neurons.TOKENS_AT_ONCE // window))
-
-
 NEURON = Question(
     "neuron",
     "What most excites an MLP neuron in a long text, and which tokens it promotes and suppresses.",
@@ -77,7 +68,6 @@ NEURON = Question(
     "logits the neuron's output direction raises and lowers most.",
     NeuronAnswer,
     answer_neuron,
-    neuron_work,
     check_neuron,
     body_limit=LONG_TEXT,
 )

@@ -7,9 +7,7 @@ from pydantic import BaseModel
 from pydantic import Field as Described
 
 from model import InputError
-from model.config import GPTConfig
-from model.lens.composition import WAYS
-from model.lens.head_roles import LENGTH, N_TEXTS, check_repeats, random_texts
+from model.lens.head_roles import check_repeats, random_texts
 from model.lens.interventions.patching import check_prompts
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import contexts_of
@@ -34,10 +32,7 @@ from ..question import (
     TextAnswer,
     TextField,
 )
-from ..reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of, reference_work
-from ..timing.work import ATTENTION_PART, Work, all_weights, layers
-
-WAYS_CHANGED = 4  # how often as much as the weights of a head is computed where a path is cut: twice, and compared
+from ..reference import METHOD, REFERENCE, ReferenceSet, check_reference, reference_of
 
 PerWay = dict[Literal["q", "k", "v"], PerHead]
 
@@ -113,27 +108,6 @@ CORRUPTED = TextField(
 )
 
 
-def paths_work(inquiry: Inquiry) -> Work:
-    values, config, length = inquiry.values, inquiry.loaded.config, len(inquiry.ids)
-    work = inquiry.reading() + cuts_work(config, values["layer"], length, WAYS_CHANGED)
-    if values["corrupted"] is None:
-        return work + reference_work(inquiry)
-    return work + patched_paths_work(inquiry)
-
-
-def patched_paths_work(inquiry: Inquiry) -> Work:
-    config, layer, length = inquiry.loaded.config, inquiry.values["layer"], len(inquiry.ids)
-    after = layers(2 * len(WAYS) * layer * (config.n_layer - layer), length, config.n_head)
-    return inquiry.reading() * 2 + cuts_work(config, layer, length, len(WAYS)) + after
-
-
-def cuts_work(config: GPTConfig, layer: int, length: int, n_weights: int) -> Work:
-    """The work of cutting each path into a head of ``layer``, with its weights computed ``n_weights`` times."""
-    between = layers(layer * (layer + 1) / 2, length, config.n_head)
-    weights = all_weights(config, length, 2 * layer * n_weights)  # of one head, for each earlier one
-    return between + weights + layers(2 * layer * ATTENTION_PART, length, config.n_head)
-
-
 PATHS = Question(
     "paths",
     "How a head changes if it does not see the output of one earlier head.",
@@ -143,7 +117,6 @@ PATHS = Question(
     "path on the answer (path patching).",
     PathsAnswer,
     answer_paths,
-    paths_work,
     check_paths,
     less="a shorter text or an earlier layer",
 )
@@ -158,7 +131,6 @@ PATHS_PROMPTS = of_many(
         PATHS,
         summary="How much each path from an earlier head into a head carries the difference between two prompts.",
         compute=answer_patched_paths,
-        work=patched_paths_work,
     ),
     "patch_paths",
     fixed={"method": PATHS_METHOD.default, "reference": None},
@@ -198,12 +170,6 @@ def answer_role_paths(inquiry: Inquiry, progress: Progress) -> Answer:
     return inquiry.values | role_cuts(texts, **inquiry.values, progress=progress).to_dict()
 
 
-def role_paths_work(inquiry: Inquiry) -> Work:
-    config, layer = inquiry.loaded.config, inquiry.values["layer"]
-    length = 2 * min(LENGTH, config.context_length // 2)
-    return (layers(config.n_layer, length) + cuts_work(config, layer, length, 1)) * N_TEXTS
-
-
 ROLE_PATHS = Question(
     "role-paths",
     "How well a head keeps its role if it does not see the output of one earlier head.",
@@ -221,7 +187,6 @@ ROLE_PATHS = Question(
     "The head's role scores on random tokens that are repeated once, intact and with each path cut.",
     RolePathsAnswer,
     answer_role_paths,
-    role_paths_work,
     check_role_paths,
     less="an earlier layer or a smaller model",
 )

@@ -12,11 +12,9 @@ from model.lens.token_circuits import check_circuit, token_circuit
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
 from ..question import HEAD, LAYER, MODEL, Field, ModelAnswer, NamedToken, Question
-from ..timing.work import ATTENTION_PART, Work
 
 FACTORS_PART = 0.2  # of the work, roughly; the rest is the search for the largest pairs
 MAX_PAIRS = 1_000
-ENTRIES_PART = 0.5  # of the time of computing all logits at a position, which computing a row of entries takes
 
 
 class TokenPair(BaseModel):
@@ -73,13 +71,6 @@ def answer_token_circuit(inquiry: Inquiry, progress: Progress) -> Answer:
     return asked | answer.with_texts(inquiry.loaded.tokenizer).to_arrays()
 
 
-def token_circuit_work(inquiry: Inquiry) -> Work:
-    values, config = inquiry.values, inquiry.loaded.config
-    sides = 2 if values["circuit"] == "qk" else 1  # that read tokens, through the first MLP if there is one
-    read = Work(tokens=sides * config.vocab_size * (1 - ATTENTION_PART if values["layer"] else ATTENTION_PART))
-    return read + Work(logits=ENTRIES_PART * (config.vocab_size if values["token"] is None else 1))
-
-
 TOKEN_CIRCUIT = Question(
     "token-circuit",
     "What a head's weights do to the vocabulary: the tokens that attention to a token promotes (its OV circuit), or "
@@ -125,7 +116,6 @@ TOKEN_CIRCUIT = Question(
     "layer, as the norm before the head passes it on.",
     TokenCircuitAnswer,
     answer_token_circuit,
-    token_circuit_work,
     check_token_circuit,
     less="a single token",
 )

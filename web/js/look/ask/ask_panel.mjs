@@ -35,7 +35,6 @@ export class AskPanel {
   #slow = false; // whether the last answer took long
   #nextFrame = new NextFrame(() => this.redraw());
   #began = 0; // time at which the request was sent, in milliseconds
-  #expected = 0; // seconds that the server expects it to take, 0 if it did not say
   /** @type {Record<string, string>} */
   #choices = {};
   #chosen = ""; // the choices of the current request
@@ -190,9 +189,9 @@ export class AskPanel {
     this.abort();
     const { signal } = (this.#controller = new AbortController());
     this.#began = performance.now();
-    this.showProgress(0, 0);
+    this.showProgress(0);
     try {
-      const answer = await askServer(asked, { signal, onProgress: (...told) => this.showProgress(...told) });
+      const answer = await askServer(asked, { signal, onProgress: (fraction) => this.showProgress(fraction) });
       if (signal.aborted) return;
       this.#controller = null;
       this.cache(key, { answer, seconds: (performance.now() - this.#began) / 1000 });
@@ -253,13 +252,12 @@ export class AskPanel {
     setFlag(this.element, "aria-busy", false);
   }
 
-  /** @param {number} fraction @param {number} [expected] seconds */
-  showProgress(fraction, expected = this.#expected) {
+  /** @param {number} fraction */
+  showProgress(fraction) {
     this.hideAnswer();
     this.progress.hidden = false;
     this.bar.value = fraction;
-    this.#expected = expected;
-    this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction, expected);
+    this.remaining.textContent = timeLeft((performance.now() - this.#began) / 1000, fraction);
     setFlag(this.element, "aria-busy", true);
   }
 

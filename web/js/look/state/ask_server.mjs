@@ -18,8 +18,7 @@ import { preparedAnswers } from "./prepared.mjs";
  * Return the answer. Aborting closes the stream, which stops the computation. Throws an `Error` with the server's
  * reason.
  * @param {AskRequest} asked
- * @param {{ signal?: AbortSignal, onProgress?: (fraction: number, expected?: number) => void }} [options] the fraction
- *   done, from 0 to 1, and first the seconds that a long answer is expected to take
+ * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void }} [options] the fraction done, from 0 to 1
  */
 export async function askServer(asked, { signal, onProgress } = {}) {
   const prepared = preparedAnswers();
@@ -36,7 +35,7 @@ export async function askServer(asked, { signal, onProgress } = {}) {
     if (event.error) throw new Error(event.error.message);
     if ("row" in event) continue; // the answer has all rows
     if (!("progress" in event)) return event;
-    onProgress?.(event.progress, event.expected_seconds);
+    onProgress?.(event.progress);
   }
   throw new Error("The server closed the connection before answering.");
 }

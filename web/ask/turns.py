@@ -16,12 +16,13 @@ from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
 from model.serving.fair_queue import FairQueue
 
-from ...settings import NICENESS
+from ..settings import NICENESS
 
 log = logging.getLogger(__name__)
 
 TURN_SECONDS = 1.0  # after which a computation pauses for others
-ESTIMATE_SECONDS, ESTIMATE_FRACTION = 5.0, 0.002  # of a computation, after which they tell how long it takes
+ESTIMATE_SECONDS = 5.0  # of a computation, after which its progress tells how long it takes
+MIN_FRACTION = 0.002  # assumed to be done by then, even if less is: early steps may be slow
 DOUBT = 1.5  # factor by which an estimate may exceed the limit, since parts of a computation differ in speed
 MAX_BEGUN = 4  # computations that have started, running or paused
 
@@ -33,15 +34,16 @@ def lower_priority() -> None:
 
 
 class OutOfTime(Exception):
-    """A computation took longer than the server allows, or would take ``expected`` seconds; ``less`` would not."""
+    """A computation took longer than the server allows, or would take ``expected`` or more; ``less`` may not."""
 
     def __init__(self, max_seconds: float, less: str, expected: float | None = None) -> None:
         super().__init__(max_seconds, less, expected)
         self.max_seconds, self.less, self.expected = max_seconds, less, expected
 
     def __str__(self) -> str:
-        took = "took longer" if self.expected is None else f"would take about {duration(self.expected)}"
-        return f"This {took}, and the server allows {duration(self.max_seconds)} for a question: ask about {self.less}."
+        took = "took longer" if self.expected is None else f"would take {duration(self.expected)} or more"
+        allowed = f"the server allows {duration(self.max_seconds)} for a question (--max-reading-seconds)"
+        return f"This {took}, but {allowed}: ask about {self.less}."
 
 
 def duration(seconds: float) -> str:
@@ -84,14 +86,8 @@ class Turns:
         self.queue_first = False  # whether the next turn goes to a job that has not begun rather than to a paused one
         self.closed = False
 
-    def submit(self, job: Job, expected: float = 0.0) -> None:
-        """Add a job to the queue that is ``expected`` to run for so many seconds.
-
-        Raises ``OutOfTime`` if that is too long, ``Busy`` if the queue is full and no client has more jobs in it, and
-        ``Closed``.
-        """
-        if expected > self.max_seconds:
-            raise OutOfTime(self.max_seconds, job.less, expected)
+    def submit(self, job: Job) -> None:
+        """Queue a job. Raises ``Busy`` if the queue is full and no client has more jobs in it, and ``Closed``."""
         with self.changed:
             if self.closed:
                 raise Closed
@@ -185,5 +181,6 @@ class Turns:
             most, spent = self.max_seconds, job.seconds + turn
             if spent > most:
                 raise OutOfTime(most, job.less)
-            if spent > ESTIMATE_SECONDS and job.fraction > ESTIMATE_FRACTION and spent / job.fraction > DOUBT * most:
-                raise OutOfTime(most, job.less, spent / job.fraction)
+            expected = spent / max(job.fraction, MIN_FRACTION)
+            if spent > ESTIMATE_SECONDS and expected > DOUBT * most:
+                raise OutOfTime(most, job.less, expected)
