@@ -105,6 +105,17 @@ class UnknownCharacters(PromptError):
         )
 
 
+class NotOneToken(InputError):
+    """A text that no token is exactly; ``pieces`` are the texts of the tokens that it takes."""
+
+    def __init__(self, pieces: Sequence[str], field: str = "token") -> None:
+        self.pieces = pieces
+        shown = ", ".join(map(repr, pieces[:8])) + (", ..." if len(pieces) > 8 else "")
+        found = f"{len(pieces)}: {shown}" if pieces else "none"
+        hint = "The token of a word often includes the space before it."
+        super().__init__(field, f"{field} must be a single token, found {found}. {hint}")
+
+
 class UnknownTokens(PromptError):
     """Token ids outside the vocabulary."""
 

@@ -1,11 +1,14 @@
 """Which tokens of two texts correspond to each other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from ..errors import InputError
+from ..tokenizer import Tokenizer, token_text
 
 RELATED = 0.5  # of the longer text: texts that share less are not versions of one text
 MAX_CELLS = 4_500_000  # of the table of subsequences: two stretches of over 2,048 tokens each count as different
@@ -31,6 +34,13 @@ class Alignment(NamedTuple):
 
     pieces: list[Piece]
     divergence: int | None
+
+
+class Reading(NamedTuple):
+    """A text as the token ids of a vocabulary."""
+
+    ids: Sequence[int]
+    tokenizer: Tokenizer
 
 
 class Stretch(NamedTuple):
@@ -82,15 +92,38 @@ def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> A
     return Alignment(pieces, start if start < n else None)
 
 
-def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
-    """Align two texts from different tokenizers, each as the texts of its tokens.
+def align_readings(one: Reading, other: Reading, *, is_given: bool = True) -> Alignment:
+    """Align two texts by their ids, or by their bytes if the ids stand for other tokens in the other vocabulary."""
+    if first_other_token(one.tokenizer, other.tokenizer, (*one.ids, *other.ids)) is None:
+        return align(one.ids, other.ids, is_given=is_given)
+    return align_texts(one.tokenizer.text_bytes(one.ids), other.tokenizer.text_bytes(other.ids))
 
-    Each piece is the shortest text at whose end both have a token boundary. Where the texts differ, they are aligned
-    token by token.
+
+def first_other_token(one: Tokenizer, other: Tokenizer, ids: Iterable[int]) -> int | None:
+    """The first of ``ids`` that is another token in another vocabulary; None if all are the same tokens."""
+    seen = () if one is other else dict.fromkeys(ids)
+    return next((each for each in seen if one.token_bytes(each) != other.token_bytes(each)), None)
+
+
+def check_same_tokens(one: Tokenizer, other: Tokenizer, ids: Iterable[int], field: str) -> None:
+    """Raise ``InputError`` about ``field`` if a model is given ``ids`` that are other tokens in its own vocabulary."""
+    if (found := first_other_token(one, other, ids)) is not None:
+        names = " and ".join(repr(token_text(each, found)) for each in (one, other))
+        message = f"{field}: the id {found} is two tokens in the vocabularies of the two models, {names}: give text."
+        raise InputError(field, message)
+
+
+def align_texts(a: Sequence[bytes], b: Sequence[bytes]) -> Alignment:
+    """Align two texts from different vocabularies, each as the bytes that its tokens add (``Tokenizer.text_bytes``).
+
+    Each piece is the shortest text at whose end both have a token boundary. Tokens before the texts, which add nothing,
+    have no counterpart. A single space at the beginning does not count: some vocabularies put one there unless there is
+    one. Where the texts differ, they are aligned token by token.
     """
-    n = n_shared("".join(a), "".join(b))
+    a, b = without_first_space(a), without_first_space(b)
+    n = n_shared(b"".join(a), b"".join(b))
     ends_a, ends_b = token_ends(a), token_ends(b)
-    pieces, i, j = list[Piece](), 0, 0
+    pieces, (i, j) = list[Piece](), [next((i for i, added in enumerate(text) if added), 0) for text in (a, b)]
     for end in sorted(ends_a.keys() & ends_b.keys()):
         if 0 < end <= n:
             pieces.append(Piece(i, ends_a[end], j, ends_b[end], same=True))
@@ -103,12 +136,17 @@ def align_texts(a: Sequence[str], b: Sequence[str]) -> Alignment:
     return Alignment(pieces, divergence)
 
 
+def without_first_space(text: Sequence[bytes]) -> list[bytes]:
+    first = next((i for i, added in enumerate(text) if added), 0)
+    return [added.removeprefix(b" ") if i == first else added for i, added in enumerate(text)]
+
+
 def token_piece(i: int, j: int, *, same: bool) -> Piece:
     return Piece(i, i + 1, j, j + 1, same)
 
 
-def token_ends(texts: Sequence[str]) -> dict[int, int]:
-    """The number of tokens up to the first token that ends at each character offset."""
+def token_ends(texts: Sequence[bytes]) -> dict[int, int]:
+    """The number of tokens up to the first token that ends at each offset."""
     ends: dict[int, int] = {}
     for n_tokens, end in enumerate(accumulate(map(len, texts)), 1):
         ends.setdefault(end, n_tokens)

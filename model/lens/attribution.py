@@ -11,6 +11,7 @@ from .answer import Answer
 from .text_pass import TextPass
 
 Likeliest = Literal["likeliest"]  # the most probable token other than the one in question
+LIKELIEST: Likeliest = "likeliest"
 
 
 class QueryAttention(NamedTuple):
@@ -129,7 +130,7 @@ def attribution(
     raises both equally cancels.
     """
     position, token = prediction(text, position, token)
-    against = other_token(text, position, token) if against == "likeliest" else against
+    against = other_token(text, position, token) if against == LIKELIEST else against
     if against is not None:
         check_int("against", against, text.config.vocab_size - 1, least=0)
     stream = [x[0, position] for x in text.stream]

@@ -31,7 +31,8 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
 class AttentionDifference(Answer):
     """How differently each head attends in two passes.
 
-    ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, apart from a first token that is
+    ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, each the last token of a piece
+    of text that is the same or differs (``alignment.Piece``), apart from a first token that is
     aligned with the other first token: each has a single key, so they never differ. ``heads`` ``(n_layer, n_head)`` is
     the mean over these queries of the attention weight that would have to move from some keys to others: 0 is the same
     attention, 1 is attention to entirely different tokens. ``most`` ``(n_layer, n_head)`` is the index in ``pairs`` of
@@ -54,9 +55,12 @@ class AttentionDifference(Answer):
 
 
 @torch.inference_mode()
-def attention_difference(one: TextPass, other: TextPass, *, progress: Progress = ignore) -> AttentionDifference:
+def attention_difference(
+    one: TextPass, other: TextPass, *, pieces: Sequence[Piece] | None = None, progress: Progress = ignore
+) -> AttentionDifference:
     """Compare every head's attention weights in two passes, by the same or another model of the same shape.
 
+    ``pieces`` says which tokens correspond; without it the ids must be those of one vocabulary, and are aligned.
     Rows of attention weights are compared by ``row_distances``: equal tokens at corresponding positions are separate
     keys, and all others count as one key, so weight that moves among those others does not count. Raises
     ``InputError`` if the models have different numbers of layers or heads, or if no token of one text corresponds to an
@@ -66,8 +70,8 @@ def attention_difference(one: TextPass, other: TextPass, *, progress: Progress =
     if shapes[0] != shapes[1]:
         sizes = " and ".join(f"{n_layer} layers of {n_head} heads" for n_layer, n_head in shapes)
         raise InputError("other", f"Only models with the same layers and heads can be compared, found {sizes}.")
-    pieces = align(one.ids, other.ids).pieces
-    pairs = [(piece.a_start, piece.b_start) for piece in pieces]
+    pieces = align(one.ids, other.ids).pieces if pieces is None else pieces
+    pairs = [(piece.a_stop - 1, piece.b_stop - 1) for piece in pieces]  # the tokens that have read all of each piece
     if not any(piece.same for piece in pieces):
         raise InputError("other", "The two texts share no tokens, so there is nothing to compare.")
     n_first = int(pairs[0] == (0, 0))  # the queries that have a single key in both texts

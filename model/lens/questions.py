@@ -12,12 +12,13 @@ from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, check_int
 from ..drawing.trace import Trace
-from ..errors import InputError
+from ..errors import InputError, NotOneToken
 from ..gpt import GPT
 from ..head_tensors import Head
 from ..tokenizer import Token, Tokenizer
 from . import neurons
-from .attribution import Attribution, Likeliest, attribution
+from .alignment import Reading, align_readings, check_same_tokens
+from .attribution import LIKELIEST, Attribution, Likeliest, attribution
 from .composition import Composition, Way, composition
 from .difference import AttentionDifference, attention_difference
 from .float32 import in_float32
@@ -71,21 +72,22 @@ class Questions(ABC):
         return TextPass(self.float32.gpt, self.parse_text(text), text.head_mask if isinstance(text, Trace) else None)
 
     def parse_text(self, text: Text) -> list[int]:
-        return self.parse_prompt([token.id for token in text.tokens] if isinstance(text, Trace) else text)
+        if not isinstance(text, Trace):
+            return self.parse_prompt(text)
+        ids = [token.id for token in text.tokens]
+        check_same_tokens(text.traced_by.tokenizer, self.tokenizer, ids, "text")
+        return self.parse_prompt(ids)
 
     def parse_token(self, token: str | int | None, name: str = "token") -> int | None:
-        """The id of a token given as text. Raises ``InputError`` about ``name`` unless the text is a single token."""
+        """The id of a token given as text, see ``Tokenizer.token_of``. Raises ``InputError`` about ``name``."""
         if not isinstance(token, str):
             return token
         try:
-            ids = self.parse_prompt(self.tokenizer.encode(token))
+            return self.parse_prompt([self.tokenizer.token_of(token)])[0]
+        except NotOneToken as error:
+            raise NotOneToken(error.pieces, name) from None
         except InputError as error:
             raise InputError(name, f"{name}: {error}", error.code) from None
-        if len(ids) != 1:
-            pieces = ", ".join(repr(each.text) for each in self.tokens(ids[:8]))
-            message = f"{name} must be a single token, found {len(ids)}: {pieces}."
-            raise InputError(name, f"{message} The token of a word often includes the space before it.")
-        return ids[0]
 
     def replacement(self, text: TextPass, method: Method, reference: Sequence[Text] | None) -> Tensor | None:
         """What ``method`` replaces removed heads with: taken from the texts of ``reference``, or the shipped ones."""
@@ -117,10 +119,16 @@ class Questions(ABC):
         *,
         position: int | None = None,
         token: str | int | None = None,
-        against: int | Likeliest | None = None,
+        against: str | int | Likeliest | None = None,
     ) -> Attribution:
-        """What each head and MLP, the embedding and the biases add to the logit of a next token."""
-        answer = attribution(self.text_pass(text), position=position, token=self.parse_token(token), against=against)
+        """What each head and MLP, the embedding and the biases add to the logit of a next token.
+
+        With ``against``, another token, it is the difference between the two logits; "likeliest" is the most probable
+        other one.
+        """
+        chosen = self.parse_token(token)
+        other = against if against == LIKELIEST else self.parse_token(against, "against")
+        answer = attribution(self.text_pass(text), position=position, token=chosen, against=other)
         return answer.with_texts(self.tokenizer)
 
     def head(
@@ -200,9 +208,18 @@ class Questions(ABC):
     def difference(
         self, text: Text, other: Text | None = None, other_model: Union["Questions", None] = None
     ) -> AttentionDifference:
-        """How differently each head attends in two texts, or in two models; by default both read the same text."""
-        compared = text if other is None else other
-        return attention_difference(self.text_pass(text), (other_model or self).text_pass(compared))
+        """How differently each head attends in two texts, or in two models; by default both read the same text.
+
+        ``other_model`` reads the second text with its own vocabulary. A text without another one must be a string if
+        its token ids are other tokens there.
+        """
+        second = other_model or self
+        read = self.text_pass(text)
+        if other is None and not isinstance(text, str):
+            check_same_tokens(self.tokenizer, second.tokenizer, read.ids, "text")
+        compared = second.text_pass(text if other is None else other)
+        pieces = align_readings(Reading(read.ids, self.tokenizer), Reading(compared.ids, second.tokenizer)).pieces
+        return attention_difference(read, compared, pieces=pieces)
 
     def patch(
         self,
@@ -298,7 +315,7 @@ class Questions(ABC):
         Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
         """
         about = check_question(question)
-        rows = self.parse_rows(prompts, about.reads, about.required)
+        rows = self.parse_rows(prompts, about.reads, about.required, options.get("other_model"))
         ask = getattr(self, question)
 
         def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
@@ -307,15 +324,23 @@ class Questions(ABC):
         return average(list(each_row(rows, numbers)))
 
     def parse_rows(
-        self, prompts: Sequence[Row], columns: Collection[str], required: Sequence[str]
+        self,
+        prompts: Sequence[Row],
+        columns: Collection[str],
+        required: Sequence[str],
+        other_model: Union["Questions", None] = None,
     ) -> list[dict[str, Any]]:
-        """Rows as dictionaries with the prompt and ``columns``, in which text is read as token ids."""
+        """Rows as dictionaries with the prompt and ``columns``, in which a token is its id, and each text can be read:
+        ``corrupted`` by ``other_model``, if there is one."""
         parsed = []
+        readers = {"corrupted": other_model or self}
         for index, row in enumerate(prompts):
             given = row if isinstance(row, Mapping) else {"prompt": row}
             try:
                 check_columns(given, required)
-                parsed.append({name: self.parse_column(name, given.get(name)) for name in ("prompt", *columns)})
+                parsed.append(
+                    {name: readers.get(name, self).parse_column(name, given.get(name)) for name in ("prompt", *columns)}
+                )
             except InputError as error:
                 raise in_row(index, error) from None
         return parsed
@@ -323,12 +348,12 @@ class Questions(ABC):
     def parse_column(self, name: str, value: Any) -> Any:
         if name in ("answer", "wrong"):
             return self.parse_token(value, name)
-        if value is None or isinstance(value, Trace):
-            return value
         try:
-            return self.parse_prompt(value)
+            if value is not None:
+                self.parse_text(value)
         except InputError as error:
             raise InputError(name, str(error), error.code) from None
+        return value
 
     # ---- About the model ---------------------------------------------------------------------------------------------
 

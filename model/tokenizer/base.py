@@ -1,12 +1,15 @@
 """The interface of both kinds of tokenizer, and shared checks of the content of a ``tokenizer.json``."""
 
+import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from ..config import MAX_VOCAB_SIZE
-from ..errors import Mismatch
+from ..errors import Mismatch, NotOneToken, UnknownCharacters
 
 END_OF_TEXT = "<|endoftext|>"
 Spec = dict[str, Any]  # parsed JSON from an untrusted file: its structure is checked wherever it is used
@@ -47,9 +50,41 @@ class Tokenizer(ABC):
     def token_bytes(self, token_id: int) -> bytes:
         """The UTF-8 bytes of one token, possibly part of a character; empty for an id without a token."""
 
+    def text_bytes(self, ids: Sequence[int]) -> list[bytes]:
+        """The bytes that each of ``ids`` adds to their text: none for what the vocabulary puts before every prompt."""
+        return list(map(self.token_bytes, ids))
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``; bytes that are not valid UTF-8 become U+FFFD."""
-        return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
+        return b"".join(self.text_bytes(list(ids))).decode("utf-8", errors="replace")
+
+    def encode_within(self, text: str) -> list[int]:
+        """The ids of ``text`` in the middle of another text, where no space is put before it."""
+        return self.encode(text)
+
+    def token_of(self, text: str) -> int:
+        """The id of the token whose bytes are exactly ``text``, or its normal form where the vocabulary reads that.
+
+        Of several such tokens it is the one into which texts are encoded. Raises ``NotOneToken``, and a character
+        vocabulary may raise ``UnknownCharacters``.
+        """
+        forms = [text, unicodedata.normalize(self.normalization, text)] if self.normalization else [text]
+        named = [form.encode("utf-8", "surrogatepass") for form in forms]
+        with suppress(UnknownCharacters):
+            ids = self.encode_within(text)
+            if len(ids) == 1 and self.token_bytes(ids[0]) in named:
+                return ids[0]
+        for raw in named:
+            if raw in self.id_of_bytes:  # some tokens are never encoded to
+                return self.id_of_bytes[raw]
+        raise NotOneToken([token_text(self, token_id) for token_id in self.encode_within(text)])
+
+    @cached_property
+    def id_of_bytes(self) -> dict[bytes, int]:
+        """The id of the token, or of one of the tokens, with these bytes."""
+        ids = {self.token_bytes(token_id): token_id for token_id in range(self.vocab_size)}
+        ids.pop(b"", None)
+        return ids
 
 
 class BPEVocabulary(Tokenizer):

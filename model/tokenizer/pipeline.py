@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import Mismatch, shorten
@@ -56,19 +56,28 @@ class PipelineTokenizer(BPEVocabulary):
         self.library.no_padding()
 
     def encode(self, text: str) -> list[int]:
-        if SURROGATE.search(text):
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return list(self.library.encode(text, add_special_tokens=False).ids)
+        return list(self.library.encode(whole_characters(text), add_special_tokens=False).ids)
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return list(self.library.encode(text, add_special_tokens=False).offsets)  # the normalizer may change a text
 
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ``ids``, without the tokens and the space that are put before every text."""
-        ids = list(ids)
-        n = len(self.begins_with)
-        text = super().decode(ids[n:] if n and tuple(ids[:n]) == self.begins_with else ids)
-        return text.removeprefix(" ") if self.drops_first_space else text
+    def encode_within(self, text: str) -> list[int]:
+        if not self.drops_first_space:
+            return self.encode(text)
+        # The vocabulary's merges alone: the normalizer and the pre-tokenizer only put spaces.
+        return [token.id for token in self.library.model.tokenize(whole_characters(text).replace(" ", SPACE))]
+
+    def text_bytes(self, ids: Sequence[int]) -> list[bytes]:
+        n = len(self.begins_with) if tuple(ids[: len(self.begins_with)]) == self.begins_with else 0
+        texts = [b""] * n + super().text_bytes(ids[n:])
+        if self.drops_first_space and len(texts) > n:
+            texts[n] = texts[n].removeprefix(b" ")
+        return texts
+
+
+def whole_characters(text: str) -> str:
+    """``text`` with the halves of characters joined, or replaced with U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if SURROGATE.search(text) else text
 
 
 def is_plain(spec: Spec) -> bool:

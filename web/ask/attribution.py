@@ -1,14 +1,17 @@
 """The question of what each part of a model adds to a logit."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field as Described
 
-from model.lens.attribution import Likeliest, attribution
+from model.lens.attribution import LIKELIEST, attribution
 from model.lens.progress import Progress
 
 from .inquiry import Answer, Inquiry
 from .prediction import POSITION, TOKEN, PredictionAnswer, most_probable
 from .prompts import of_many
-from .question import HEAD_MASK, MODEL, PROMPT, Field, NamedToken, ProbableToken, Question
+from .question import HEAD_MASK, MODEL, PROMPT, NamedToken, ProbableToken, Question, Subject, TokenField
 
 
 class AttributionAnswer(PredictionAnswer):
@@ -26,6 +29,13 @@ class AttributionAnswer(PredictionAnswer):
     difference: float = Described(description="The absolute difference between `sum` and `logit`.")
 
 
+class AgainstField(TokenField):
+    """A token, or the word that stands for the most probable one other than the one in question."""
+
+    def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
+        return LIKELIEST if given.get(self.name) == LIKELIEST else super().parse(given, subject)
+
+
 def answer_attribution(inquiry: Inquiry, _progress: Progress) -> Answer:
     answer = attribution(inquiry.text, **inquiry.values).with_texts(inquiry.loaded.tokenizer)
     return answer.to_arrays() | {"alternatives": most_probable(inquiry, answer.position)}
@@ -40,13 +50,11 @@ ATTRIBUTION = Question(
         MODEL,
         POSITION,
         TOKEN,
-        Field(
+        AgainstField(
             "against",
-            "Another token's id, or `likeliest` for the most probable other token: the parts are then those of the "
-            "difference between the two logits.",
-            int | Likeliest,
+            "Another token, as text or as an id, or `likeliest` for the most probable other token: the parts are then "
+            "those of the difference between the two logits.",
             default=None,
-            below="vocab_size",
         ),
         HEAD_MASK,
     ],

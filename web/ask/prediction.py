@@ -7,7 +7,7 @@ from pydantic import Field as Described
 from model.lens.attribution import logits_at
 
 from .inquiry import Inquiry
-from .question import Field, NamedToken, TextAnswer
+from .question import Field, NamedToken, TextAnswer, TokenField
 
 ALTERNATIVES = 6  # the number of most probable tokens in an answer, which a client may ask about next
 
@@ -19,9 +19,7 @@ POSITION = Field(
     default=None,
     below="n_tokens",
 )
-TOKEN = Field(
-    "token", "The id of the next token; the most probable one by default.", int, default=None, below="vocab_size"
-)
+TOKEN = TokenField("token", "The next token, as text or as an id; the most probable one by default.", default=None)
 
 
 class PredictionAnswer(TextAnswer):

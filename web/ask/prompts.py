@@ -1,7 +1,7 @@
 """A question asked of many prompts: every row, the mean over the rows, and its standard error."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,6 @@ from model.errors import InvalidValue
 from model.lens.progress import Progress
 from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, check_columns, each_row, in_row
 
-from ..serving.inputs import parse_ids
 from ..settings import Limits
 from .inquiry import Answer, Inquiry
 from .question import PROMPT, BodyLimit, Field, ModelAnswer, Question, Subject, TextField, TokenField
@@ -23,7 +22,7 @@ BODY_LIMIT = BodyLimit(max_bytes=2_000_000, budget_factor=8)
 
 # How the columns of a row other than its prompt are read.
 FIELDS: dict[str, Field] = {
-    "corrupted": TextField("corrupted", "A prompt that leads to another answer.", default=None),
+    "corrupted": TextField("corrupted", "A prompt that leads to another answer.", default=None, ids="corrupted_tokens"),
     "answer": TokenField("answer", "The token that the prompt leads to.", default=None),
     "wrong": TokenField("wrong", "The token that the corrupted prompt leads to.", default=None),
 }
@@ -35,8 +34,8 @@ class PromptsField(Field):
 
     kind: Any = list[Any]
     is_posted: ClassVar[bool] = True
-    columns: Sequence[str] = ()  # the columns that the question reads
-    required: Sequence[str] = ()  # those that it needs in addition to the prompt
+    columns: Mapping[str, Field] = field(default_factory=dict)  # those that the question reads besides the prompt
+    required: Sequence[str] = ()  # those of them that it needs
 
     def parse(self, given: Mapping[str, Any], subject: Subject) -> list[dict[str, Any]]:
         return [self.parse_row(index, row, subject) for index, row in enumerate(given[self.name])]
@@ -45,20 +44,16 @@ class PromptsField(Field):
         read = {"prompt": row} if isinstance(row, str) else row
         try:
             check_row(read, self.required)
-            return {
-                name: parse_column(field, read, subject)
-                for name, field in {"prompt": PROMPT, **FIELDS}.items()
-                if name == "prompt" or name in self.columns
-            }
+            columns = {"prompt": PROMPT, **self.columns}
+            body = {name_in_body(columns[name], value): value for name, value in read.items() if name in columns}
+            return {name: column.parse(body, subject) for name, column in columns.items()}
         except InputError as error:
             raise in_row(index, error) from None
 
 
-def parse_column(field: Field, row: Mapping[str, Any], subject: Subject) -> Any:
-    value = row.get(field.name)
-    if isinstance(field, TextField) and isinstance(value, list):
-        return parse_ids(subject.limits, subject.loaded, None, value, (field.name, field.name))
-    return field.parse(row, subject)
+def name_in_body(column: Field, value: Any) -> str:
+    """The field in which the body of a question about a single prompt has the ``value`` of a column."""
+    return column.ids if isinstance(column, TextField) and isinstance(value, list) else column.name
 
 
 def check_row(row: Any, required: Sequence[str]) -> None:
@@ -119,6 +114,11 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
     kept = [each for each in base.fields if each.name not in {*texts, *taken.values(), *fixed, "per_token"}]
     defaults = {each.name: each.default for each in base.fields if each not in kept and each is not PROMPT}
     reads = ["prompt", *averaged.reads]
+    own = {each.name: each for each in base.fields if isinstance(each, TextField)}
+    columns = {
+        name: replace(own[taken[name]], name=name) if taken.get(name) in own else FIELDS[name]
+        for name in averaged.reads
+    }
 
     def row_of(inquiry: Inquiry, row: Mapping[str, Any]) -> Inquiry:
         own = {name: value for name, value in inquiry.values.items() if name != "prompts"}
@@ -151,7 +151,7 @@ def of_many(base: Question, about: AboutPrompts, fixed: Mapping[str, Any] | None
     return Question(
         f"{base.name}/prompts",
         f"For many prompts: {base.summary[0].lower()}{base.summary[1:]}",
-        [PromptsField("prompts", rows_help, columns=averaged.reads, required=averaged.required), *kept],
+        [PromptsField("prompts", rows_help, columns=columns, required=averaged.required), *kept],
         "The numbers of every prompt, their mean and its standard error.",
         PromptsAnswer,
         compute,

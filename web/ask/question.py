@@ -32,11 +32,15 @@ Bound = Literal["n_layer", "n_head", "vocab_size", "context_length", "n_tokens"]
 
 @dataclass(frozen=True)
 class Subject:
-    """The model, text and limits against which the values of fields are checked."""
+    """The models, text and limits against which the values of fields are checked."""
 
     limits: Limits
-    loaded: LoadedModel
+    models: Mapping[str, LoadedModel]  # keyed by the field that names them
     n_tokens: int = 0  # of the prompt
+
+    @property
+    def loaded(self) -> LoadedModel:
+        return self.models["model"]
 
 
 @dataclass(frozen=True)
@@ -207,10 +211,10 @@ class Question:
 
     def parse(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
         """Check the values in ``given`` and make an inquiry of them. Raises ``InputError``."""
-        subject, values = Subject(limits, models["model"]), dict[str, Any]()
+        subject, values = Subject(limits, models), dict[str, Any]()
         if PROMPT in self.fields:
             values["prompt"] = PROMPT.parse(given, subject)
-            subject = Subject(limits, models["model"], len(values["prompt"]))
+            subject = Subject(limits, models, len(values["prompt"]))
         for field in self.fields:
             if field is not PROMPT and not isinstance(field, ModelField):
                 values[field.name] = field.parse(given, subject)

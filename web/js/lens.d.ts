@@ -127,8 +127,8 @@ export interface AttributionBody {
   model?: string | null;
   prompt?: string | null;
   position?: number | null;
-  token?: number | null;
-  against?: number | "likeliest" | null;
+  token?: string | number | null;
+  against?: string | number | null;
   head_mask?: number[][] | null;
   tokens?: number[] | null;
 }
@@ -182,7 +182,7 @@ export interface HeadBody {
   layer: number;
   head: number;
   position?: number | null;
-  token?: number | null;
+  token?: string | number | null;
   head_mask?: number[][] | null;
   tokens?: number[] | null;
 }
@@ -267,7 +267,7 @@ export interface LedgerBody {
   head: number;
   query?: number | null;
   key?: number | null;
-  token?: number | null;
+  token?: string | number | null;
   head_mask?: number[][] | null;
   tokens?: number[] | null;
 }

@@ -85,7 +85,7 @@ def differences(snapshots: Snapshots, runs: Runs, pair: Pair) -> list[list[float
 
 
 def align_posted(snapshots: Snapshots, runs: Runs, texts: TextsToAlign) -> Alignment:
-    """Which tokens of two texts correspond: equal ids, or equal characters if the models' tokenizers differ."""
+    """Which tokens of two texts correspond: equal ids, or equal bytes if the models' tokenizers differ."""
 
     def known_ids(side: AlignedText) -> list[int]:
         run = runs.get(side.run)
@@ -98,7 +98,7 @@ def align_posted(snapshots: Snapshots, runs: Runs, texts: TextsToAlign) -> Align
     if texts.a.sha256 != texts.b.sha256:
         one, other = (model_with_hash(snapshots, side.sha256) for side in sides)
         if one.tokenizer.spec != other.tokenizer.spec:
-            return align_texts([token.text for token in one.tokens(a)], [token.text for token in other.tokens(b)])
+            return align_texts(one.tokenizer.text_bytes(a), other.tokenizer.text_bytes(b))
     n_prompt = min(side.n_prompt for side in sides)
     if texts.is_growing:
         return align_growing(a, b, n_prompt=n_prompt)

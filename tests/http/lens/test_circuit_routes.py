@@ -93,7 +93,7 @@ def test_patching_several_heads_and_the_reverse_direction(server: Server, tiny: 
         ({"corrupted": "so hé is"}, "corrupted", "unknown_characters", "é"),
         ({"corrupted": ""}, "corrupted", "empty_prompt", ""),
         ({"answer": "ab"}, "answer", "invalid_value", "a single token, found 2: 'a', 'b'"),
-        ({"wrong": ""}, "wrong", "empty_prompt", ""),
+        ({"wrong": ""}, "wrong", "invalid_value", "found none"),
         ({"wrong": 96}, "wrong", "invalid_value", "from 0 to 95"),
         ({"wrong": "a"}, "wrong", "invalid_value", "two different tokens"),
         ({"heads": [[0, 1], [3, 0]]}, "heads", "invalid_value", "found 'layer 3, head 0'"),

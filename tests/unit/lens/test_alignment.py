@@ -7,7 +7,15 @@ from itertools import combinations
 import pytest
 
 from helpers.files import ROOT
-from model.lens.alignment import Alignment, align, align_growing, align_texts, common_stretches
+from helpers.oracles.pipelines import PIPELINES
+from model.lens.alignment import (
+    Alignment,
+    align,
+    align_growing,
+    align_texts,
+    common_stretches,
+)
+from model.tokenizer import from_spec
 
 CASES = ROOT / "tests" / "fixtures" / "alignments.json"
 
@@ -15,6 +23,10 @@ CASES = ROOT / "tests" / "fixtures" / "alignments.json"
 def ids(text: str) -> list[int]:
     """A token for each character."""
     return list(map(ord, text))
+
+
+def in_bytes(text: str) -> list[bytes]:
+    return [character.encode() for character in text]
 
 
 def same(alignment: Alignment) -> str:
@@ -76,16 +88,32 @@ def test_several_words_replaced_in_a_text_of_the_same_length() -> None:
 
 def test_alignment_across_tokenizers() -> None:
     """The smallest pieces that end at a token boundary of both texts."""
-    alignment = align_texts(list("the cat"), ["the", " c", "at"])
+    alignment = align_texts(in_bytes("the cat"), [b"the", b" c", b"at"])
     assert alignment == Alignment([(0, 3, 0, 1, True), (3, 5, 1, 2, True), (5, 7, 2, 3, True)], None)
     # A piece whose end one text has not reached yet is left out, and is no difference.
-    assert align_texts(list("the c"), ["the", " cat"]) == Alignment([(0, 3, 0, 1, True)], None)
-    parted = align_texts(list("theys"), ["the", "m", "s"])
+    assert align_texts(in_bytes("the c"), [b"the", b" cat"]) == Alignment([(0, 3, 0, 1, True)], None)
+    parted = align_texts(in_bytes("theys"), [b"the", b"m", b"s"])
     assert parted == Alignment([(0, 3, 0, 1, True), (3, 4, 1, 2, False), (4, 5, 2, 3, False)], 1)
-    assert align_texts(["a", "", "b"], ["ab"]) == Alignment([(0, 3, 0, 1, True)], None)
-    assert align_texts([], ["a"]) == Alignment([], None)
+    assert align_texts([b"a", b"", b"b"], [b"ab"]) == Alignment([(0, 3, 0, 1, True)], None)
+    assert align_texts([], [b"a"]) == Alignment([], None)
+    # Tokens that come before a text have no counterpart, and a character may be cut into its bytes.
+    cut = align_texts([b"", b"", b"\xc3", b"\xa9", b"t"], ["ét".encode()[:2], b"t"])
+    assert cut == Alignment([(2, 4, 0, 1, True), (4, 5, 1, 2, True)], None)
+
+
+@pytest.mark.parametrize("text", ["Tom ran. Hi! said a big dog.", " two  spaces", "日本 — 🙂 é", "x"])
+def test_a_text_is_the_same_in_every_vocabulary(text: str) -> None:
+    """Without the tokens and the space that some put before it."""
+    read = [(tokenizer := from_spec(make()), tokenizer.encode_prompt(text)) for make in PIPELINES.values()]
+    for (one, a), (other, b) in combinations(read, 2):
+        pieces, divergence = align_texts(one.text_bytes(a), other.text_bytes(b))
+        assert divergence is None and pieces and all(piece.same for piece in pieces)
+        assert (pieces[-1].a_stop, pieces[-1].b_stop) == (len(a), len(b))
+        for piece in pieces:
+            parts = one.text_bytes(a)[piece.a_start : piece.a_stop], other.text_bytes(b)[piece.b_start : piece.b_stop]
+            assert b"".join(parts[0]) == b"".join(parts[1])
 
 
 def test_with_one_tokenizer_both_ways_align_alike() -> None:
-    texts = ["a", "bc", "d", "e"], ["a", "bc", "x", "f"]
+    texts = [b"a", b"bc", b"d", b"e"], [b"a", b"bc", b"x", b"f"]
     assert align_texts(*texts) == align(ids("abde"), ids("abxf"), is_given=False)

@@ -12,7 +12,7 @@ from model.lens.text_pass import TextPass
 
 from ...settings import Limits
 from ..inquiry import Answer, Inquiry
-from ..prompts import BODY_LIMIT, PromptsField
+from ..prompts import BODY_LIMIT, FIELDS, PromptsField
 from ..question import HEAD_MASK, MODEL, Field, ModelAnswer, NamedToken, Question
 
 MAX_PAIRS = 100
@@ -100,7 +100,7 @@ CIRCUIT = Question(
             "prompts",
             f"Up to {MAX_PAIRS} pairs: objects with `prompt`, `corrupted` (with as many tokens) and, optionally, the "
             "tokens `answer` and `wrong` that they lead to.",
-            columns=("corrupted", "answer", "wrong"),
+            columns=FIELDS,
             required=("corrupted",),
         ),
         MODEL,
