@@ -15,7 +15,7 @@ PREFIX = "HEADSCOPE_"
 SECRET_PREFIXES = (PREFIX, "HF_", "HUGGING_FACE_")  # of variables that processes of this server must not see
 LogFormat = Literal["text", "json"]
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-MAX_KEY_BYTES = 4_096
+MIN_KEY_CHARACTERS, MAX_KEY_BYTES = 16, 4_096
 HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]+\](:\d{1,5})?", re.ASCII)
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
@@ -79,6 +79,13 @@ def parse_key(text: str) -> str:
     return text
 
 
+def parse_own_key(text: str) -> str:
+    """A key that this server asks for: long enough that it cannot be guessed."""
+    if len(parse_key(text)) < MIN_KEY_CHARACTERS:
+        raise argparse.ArgumentTypeError(f"a key must have at least {MIN_KEY_CHARACTERS} characters, found {len(text)}")
+    return text
+
+
 def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -102,7 +109,7 @@ def read_key_file(path: Path) -> str:
     if len(content) > MAX_KEY_BYTES:
         raise argparse.ArgumentTypeError(f"{path} is larger than {MAX_KEY_BYTES:,} bytes")
     try:
-        return parse_key(content.decode("ascii", "replace").strip())
+        return parse_own_key(content.decode("ascii", "replace").strip())
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(f"{path}: {error}") from None
 
@@ -235,7 +242,7 @@ class Settings:
         "Space and with --share",
         partial(parse_count, 0),
     )
-    api_key: str | None = flag(None, "secret that everything except /health requires", parse_key)
+    api_key: str | None = flag(None, "secret of 16 characters or more that all but /health requires", parse_own_key)
     api_key_file: Path | None = flag(None, "file with that secret, to hide it from process lists", parse_path)
     allowed_hosts: tuple[str, ...] = flag(
         (),

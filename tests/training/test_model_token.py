@@ -1,6 +1,5 @@
 """The token of a model that a visitor trained: with it, and never with a cookie, the model answers under /v1."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 
 from helpers.server import Server
 from helpers.training.visitors import Visitor, learn_nothing, quick_server
-from web.api import auth
 
 HEADER = "Headscope-Model-Token"
 
@@ -34,19 +32,6 @@ def owner(quick: Server) -> Iterator[Visitor]:
 def done(owner: Visitor) -> dict[str, Any]:
     """The last event of the training: the name and the token of the model."""
     return list(owner.events())[-1]
-
-
-@pytest.fixture
-def delays(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The delays of the answers to wrong tokens, which are not waited for."""
-    waited: list[float] = []
-
-    async def note(seconds: float) -> None:
-        waited.append(seconds)
-        await asyncio.sleep(0)
-
-    monkeypatch.setattr(auth.CredentialCheck, "sleep", staticmethod(note))
-    return waited
 
 
 def test_the_model_answers_to_its_token(quick: Server, done: dict[str, Any]) -> None:
@@ -79,7 +64,7 @@ def test_the_cookie_does_not_suffice(owner: Visitor, done: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("token", ["x" * 32, "", "é"])
-def test_a_foreign_token_is_refused(owner: Visitor, done: dict[str, Any], delays: list[float], token: str) -> None:
+def test_a_foreign_token_is_refused(owner: Visitor, done: dict[str, Any], token: str) -> None:
     # Neither the cookie, nor a model that everyone may use, makes up for a wrong token.
     headers = {HEADER: token.encode()}
     for path in ("/v1/completions", "/v1/lens/logit-lens"):
@@ -88,15 +73,13 @@ def test_a_foreign_token_is_refused(owner: Visitor, done: dict[str, Any], delays
         error = refused.json()["error"]
         assert error["code"] == "invalid_model_token"
         assert error["message"].startswith(f"No model here has the token in {HEADER}.")
-    assert delays[1] == min(2 * delays[0], auth.MAX_WAIT)
 
 
-def test_the_token_ends_with_the_model(owner: Visitor, done: dict[str, Any], delays: list[float]) -> None:
+def test_the_token_ends_with_the_model(owner: Visitor, done: dict[str, Any]) -> None:
     token = {HEADER: done["token"]}
     assert owner.get("/v1/models", headers=token).status_code == 200
     owner.post("/train/forget")
     assert owner.get("/v1/models", headers=token).status_code == 401
-    assert delays == []  # it was right once: whoever sends it is not guessing
 
 
 def test_an_api_key_is_still_required(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,21 +71,22 @@ def test_trusted_proxies_default(arguments: list[str], environ: dict[str, str], 
 
 def test_key_is_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "key"
-    path.write_text("open-sesame\n")
-    assert parse(["--api-key-file", str(path)], {}).api_key == "open-sesame"
-    assert parse([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame"
+    path.write_text("open-sesame-0123456\n")
+    assert parse(["--api-key-file", str(path)], {}).api_key == "open-sesame-0123456"
+    assert parse([], {"HEADSCOPE_API_KEY_FILE": str(path)}).api_key == "open-sesame-0123456"
     for content, said in (
         ("", "one or more"),
         ("two words", "without spaces"),
         ("x" * 5_000, "4,096 bytes"),
         ("é", "ASCII"),
+        ("x" * 15, "at least 16 characters, found 15"),
     ):
         path.write_text(content)
         with pytest.raises(SystemExit):
             parse(["--api-key-file", str(path)], {})
         assert said in capsys.readouterr().err
-    path.write_text("open-sesame")
-    for arguments in (["--api-key-file", str(tmp_path)], ["--api-key-file", str(path), "--api-key", "other"]):
+    path.write_text("open-sesame-0123456")
+    for arguments in (["--api-key-file", str(tmp_path)], ["--api-key-file", str(path), "--api-key", "x" * 16]):
         with pytest.raises(SystemExit):
             parse(arguments, {})
         assert "--api-key-file" in capsys.readouterr().err
@@ -117,15 +118,15 @@ def test_every_flag_has_a_variable() -> None:
         "HEADSCOPE_DEVICE": "cpu",
         "HEADSCOPE_DTYPE": "float32",
         "HEADSCOPE_SHARE": "true",
-        "HEADSCOPE_API_KEY": "secret",
+        "HEADSCOPE_API_KEY": "x" * 16,
     }
     found = parse([], environ)
     assert found.checkpoints == ("one", "owner/two")
-    assert (found.device, found.dtype, found.share, found.api_key) == ("cpu", "float32", True, "secret")
-    flags = ["--checkpoint", "three", "--checkpoint", "four", "--dtype", "bfloat16", "--api-key", "other"]
+    assert (found.device, found.dtype, found.share, found.api_key) == ("cpu", "float32", True, "x" * 16)
+    flags = ["--checkpoint", "three", "--checkpoint", "four", "--dtype", "bfloat16", "--api-key", "y" * 16]
     found = parse(flags, environ)
     assert found.checkpoints == ("three", "four")
-    assert (found.dtype, found.api_key) == ("bfloat16", "other")
+    assert (found.dtype, found.api_key) == ("bfloat16", "y" * 16)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,7 @@ def test_every_flag_has_a_variable() -> None:
         ([], {"HEADSCOPE_SHARE": "perhaps"}, "HEADSCOPE_SHARE"),
         (["--api-key", ""], {}, "--api-key"),
         (["--api-key", "two words"], {}, "--api-key"),
+        (["--api-key", "x" * 15], {}, "at least 16 characters"),
         (["--colour"], {}, "--colour"),
         (["--log-level", "loud"], {}, "--log-level"),
         (["--allowed-hosts", "example.org:80"], {}, "--allowed-hosts"),
