@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | Non
     are the texts of the queries and, unless ``key_tokens`` are given, of the keys. Raises ``ValueError`` for other
     shapes, for tokens that do not fit, and for numbers that are not weights.
     """
-    weights = stacked(attentions)
+    weights = stacked(attentions, is_cross=key_tokens is not None)
     n_queries, n_keys = weights.shape[-2:]
     check_tokens("tokens", tokens, n_queries, "queries")
     if key_tokens is None:
@@ -84,10 +85,10 @@ def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | Non
     return AttentionView(tokens_named([*key_tokens, *tokens]), F.pad(weights, (0, n_queries, n_keys, 0)), n_keys)
 
 
-def stacked(attentions: Any) -> Tensor:
+def stacked(attentions: Any, *, is_cross: bool) -> Tensor:
     """All layers ``(n_layer, n_head, queries, keys)``, float32 on the CPU."""
     if isinstance(attentions, Sequence) and attentions and all(isinstance(each, Sequence) for each in attentions):
-        attentions = joined(attentions)
+        attentions = joined(attentions, is_cross=is_cross)
     layers = list(layers_of(attentions))
     if not layers:
         raise ValueError("attentions must have at least one layer, found none")
@@ -130,16 +131,33 @@ NO_WEIGHTS = (
 )
 
 
-def joined(steps: Sequence[Sequence[Any]]) -> list[Tensor]:
+def joined(steps: Sequence[Sequence[Any]], *, is_cross: bool) -> list[Tensor]:
     """The layers of a text that was written step by step: the rows of all steps, one below the other."""
     if len({len(step) for step in steps}) > 1:
         raise ValueError(f"all steps must have the same layers, found {sorted({len(step) for step in steps})}")
-    by_step = [list(layers_of(step)) for step in steps]
-    n_keys = by_step[-1][0].shape[-1]
-    return [
-        torch.cat([F.pad(rows, (0, n_keys - rows.shape[-1])) for rows in layer], -2)
-        for layer in zip(*by_step, strict=True)
-    ]
+    layers = [list(layer) for layer in zip(*(layers_of(step) for step in steps), strict=True)]
+    if is_cross and (n_keys := {rows.shape[-1] for layer in layers for rows in layer}) and len(n_keys) > 1:
+        raise ValueError(f"all steps of cross-attention must have the same keys, found {sorted(n_keys)} of them")
+    return [torch.cat(layer if is_cross else over_one_text(layer), -2) for layer in layers]
+
+
+def over_one_text(steps: Sequence[Tensor]) -> list[Tensor]:
+    """The rows of one layer's steps over the keys of the whole text, as the queries are its tokens.
+
+    A step's last key is its last query: a sliding window holds only the keys before it. A cache of fixed size begins at
+    the first key and has room left over at its end.
+    """
+    ends = list(accumulate(rows.shape[-2] for rows in steps))
+    placed = []
+    for i, (rows, end) in enumerate(zip(steps, ends, strict=True)):
+        if rows[..., end:].any():
+            raise ValueError(
+                f"step {i} has weights on {rows.shape[-1]} keys, but the text has only {end} tokens up to there: "
+                "cross-attention needs key_tokens"
+            )
+        shown = rows[..., :end]
+        placed.append(F.pad(shown, (end - shown.shape[-1], ends[-1] - end)))
+    return placed
 
 
 def check_tokens(name: str, tokens: Sequence[str], n: int, axis: str) -> None:

@@ -1,12 +1,14 @@
 """Attention weights from any source: what is drawn of them, and what is refused."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 import model
 from helpers.saved import content, frame_of, numbers
@@ -107,6 +109,38 @@ def test_the_steps_of_generate_are_one_text() -> None:
     attention = weights(causal=True)
     steps = [tuple(attention[:, None, :, :6, :6]), *(tuple(attention[:, None, :, [i], : i + 1]) for i in (6, 7, 8))]
     assert torch.equal(model.view(steps, words(9)).attention, attention)
+
+
+@pytest.mark.parametrize("windows", [(None, 4), (4, None), (4, 4), (1, 3), (None, None)])
+@pytest.mark.parametrize("n_fixed", [0, 12])
+def test_the_steps_of_generate_with_sliding_windows(windows: tuple[int | None, ...], n_fixed: int) -> None:
+    """Each layer's rows end at their query; a cache of fixed size leaves room until it is full."""
+    attention = weights(causal=True)
+    for layer, window in enumerate(windows):
+        if window:
+            seen = attention[layer].tril().triu(1 - window)
+            attention[layer] = seen / seen.sum(-1, keepdim=True)
+
+    def rows(layer: int, first: int, end: int) -> Tensor:
+        window = windows[layer]
+        start = max(0, end - window - (end - first - 1)) if window and first else 0
+        shown = attention[layer, :, first:end, start:end]
+        size = min(n_fixed, window or n_fixed) if first else n_fixed
+        return F.pad(shown, (0, max(0, size - shown.shape[-1])))[None]
+
+    for ends in ((6, 7, 8, 9), (1, 2, 3, 4, 5, 6, 7, 8, 9), (5, 8, 9), (9,)):
+        steps = [tuple(rows(layer, first, end) for layer in (0, 1)) for first, end in pairwise((0, *ends))]
+        assert torch.equal(model.view(steps, words(9)).attention, attention)
+
+
+def test_steps_of_cross_attention_need_the_texts_of_the_keys() -> None:
+    attention = weights(queries=5, keys=7)
+    steps = [tuple(attention[:, None, :, [i]]) for i in range(5)]
+    assert torch.equal(model.view(steps, words(5), words(7)).attention[..., 7:, :7], attention)
+    with pytest.raises(ValueError, match="step 0 has weights on 7 keys, but the text has only 1 token.*key_tokens"):
+        model.view(steps, words(5))
+    with pytest.raises(ValueError, match=r"must have the same keys, found \[6, 7\]"):
+        model.view([*steps[:4], tuple(attention[:, None, :, [4], :6])], words(5), words(7))
 
 
 def test_narrow_weights_may_round_above_one() -> None:
