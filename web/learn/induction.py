@@ -12,7 +12,7 @@ from model.lens.text_pass import TextPass
 
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
-from ..serving.snapshots import Snapshots
+from ..serving.snapshots import NoSnapshot, Snapshots
 from .lesson_request import LayerAndHead, LessonRequest
 from .tokenized_sentence import TokenizedSentence, tokenize_sentence
 
@@ -27,20 +27,28 @@ class InductionRequest(LessonRequest):
 def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, object]:
     """How the induction head forms in training, and its score and the loss without another head."""
     name, note = choose_model(snapshots, request.model)
-    steps = snapshots.steps(name)
-    models = [snapshots.get(name, step) for step in steps] or [find_model(snapshots.served, name)]
-    step = steps[-1] if steps and request.step is None else request.step
-    shown = snapshots.get(name, step) if steps else models[-1]
+    # Whatever is refused is refused before any step is opened.
     tokenized = tokenize_phrase(snapshots.served, request, name)
-    phrase, config = tokenized.ids, shown.config
-    readings = [read_twice(each.gpt, phrase) for each in models]
-    read = readings[models.index(shown)]
-    layer, head = strongest(readings[-1].induction)
-    scores = composition(models[-1].gpt)
-    feeding = scores.scores["k"][layer][head]  # (layer, n_head)
-    fed_by = strongest(feeding) if layer else None
+    phrase, config = tokenized.ids, tokenized.loaded.config
     if request.muted and (request.muted[0] >= config.n_layer or request.muted[1] >= config.n_head):
         raise InputError("muted", f"{name} has no head {request.muted[1]} in layer {request.muted[0]}.")
+    steps = snapshots.steps_on_disk(name)
+    step = steps[-1] if steps and request.step is None else request.step
+    if steps and step not in steps:
+        raise NoSnapshot(step, steps)
+
+    def open_step(step: int | None) -> LoadedModel:
+        return snapshots.get(name, step) if steps else tokenized.loaded
+
+    # One after another: all steps together may be larger than what is kept in memory.
+    read_at: list[int | None] = [*steps] or [step]
+    by_step = {each: read_twice(open_step(each).gpt, phrase) for each in read_at}
+    last, shown = open_step(read_at[-1]), open_step(step)
+    readings, read = list(by_step.values()), by_step[step]
+    layer, head = strongest(readings[-1].induction)
+    scores = composition(last.gpt)
+    feeding = scores.scores["k"][layer][head]  # (layer, n_head)
+    fed_by = strongest(feeding) if layer else None
     muted = read_twice(shown.gpt, phrase, [request.muted]) if request.muted else read
     return {
         "note": " ".join(filter(None, [note, tokenized.note])),

@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,13 @@ def weight_bytes(loaded: LoadedModel) -> int:
     return sum({tensor.data_ptr(): tensor.nbytes for tensor in loaded.gpt.state_dict().values()}.values())
 
 
+class NoSnapshot(InputError):
+    """A training step that has no snapshot, or none that can be used."""
+
+    def __init__(self, step: int | None, steps: Sequence[int]) -> None:
+        super().__init__("step", f"There is no snapshot of step {step}. Available steps: {', '.join(map(str, steps))}")
+
+
 class Snapshots:
     """The snapshots of the served models, in a cache of the most recently used ones.
 
@@ -74,6 +81,13 @@ class Snapshots:
             return []
         matches = map(STEP_FILE.fullmatch, files)
         return sorted(int(match[1]) for match in matches if match)
+
+    def steps_on_disk(self, name: str) -> list[int]:
+        """Those that open without a download, in order."""
+        hub, revisions = self.served.hub_steps, self.served.revisions.get(name)
+        if hub is None or revisions is None:
+            return self.steps(name)
+        return [step for step, revision in revisions.items() if hub.cached(revision)]
 
     def training(self, name: str) -> dict[str, Any]:
         """Losses, and every head's scores at each step, from training.json. Empty if there is none.
@@ -107,9 +121,7 @@ class Snapshots:
             raise InputError("model", f"{name[:MAX_SHOWN]} has no snapshots.")
         step = parse_index("step", step, steps[0], steps[-1])
         if step not in steps:
-            raise InputError(
-                "step", f"There is no snapshot of step {step}. Available steps: {', '.join(map(str, steps))}"
-            )
+            raise NoSnapshot(step, steps)
         return self.cache.get_or_compute((name, step), lambda: self.load(name, step))
 
     def load(self, name: str, step: int) -> LoadedModel:

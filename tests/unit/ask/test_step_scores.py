@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ import torch
 from helpers.hub import StandInHub
 from helpers.models import tiny_model
 from model import InputError
+from model.config import RotaryConfig
+from model.ladder import read_twice
 from model.lens.head_roles import role_scores
 from web.ask.step_scores import spread
+from web.learn.induction import InductionRequest, induction
 from web.services import Services, make_services
 from web.serving.served_models import name_sources
 from web.settings import Limits, Settings
@@ -97,6 +101,58 @@ def test_heads_are_scored_in_the_background_and_once(hub: StandInHub, server: Se
     again = server.start()
     assert again.snapshots.steps(NAME) == [0, 16, 1000]
     assert again.snapshots.training(NAME) == services.snapshots.training(NAME)
+
+
+def test_a_lesson_reads_only_steps_that_are_on_disk(hub: StandInHub, server: Server) -> None:
+    """One visitor's request must not fetch a whole training."""
+    services = server.start(limits=Limits(max_scored_steps=1))
+    services.snapshots.get(NAME, 16)
+    server.wait(services)
+    fetched = list(hub.fetched)
+    lesson = induction(services.snapshots, InductionRequest(sentence="To be, or not"))
+    assert (lesson["steps"], lesson["step"]) == ([16, 1000], 1000)
+    with pytest.raises(InputError, match=r"There is no snapshot of step 2. Available steps: 16, 1000$"):
+        induction(services.snapshots, InductionRequest(sentence="To be, or not", step=2))
+    assert hub.fetched == fetched and {name for name, _ in fetched} == {"step16", "step1000"}
+
+
+@pytest.mark.parametrize(
+    ("config", "asked", "said"),
+    [
+        ({"rotary": RotaryConfig(n_dim=4)}, {}, "a model of another family"),
+        ({}, {"muted": (9, 0)}, "has no head 0 in layer 9"),
+        ({}, {"sentence": "To"}, "at least 3 tokens"),
+    ],
+)
+def test_a_lesson_is_refused_before_any_step_is_opened(
+    hub: StandInHub,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    config: dict[str, Any],
+    asked: dict[str, Any],
+    said: str,
+) -> None:
+    services = server.start()
+    server.wait(services)
+    loaded = services.served.models[NAME]
+    monkeypatch.setattr(loaded.gpt, "config", replace(loaded.config, **config))
+    monkeypatch.setattr(services.snapshots, "get", lambda *_: pytest.fail("a step was opened"))
+    with pytest.raises(InputError, match=said):
+        induction(services.snapshots, InductionRequest(**({"sentence": "To be, or not"} | asked)))
+
+
+def test_more_steps_than_memory_keeps(hub: StandInHub, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step is read once, and shown with its own numbers."""
+    monkeypatch.setattr("web.serving.snapshots.MAX_SNAPSHOT_BYTES", 1)
+    services = server.start(limits=Limits(max_scored_steps=len(STEPS)))
+    server.wait(services)
+    assert services.snapshots.cache.max_bytes == 1
+    for step in STEPS:
+        lesson: Any = induction(services.snapshots, InductionRequest(sentence="To be, or not", step=step))
+        assert lesson["steps"] == STEPS and len(lesson["curve"]) == len(STEPS)
+        read = read_twice(tiny_model(seed=step).gpt, lesson["ids"][: lesson["n"]])
+        assert lesson["read"]["losses"] == pytest.approx(read.losses.tolist(), abs=1e-5)
+        assert lesson["curve"][STEPS.index(step)]["second_loss"] == pytest.approx(read.second_loss, abs=1e-5)
 
 
 def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, server: Server) -> None:
