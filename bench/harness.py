@@ -160,6 +160,14 @@ def character_checkpoint() -> Path:
     return shipped if shipped.is_dir() else random_checkpoint("char-random", CHAR_SHAPE)
 
 
+def chat_checkpoint() -> Path:
+    """The same model with a chat template."""
+    folder = CACHE / "chat"
+    shutil.copytree(character_checkpoint(), folder, dirs_exist_ok=True)
+    (folder / "chat_template.jinja").write_text("{% for message in messages %}{{ message.content }}\n{% endfor %}")
+    return folder
+
+
 def open_for_bench(folder: Path, dtype: str = "auto", device: str = "cpu") -> LoadedModel:
     """Load a model, and set torch to its best number of threads."""
     from model.serving.threads import choose_threads

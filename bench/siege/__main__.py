@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from bench.harness import Row, character_checkpoint, free_port, parser, report
+from bench.harness import Row, chat_checkpoint, free_port, parser, report
 from bench.load import at_quantile
 from bench.process import MB, Server, ours, serving, wait_for_loops
 from web.settings import Limits
@@ -60,7 +60,7 @@ async def recovered(server: Server, before: int) -> int:
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     port = free_port()
-    command = ours(port, "--checkpoint", str(character_checkpoint()))
+    command = ours(port, "--checkpoint", str(chat_checkpoint()))
     with serving(command, port, max_descriptors=MAX_DESCRIPTORS) as server:
         wait_for_loops(port)
         idle = server.resident

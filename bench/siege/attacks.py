@@ -146,6 +146,18 @@ async def crowd(port: int, sent: list[bytes], seconds: float) -> None:
     await asyncio.gather(*reading, return_exceptions=True)
 
 
+async def crowd_on_the_chat_template(port: int, seconds: float) -> None:
+    """Long conversations, one after the other on forty connections, which the chat template makes into prompts."""
+    body = {"messages": [{"role": "user", "content": ""}] * 800, "max_tokens": 1}
+    until = asyncio.get_running_loop().time() + seconds
+
+    async def converse(_: int) -> None:
+        while asyncio.get_running_loop().time() < until:
+            await ask(port, "POST", "/v1/chat/completions", body, BAD)
+
+    await together(40, converse)
+
+
 async def made_up_addresses(port: int, _seconds: float) -> None:
     """Another ``X-Forwarded-For`` for each request."""
     body = {"prompt": "a", "max_tokens": 200}
@@ -209,6 +221,7 @@ ATTACKS: dict[str, Attack] = {
     "a crowd on the page": crowd_on_the_page,
     "a crowd on Gradio": crowd_on_gradio,
     "a crowd on MCP": crowd_on_mcp,
+    "a crowd on the chat template": crowd_on_the_chat_template,
     "made-up addresses": made_up_addresses,
     "silent connections": silent_connections,
     "heavy bodies": heavy_bodies,

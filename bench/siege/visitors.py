@@ -63,6 +63,11 @@ async def from_v1(port: int) -> None:
     await first_line(port, request("POST", "/v1/completions", body), b'data: {"')
 
 
+async def from_chat(port: int) -> None:
+    body = {"messages": [{"role": "user", "content": "ROMEO:"}], "max_tokens": 20, "stream": True}
+    await first_line(port, request("POST", "/v1/chat/completions", body), b'data: {"')
+
+
 async def from_page(port: int) -> None:
     await first_line(port, request("POST", "/look/write", TEXT), b'"writing"')
 
@@ -101,6 +106,7 @@ def check(path: str, answer: Answer) -> None:
 
 WRITERS: dict[str, Callable[[int], Coroutine[Any, Any, None]]] = {
     "/v1": from_v1,
+    "a conversation": from_chat,
     "the page": from_page,
     "Gradio": from_gradio,
 }

@@ -51,11 +51,11 @@ def found(templates: list[Templates], loaded: LoadedModel, messages: list[dict[s
     async def find() -> tuple[str, list[Span | None]]:
         templates.append(own := Templates())
         try:
-            prompt = await render(own, loaded, messages)
-            return prompt, await locate(own, loaded, messages, prompt)
+            prompt = await render(own, "client", loaded, messages)
+            return prompt, await locate(own, "client", loaded, messages, prompt)
         finally:
-            for worker in own.workers.values():
-                await worker.end()
+            for process in own.processes:
+                await process.end()
 
     prompt, spans = run_async(find())
     return prompt, loaded.parse_prompt(prompt), spans

@@ -1,7 +1,7 @@
 """/v1/chat/completions: turn a conversation into a prompt, and the generated text into OpenAI's answer."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from model import InputError, LoadedModel
@@ -65,11 +65,12 @@ def token_entry(token: str, logprob: float) -> dict[str, object]:
 
 
 async def answer_conversation(
-    templates: Templates, loaded: LoadedModel, asked: ChatRequest, limits: Limits
+    templates: Templates, client: Hashable, loaded: LoadedModel, asked: ChatRequest, limits: Limits
 ) -> ChatCompletion:
     """The completion that answers a conversation. Raises ``InputError`` for invalid input."""
     check_conversation(asked, limits)
-    return ChatCompletion(loaded, asked, limits, await render(templates, loaded, as_conversation(asked.messages)))
+    prompt = await render(templates, client, loaded, as_conversation(asked.messages))
+    return ChatCompletion(loaded, asked, limits, prompt)
 
 
 def check_conversation(asked: ChatRequest, limits: Limits) -> None:

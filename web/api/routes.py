@@ -144,7 +144,7 @@ def v1(services: Services) -> FastAPI:
         """Answer a conversation. The checkpoint's chat template makes the prompt; without one, a plain transcript."""
 
         async def make(loaded: LoadedModel, asked: Any) -> Completion:
-            return await answer_conversation(services.templates, loaded, asked, services.limits)
+            return await answer_conversation(services.templates, client_of(request), loaded, asked, services.limits)
 
         return await complete(services, request, CHAT, ChatRequest, make)
 
@@ -214,9 +214,9 @@ def v1(services: Services) -> FastAPI:
     async def post_tokenize(request: Request) -> Response:
         """The tokens of a text or of a conversation, in vLLM's format. Also served without `/v1`."""
         body = TokenizeRequest.model_validate_json(await request.body())
-        return JSONResponse(
-            await tokenize(services.templates, model_to_write_with(services, body.model), body, services.limits)
-        )
+        loaded = model_to_write_with(services, body.model)
+        answer = await tokenize(services.templates, client_of(request), loaded, body, services.limits)
+        return JSONResponse(answer)
 
     @app.post("/detokenize", responses=openapi.DETOKENIZE)
     async def post_detokenize(request: Request) -> Response:

@@ -1,5 +1,7 @@
 """/tokenize and /detokenize, as in vLLM: from texts and conversations to tokens and back, without the model."""
 
+from collections.abc import Hashable
+
 from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
 
@@ -11,7 +13,7 @@ from .schema import DetokenizeRequest, TokenizeRequest, as_conversation
 
 
 async def tokenize(
-    templates: Templates, loaded: LoadedModel, asked: TokenizeRequest, limits: Limits
+    templates: Templates, client: Hashable, loaded: LoadedModel, asked: TokenizeRequest, limits: Limits
 ) -> dict[str, object]:
     """Answer /tokenize. The text may be longer than the context. Raises ``InputError``."""
     if ("prompt" in asked.model_fields_set) == ("messages" in asked.model_fields_set):
@@ -20,7 +22,7 @@ async def tokenize(
         field, text = "prompt", asked.prompt
     else:
         messages, open_end = as_conversation(asked.messages), asked.add_generation_prompt
-        field, text = "messages", await render(templates, loaded, messages, add_generation_prompt=open_end)
+        field, text = "messages", await render(templates, client, loaded, messages, add_generation_prompt=open_end)
     check_length(field, "text", text, limits.max_prompt_characters)
     try:
         tokenizer = loaded.tokenizer

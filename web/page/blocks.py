@@ -14,6 +14,7 @@ from typing import Any
 import gradio as gr
 
 from model import InputError
+from model.errors import Busy
 
 from ..api.gradio_endpoints import add_endpoints
 from ..assets import URL
@@ -26,7 +27,7 @@ from .chat import read_page_text
 from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
 from .use import use_section
-from .writer import PageWriter
+from .writer import TOO_MANY, PageWriter
 
 MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
 QUEUE_SECONDS = 0.01  # between checks of Gradio's queue, which by default is checked a thousand times a second
@@ -110,9 +111,12 @@ def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> Non
         fields = event._data if isinstance(event._data, dict) else {}
         asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
-            text = await read_page_text(services, fields)
+            text = await read_page_text(services, client_of(request), fields)
         except InputError as error:
             yield asked | {"refused": str(error)}
+            return
+        except Busy:
+            yield asked | {"refused": TOO_MANY}
             return
         async with aclosing(writer.write(text, client_of(request), in_event=True)) as pointers:
             async for pointer in pointers:

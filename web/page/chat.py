@@ -5,7 +5,7 @@ The browser keeps them, and sends them with the next message; the answers that t
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
@@ -24,7 +24,7 @@ MAX_MESSAGES = 1_000
 ChatMessage = dict[str, Any]  # role, content, and the start and the end of its tokens, None if they are unknown
 
 
-async def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
+async def read_page_text(services: Services, client: Hashable, fields: Mapping[str, Any]) -> PageText:
     """The text that ``fields`` ask for: the answer to ``messages``, or what ``parse_page_text`` reads."""
     if fields.get("messages") is None:
         return await asyncio.to_thread(parse_page_text, services, fields)
@@ -35,12 +35,12 @@ async def read_page_text(services: Services, fields: Mapping[str, Any]) -> PageT
     if not messages[-1]["content"]:
         raise InputError("messages", "The message is empty.")
     check_conversation_length(messages, services.limits)
-    prompt = await render(services.templates, loaded, messages)
+    prompt = await render(services.templates, client, loaded, messages)
     try:
         text = await asyncio.to_thread(parse_page_text, services, {**fields, "prompt": prompt, "branch": None})
     except InputError as error:  # a visitor has typed messages, not a prompt
         raise InputError(error.field, str(error).replace("The prompt", "The conversation", 1), error.code) from None
-    spans = await locate(services.templates, loaded, messages, prompt)
+    spans = await locate(services.templates, client, loaded, messages, prompt)
     return replace(text, chat=[with_span(*each) for each in zip(messages, spans, strict=True)])
 
 

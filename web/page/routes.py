@@ -72,10 +72,9 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
             raise InputError("body", f"The body is not valid JSON: {error}.") from None
         if not isinstance(fields, dict):
             raise InputError("body", "The body must be a JSON object.")
-        text = await read_page_text(services, fields)
-        return StreamingResponse(
-            events(writer, text, client_of(request)), media_type=EVENT_STREAM, headers=STREAM_HEADERS
-        )
+        client = client_of(request)
+        text = await read_page_text(services, client, fields)
+        return StreamingResponse(events(writer, text, client), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
 
     @router.post("/{run_id}/stop")
     async def stop(run_id: str) -> Response:

@@ -26,6 +26,7 @@ MANY_TEXTS = 8
 
 log = logging.getLogger(__name__)
 
+TOO_MANY = "Too many texts are being written at the moment. Try again soon."
 READ_ALONG = "Another engine writes this text; every number comes from {}, which reads it on this server."
 
 
@@ -120,7 +121,7 @@ class PageWriter:
                     if generation.outcome == "deadline":
                         why = "The text reached the server's time limit."
         except Busy as error:
-            state, why = "failed", str(error) or "Too many texts are being written at the moment. Try again soon."
+            state, why = "failed", str(error) or TOO_MANY
         except EngineLost as error:
             state, why = "failed", f"{error} Try again soon."
         except Closed:

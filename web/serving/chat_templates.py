@@ -9,21 +9,22 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import model
-from model.errors import Busy, readable
+from model.errors import readable
 
-from ..bounded_cache import BoundedCache
 from ..settings import without_secrets
 from .template_worker import MAX_CHARACTERS, READY
+from .workers import Workers
 
 ROOT = Path(model.__file__).resolve().parent.parent
 START_SECONDS = 30.0
 RENDER_SECONDS = 2.0
-MAX_PROCESSES = 4  # beyond that, the least recently used idle one is ended; ``Busy`` while all are in use
-MAX_WAITING = 16  # conversations per template
+MAX_PROCESSES = 4  # conversations rendered at once, of which one client has at most all but one
+MAX_WAITING = 64  # conversations
 MAX_LINE = 12 * MAX_CHARACTERS  # bytes: a character may be sent as two escapes
 
 
@@ -32,52 +33,61 @@ class TemplateFailed(Exception):
 
 
 class Templates:
-    """The processes of the templates in use, each started when it is first needed. Used only from one event loop."""
+    """The processes that render templates, each started when it is first needed. Used only from one event loop.
+
+    Clients take turns, so that neither many conversations nor slow templates of one keep out another's. A process only
+    ever renders the templates of one model, and a template in demand has several.
+    """
 
     def __init__(self) -> None:
-        self.workers = BoundedCache[str, Worker](
-            max_entries=MAX_PROCESSES, can_evict=lambda worker: not worker.n_waiting, on_evict=Worker.kill
-        )
+        self.turns = Workers(MAX_PROCESSES, MAX_WAITING, MAX_PROCESSES - 1)
+        self.processes: list[TemplateProcess] = []  # the least recently used first
 
-    async def render(self, source: str, context: dict[str, Any]) -> str:
+    async def render(self, client: Hashable, source: str, context: Mapping[str, Any]) -> str:
         """Render the template ``source`` with ``context``. Raises ``TemplateFailed`` and ``Busy``."""
-        worker = self.workers.get(source)
-        if worker is None:
-            workers = self.workers.values()
-            if len(workers) >= MAX_PROCESSES and all(worker.n_waiting for worker in workers):
-                raise Busy
-            self.workers.put(source, worker := Worker())
-        reply = await worker.ask({"template": source, "context": context})
+        async with self.turns.place(client):
+            with self.process_for(source) as process:
+                reply = await process.render(context)
         text = reply.get("text")
         if text is None or readable(text) != text:
             raise TemplateFailed(readable(reply.get("error", "its output contains half of a surrogate pair")))
         return text
 
-    def close(self) -> None:
-        for worker in self.workers.values():
-            worker.kill()
-
-
-class Worker:
-    """A process of ``template_worker.py``, which is restarted after it had to be killed."""
-
-    def __init__(self) -> None:
-        self.process: Process | None = None
-        self.turn = asyncio.Lock()
-        self.n_waiting = 0
-
-    async def ask(self, asked: dict[str, Any]) -> dict[str, str]:
-        if self.n_waiting >= MAX_WAITING:
-            raise Busy
-        self.n_waiting += 1
+    @contextlib.contextmanager
+    def process_for(self, source: str) -> Iterator["TemplateProcess"]:
+        """An idle process for this template, in use inside the block. Whoever has a turn finds one, or room for it."""
+        idle = [process for process in self.processes if not process.in_use]
+        process = next((each for each in reversed(idle) if each.source == source), None)
+        if process is None:
+            if len(self.processes) >= MAX_PROCESSES:
+                self.processes.remove(idle[0])
+                idle[0].kill()
+            process = TemplateProcess(source)
+        else:
+            self.processes.remove(process)
+        self.processes.append(process)
+        process.in_use = True
         try:
-            async with self.turn:
-                return await self.exchange(json.dumps(asked).encode() + b"\n")
+            yield process
         finally:
-            self.n_waiting -= 1
+            process.in_use = False
 
-    async def exchange(self, line: bytes) -> dict[str, str]:
-        """Send one line and return the answer. Any failure kills the process, and so does a caller's cancellation."""
+    def close(self) -> None:
+        for process in self.processes:
+            process.kill()
+
+
+class TemplateProcess:
+    """A process of ``template_worker.py`` for one template, which is restarted after it had to be killed."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.process: Process | None = None
+        self.in_use = False
+
+    async def render(self, context: Mapping[str, Any]) -> dict[str, str]:
+        """The process's answer. Any failure kills it, and so does a caller's cancellation."""
+        line = json.dumps({"template": self.source, "context": context}).encode() + b"\n"
         answered = False
         try:
             process = await self.running()

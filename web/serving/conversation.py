@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from model import InputError, LoadedModel
@@ -29,13 +29,18 @@ def check_conversation_length(messages: Conversation, limits: Limits) -> None:
 
 
 async def render(
-    templates: Templates, loaded: LoadedModel, messages: Conversation, *, add_generation_prompt: bool = True
+    templates: Templates,
+    client: Hashable,
+    loaded: LoadedModel,
+    messages: Conversation,
+    *,
+    add_generation_prompt: bool = True,
 ) -> str:
     """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
 
     The checkpoint's own Jinja template makes it, as in transformers. Without a template the prompt is a transcript: a
     line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. Raises
-    ``InputError`` if the template fails.
+    ``InputError`` if the template fails, and ``Busy``.
     """
     if not loaded.chat_template:
         lines = [f"{SPEAKERS[message['role']]}: {message['content']}" for message in messages]
@@ -47,13 +52,15 @@ async def render(
     }
     context |= {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": add_generation_prompt}
     try:
-        return await templates.render(loaded.chat_template, context)
+        return await templates.render(client, loaded.chat_template, context)
     except TemplateFailed as error:
         message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
         raise InputError("messages", message, "chat_template") from None
 
 
-async def locate(templates: Templates, loaded: LoadedModel, messages: Conversation, prompt: str) -> list[Span | None]:
+async def locate(
+    templates: Templates, client: Hashable, loaded: LoadedModel, messages: Conversation, prompt: str
+) -> list[Span | None]:
     """Which tokens of ``prompt``, which ``render`` made of the ``messages``, are the content of each.
 
     The template is rendered again with marks around the contents. If the prompt is the same without the marks, they
@@ -71,7 +78,7 @@ async def locate(templates: Templates, loaded: LoadedModel, messages: Conversati
             continue
         tried.append(parts)
         try:
-            marked = await render(templates, loaded, with_marks(messages, parts))
+            marked = await render(templates, client, loaded, with_marks(messages, parts))
         except InputError:
             continue
         spans = between_marks(marked, len(messages)) if MARK.sub("", marked) == prompt else None

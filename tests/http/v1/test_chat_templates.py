@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -38,10 +39,10 @@ def rendered(loaded: LoadedModel, messages: list[Message]) -> str:
     async def render_once() -> str:
         templates = Templates()
         try:
-            return await render(templates, loaded, as_conversation(messages))
+            return await render(templates, "client", loaded, as_conversation(messages))
         finally:
-            for worker in templates.workers.values():
-                await worker.end()
+            for process in templates.processes:
+                await process.end()
 
     return str(run_async(render_once()))
 
@@ -127,23 +128,53 @@ def test_named_templates_can_be_chosen(tmp_path: Path) -> None:
         model.load(tmp_path / "tiny")
 
 
-def test_template_process_in_use_is_not_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_templates, "MAX_PROCESSES", 2)
+HI = {"a": "hi"}
 
-    async def fill() -> None:
+
+def with_templates(check: Callable[[Templates], Awaitable[None]]) -> None:
+    async def run() -> None:
         templates = Templates()
         try:
-            assert await templates.render("{{ a }}", {"a": 1}) == "1"
-            first, second = [asyncio.create_task(templates.render(f"{{{{ a }}}}{i}", {"a": 1})) for i in range(2)]
-            await asyncio.sleep(0)  # both have begun, and the very first template was evicted for them
-            assert list(templates.workers.entries) == ["{{ a }}0", "{{ a }}1"]
-            with pytest.raises(Busy):
-                await templates.render("{{ a }}", {"a": 1})
-            assert await first == "10" and await second == "11"
-            assert await templates.render("{{ a }}", {"a": 1}) == "1"
-            assert list(templates.workers.entries) == ["{{ a }}1", "{{ a }}"]
+            await check(templates)
         finally:
-            for worker in templates.workers.values():
-                await worker.end()
+            for process in templates.processes:
+                await process.end()
 
-    run_async(fill())
+    run_async(run())
+
+
+def test_a_client_with_many_conversations_keeps_nobody_out() -> None:
+    async def check(templates: Templates) -> None:
+        busy = [asyncio.create_task(templates.render("busy", "{{ a }}", HI)) for _ in range(200)]
+        await asyncio.sleep(0)
+        assert await templates.render("good", "{{ a }}", HI) == "hi"
+        answers = await asyncio.gather(*busy, return_exceptions=True)
+        assert answers.count("hi") == chat_templates.MAX_PROCESSES - 1 + chat_templates.MAX_WAITING - 1
+        assert {type(answer) for answer in answers} == {str, Busy}
+
+    with_templates(check)
+
+
+def test_a_client_with_slow_templates_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 60.0)
+
+    async def check(templates: Templates) -> None:
+        slow = [asyncio.create_task(templates.render("busy", ENDLESS + str(i), HI)) for i in range(8)]
+        await asyncio.sleep(0)
+        assert [await templates.render("good", template, HI) for template in ("{{ a }}", "{{ a }}!")] == ["hi", "hi!"]
+        for task in slow:
+            task.cancel()
+        assert {type(each) for each in await asyncio.gather(*slow, return_exceptions=True)} == {asyncio.CancelledError}
+        assert not templates.turns.at_work and not templates.turns.queue
+        assert await templates.render("busy", "{{ a }}", HI) == "hi"
+
+    with_templates(check)
+
+
+def test_a_template_has_processes_of_its_own_and_the_one_idle_longest_gives_way() -> None:
+    async def check(templates: Templates) -> None:
+        for i in (0, 1, 0, 2, 3, 4):
+            assert await templates.render("client", f"{{{{ a }}}}{i}", HI) == f"hi{i}"
+        assert [process.source[-1] for process in templates.processes] == ["0", "2", "3", "4"]
+
+    with_templates(check)
