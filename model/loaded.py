@@ -2,14 +2,16 @@
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from .checkpoint.conventions import sampling_defaults
+from .checkpoint.folder_format import tokens_by_name
 from .checkpoint.load import load_checkpoint
 from .checkpoint.write import write_checkpoint
 from .config import GPTConfig, check_int
@@ -55,7 +57,8 @@ class LoadedModel(Questions):
     ``sha256`` is the digest of the stored weights, and ``model_type`` the family that the checkpoint names, or "" for a
     model never saved. ``chat_template`` is the checkpoint's Jinja template, or "". A text ends at the eos token, or at
     one of ``other_end_ids``. ``declared_context`` is the context length in its config, which may be longer than the one
-    used; 0 if there is none.
+    used; 0 if there is none. ``named_tokens`` are the tokenizer's special tokens by name, such as "bos_token"; None for
+    a model never saved. ``generation_config`` is the content of its ``generation_config.json``.
     """
 
     name: str
@@ -68,6 +71,8 @@ class LoadedModel(Questions):
     other_end_ids: tuple[int, ...] = ()
     model_type: str = ""
     declared_context: int = 0
+    named_tokens: Mapping[str, str] | None = None
+    generation_config: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def config(self) -> GPTConfig:
@@ -82,6 +87,20 @@ class LoadedModel(Questions):
     def end_token_ids(self) -> tuple[int, ...]:
         """The tokens at which a text ends."""
         return self.other_end_ids if self.eos_token_id is None else (self.eos_token_id, *self.other_end_ids)
+
+    @property
+    def template_tokens(self) -> Mapping[str, str]:
+        """The special tokens by name that a chat template finds."""
+        if self.named_tokens is not None:
+            return self.named_tokens
+        return tokens_by_name(self.tokenizer, self.bos_token_id, self.eos_token_id)
+
+    @property
+    def default_sampling(self) -> dict[str, float]:
+        """The sampling settings that the checkpoint recommends, as arguments of ``generate``, which does not use them
+        unless it is given them: ``loaded.generate(prompt, **loaded.default_sampling)``.
+        """
+        return sampling_defaults(self.generation_config)
 
     @property
     def device(self) -> torch.device:
@@ -233,6 +252,8 @@ class LoadedModel(Questions):
             dtype=dtype,
             chat_template=self.chat_template,
             other_end_ids=self.other_end_ids,
+            named_tokens=self.named_tokens,
+            generation_config=self.generation_config,
         )
 
     def parse_prompt(self, prompt: Prompt) -> list[int]:

@@ -18,8 +18,10 @@ from model.checkpoint.files import locate, read_text
 from model.checkpoint.folder_format import (
     CHAT_TEMPLATE,
     CONFIG,
+    GENERATION_CONFIG,
     SHARD_INDEX,
     SNAPSHOTS,
+    SPECIAL_TOKENS,
     TOKENIZER,
     TOKENIZER_CONFIG,
     WEIGHTS,
@@ -156,7 +158,8 @@ def is_network_error(error: Exception) -> bool:
 OPTIONAL = (
     TOKENIZER_CONFIG,
     CHAT_TEMPLATE,
-    "generation_config.json",
+    GENERATION_CONFIG,
+    SPECIAL_TOKENS,
     "training.json",
     DECLARED,
     FIRST_SCREEN,

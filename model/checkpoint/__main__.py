@@ -47,6 +47,8 @@ def convert(
         eos_token_id=checkpoint.eos_token_id,
         chat_template=checkpoint.chat_template,
         other_end_ids=checkpoint.other_end_ids,
+        named_tokens=checkpoint.named_tokens,
+        generation_config=checkpoint.generation_config,
     )
     config = checkpoint.config
     return (

@@ -4,8 +4,7 @@ A folder holds ``config.json``, ``model.safetensors`` (with the tensor names of 
 and ``tokenizer_config.json``.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +14,10 @@ import torch
 from torch import Tensor
 
 from ..config import GPTConfig
-from ..errors import CheckpointError, InvalidValue, Mismatch
+from ..errors import InvalidValue, Mismatch
 from ..tokenizer import END_OF_TEXT, Tokenizer
 from .family import MAX_ROTARY_CONTEXT, Family
-from .files import checkpoint_errors, read_json, read_text
+from .files import checkpoint_errors, read_json
 from .gpt2 import GPT2
 from .gpt_neox import GPT_NEOX
 from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
@@ -26,23 +25,24 @@ from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # written by transformers before it used safetensors
 SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
-CHAT_TEMPLATE = "chat_template.jinja"
+CHAT_TEMPLATE, GENERATION_CONFIG = "chat_template.jinja", "generation_config.json"
+SPECIAL_TOKENS = "special_tokens_map.json"  # written by transformers before tokenizer_config.json had these names
 MAX_CONFIG_BYTES = 1_000_000
-MAX_TEMPLATE_BYTES = 64_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
+# The special tokens that transformers has by name in every tokenizer; a tokenizer may have others of its own.
+STANDARD_TOKENS = tuple(f"{kind}_token" for kind in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
 FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
 class ModelConfig(NamedTuple):
-    """What a ``config.json`` says. A text ends at the eos token or at any of ``other_end_ids``.
+    """What a ``config.json`` says. A text ends at any of ``end_ids``.
 
     ``declared_context`` is the context length in the file, of which at most ``MAX_ROTARY_CONTEXT`` tokens are used.
     """
 
     config: GPTConfig
     bos_token_id: int | None
-    eos_token_id: int | None
-    other_end_ids: tuple[int, ...]
+    end_ids: tuple[int, ...]
     model_type: str
     declared_context: int
 
@@ -60,12 +60,12 @@ def config_from_json(content: object) -> ModelConfig:
     declared_context = config.context_length
     if config.rotary is not None and config.context_length > MAX_ROTARY_CONTEXT:
         config = replace(config, context_length=MAX_ROTARY_CONTEXT)
-    end = content.get("eos_token_id")
-    ends = [special_token("eos_token_id", token_id, config) for token_id in (end if isinstance(end, list) else [end])]
-    known = [token_id for token_id in ends if token_id is not None]
-    bos = special_token("bos_token_id", content.get("bos_token_id"), config)
-    ends_after = tuple(known[1:])
-    return ModelConfig(config, bos, known[0] if known else None, ends_after, family.model_type, declared_context)
+    bos, ends = content.get("bos_token_id"), content.get("eos_token_id")
+    if isinstance(bos, list):
+        raise InvalidValue("bos_token_id", bos, "null or a token id")
+    begins = special_tokens("bos_token_id", bos, config.vocab_size)
+    ends = special_tokens("eos_token_id", ends, config.vocab_size)
+    return ModelConfig(config, begins[0] if begins else None, tuple(ends), family.model_type, declared_context)
 
 
 @lru_cache(maxsize=64)
@@ -90,43 +90,23 @@ def read_config(folder: Path) -> ModelConfig:
         return config_from_json(content)
 
 
-def read_chat_template(folder: Path) -> str:
-    """The Jinja template that turns a conversation into a prompt, or "" if the folder has none.
+def special_tokens(name: str, stored: object, vocab_size: int) -> list[int]:
+    """The token ids stored as ``name``: one, a list, or null.
 
-    It is a separate file, or part of ``tokenizer_config.json``, which may contain several named templates. Raises
-    ``CheckpointError``.
+    An id outside the vocabulary is left out: by default, transformers writes 50256 for any vocabulary.
     """
-    path = folder / CHAT_TEMPLATE
-    if os.path.isfile(path):
-        return read_text(path, "a chat template", MAX_TEMPLATE_BYTES)
-    path = folder / TOKENIZER_CONFIG
-    if not os.path.isfile(path):
-        return ""
-    content = read_json(path, MAX_CONFIG_BYTES)
-    template = content.get("chat_template") if isinstance(content, dict) else None
-    if isinstance(template, list):
-        named = (each for each in template if isinstance(each, dict) and each.get("name") == "default")
-        template = next(named, {}).get("template")
-    if template is not None and (not isinstance(template, str) or len(template.encode()) > MAX_TEMPLATE_BYTES):
-        raise CheckpointError(path, "a chat_template of another kind", f"text of at most {MAX_TEMPLATE_BYTES:,} bytes")
-    return template or ""
+    ids: list[int] = []
+    for token_id in stored if isinstance(stored, list) else [stored]:
+        if token_id is None:
+            continue
+        if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
+            raise InvalidValue(name, token_id, "null or a token id")
+        if token_id < vocab_size:
+            ids.append(token_id)
+    return ids
 
 
-def special_token(name: str, token_id: object, config: GPTConfig) -> int | None:
-    """The token id stored as ``name``, or None.
-
-    An id outside the vocabulary counts as None: by default, transformers writes 50256 for any vocabulary.
-    """
-    if token_id is None:
-        return None
-    if not isinstance(token_id, int) or isinstance(token_id, bool) or token_id < 0:
-        raise InvalidValue(name, token_id, "null or a token id")
-    return token_id if token_id < config.vocab_size else None
-
-
-def config_to_json(
-    config: GPTConfig, bos_token_id: int | None, eos_token_id: int | None, other_end_ids: tuple[int, ...] = ()
-) -> dict[str, object]:
+def config_to_json(config: GPTConfig, bos_token_id: int | None, end_ids: Sequence[int] = ()) -> dict[str, object]:
     """The content of a ``config.json`` from which transformers builds the same model, computing in float32."""
     family = family_of(config)
     return {
@@ -134,15 +114,13 @@ def config_to_json(
         "architectures": [family.architecture],
         "dtype": "float32",
         "bos_token_id": bos_token_id,
-        "eos_token_id": [eos_token_id, *other_end_ids] if other_end_ids else eos_token_id,
+        "eos_token_id": list(end_ids) if len(end_ids) > 1 else next(iter(end_ids), None),
         **family.config_to(config),
     }
 
 
-def tokenizer_config(
-    tokenizer: Tokenizer, context_length: int, bos_token_id: int | None, eos_token_id: int | None, chat_template: str
-) -> dict[str, object]:
-    """The content of ``tokenizer_config.json``.
+def tokenizer_config(named_tokens: Mapping[str, str], context_length: int, chat_template: str) -> dict[str, object]:
+    """The content of ``tokenizer_config.json``, with the tokenizer's special tokens by name.
 
     It has to name the tokenizer class, or transformers would use that of the family's first model.
     """
@@ -152,14 +130,19 @@ def tokenizer_config(
         "clean_up_tokenization_spaces": False,
         "model_input_names": ["input_ids", "attention_mask"],  # no token types, which transformers 4 would embed
     }
-    names = {token_id: name for name, token_id in tokenizer.special_tokens.items()}
-    ids = {"bos_token": bos_token_id, "eos_token": eos_token_id}
-    content |= {kind: names[token_id] for kind, token_id in ids.items() if token_id in names}
-    if END_OF_TEXT in tokenizer.special_tokens:
-        content["unk_token"] = END_OF_TEXT
+    content |= {name: text for name, text in named_tokens.items() if name in STANDARD_TOKENS}
+    if own := {name: text for name, text in named_tokens.items() if name not in STANDARD_TOKENS}:
+        content["extra_special_tokens"] = own
     if chat_template:
         content["chat_template"] = chat_template
     return content
+
+
+def tokens_by_name(tokenizer: Tokenizer, bos_token_id: int | None, eos_token_id: int | None) -> dict[str, str]:
+    """The special tokens by name of a tokenizer that no file describes yet."""
+    texts = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
+    ids = {"bos_token": bos_token_id, "eos_token": eos_token_id, "unk_token": tokenizer.special_tokens.get(END_OF_TEXT)}
+    return {name: texts[token_id] for name, token_id in ids.items() if token_id in texts}
 
 
 def file_tensors(config: GPTConfig, state: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:

@@ -120,6 +120,8 @@ def add_vocabulary(writer: Any, source: Source, kinds: Any) -> None:
     merges = spec["model"].get("merges") or []
     writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in merges])
     writer.add_eos_token_id(source.eos_token_id)
+    for add, token_id in zip((writer.add_eot_token_id, writer.add_eom_token_id), source.other_end_ids, strict=False):
+        add(token_id)
     if source.bos_token_id is not None:
         writer.add_bos_token_id(source.bos_token_id)
     writer.add_add_bos_token(False)

@@ -5,15 +5,17 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
+from .conventions import read_chat_template, read_end_ids, read_generation_config, read_named_tokens
 from .folder_format import (
     CHAT_TEMPLATE,
     CONFIG,
+    GENERATION_CONFIG,
     OLDER_WEIGHTS,
     SHARD_INDEX,
+    SPECIAL_TOKENS,
     TOKENIZER,
     TOKENIZER_CONFIG,
     WEIGHTS,
-    read_chat_template,
     read_config,
 )
 from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
@@ -22,7 +24,8 @@ from .weights import weight_files
 # USER/NAME@REVISION; with any of the characters in SEVERAL, the revision is a pattern that stands for training steps.
 HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./*?+-]{1,4000}))?", re.ASCII)
 SEVERAL = re.compile(r"[*?+]")
-SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, CHAT_TEMPLATE, SHARD_INDEX, *FILE_PAIRS[0]]
+SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS, CHAT_TEMPLATE, GENERATION_CONFIG, SHARD_INDEX]
+SMALL_FILES += FILE_PAIRS[0]
 
 
 def download(source: str, cache: Path | None = None) -> Path:
@@ -37,10 +40,12 @@ def download(source: str, cache: Path | None = None) -> Path:
     fetch = partial(fetch_files, repo_id, revision, cache)
     try:
         folder = fetch(SMALL_FILES)
-        read_config(folder)
+        config = read_config(folder)
         if not has_tokenizer(folder):
             raise HubError(source, f"it has neither {TOKENIZER} nor {' and '.join(FILE_PAIRS[0])}")
-        read_tokenizer(folder)
+        tokenizer = read_tokenizer(folder)
+        named = read_named_tokens(folder, tokenizer, config.model_type)
+        read_end_ids(folder, read_generation_config(folder), named, tokenizer, config.config.vocab_size)
         read_chat_template(folder)
         wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
         fetch(wanted)

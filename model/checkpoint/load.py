@@ -1,6 +1,7 @@
 """Loading a checkpoint from any source, as a GPT and its tokenizer."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,6 +63,8 @@ class Checkpoint(NamedTuple):
     other_end_ids: tuple[int, ...]
     model_type: str
     declared_context: int
+    named_tokens: Mapping[str, str] | None
+    generation_config: Mapping[str, object]
 
 
 def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto") -> Checkpoint:
@@ -93,6 +96,8 @@ def load_checkpoint(source: str | Path, device: str = "auto", dtype: str = "auto
         checkpoint.other_end_ids,
         checkpoint.model_type,
         checkpoint.declared_context,
+        checkpoint.named_tokens,
+        checkpoint.generation_config,
     )
 
 

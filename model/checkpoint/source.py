@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
+from .conventions import read_chat_template, read_end_ids, read_generation_config, read_named_tokens
 from .files import checkpoint_errors, locate
-from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_chat_template, read_config
+from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_config
 from .gpt2 import GPT2
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
@@ -52,6 +54,8 @@ class Source(NamedTuple):
     other_end_ids: tuple[int, ...] = ()  # tokens at which a text ends, in addition to the eos token
     model_type: str = GPT2.model_type  # its family
     declared_context: int = 0  # tokens, of which the config may use fewer; 0 if nothing says so
+    named_tokens: Mapping[str, str] | None = None  # the tokenizer's special tokens by name; None if no file says so
+    generation_config: Mapping[str, object] = MappingProxyType({})  # generation_config.json
 
 
 def read_source(
@@ -85,7 +89,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     if readable(str(folder)) != str(folder):
         raise CheckpointError(folder, "a name that is not UTF-8", "one that is")  # safetensors cannot open it
     before = file_versions(folder)
-    config, bos, eos, others, model_type, declared_context = read_config(folder)
+    config, bos, ends, model_type, declared_context = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
     check_tokenizer(folder / TOKENIZER, tokenizer, config)
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
@@ -96,9 +100,27 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
         raise CheckpointError(
             folder, "files replaced while they were read", "a checkpoint that is not being written: load it again"
         )
-    bos, eos = (token if token is None or tokenizer.token_bytes(token) else None for token in (bos, eos))
+    generation, named = read_generation_config(folder), read_named_tokens(folder, tokenizer, model_type)
+    ends = (*ends, *read_end_ids(folder, generation, named, tokenizer, config.vocab_size))
+    bos = bos if bos is not None and tokenizer.token_bytes(bos) else None
+    ends = tuple(token for token in dict.fromkeys(ends) if tokenizer.token_bytes(token))
+    eos = ends[0] if ends else None
     template = read_chat_template(folder)
-    return Source(name, config, tokenizer, bos, eos, state, sha256, template, others, model_type, declared_context)
+    return Source(
+        name,
+        config,
+        tokenizer,
+        bos,
+        eos,
+        state,
+        sha256,
+        template,
+        ends[1:],
+        model_type,
+        declared_context,
+        named,
+        generation,
+    )
 
 
 def read_file(

@@ -15,17 +15,23 @@ from torch import Tensor
 from ..config import GPTConfig
 from ..tokenizer import Tokenizer
 from .folder_format import (
+    CHAT_TEMPLATE,
     CONFIG,
+    GENERATION_CONFIG,
     SHARD_INDEX,
     SNAPSHOTS,
+    SPECIAL_TOKENS,
     TOKENIZER,
     TOKENIZER_CONFIG,
     WEIGHTS,
     config_to_json,
     file_tensors,
     tokenizer_config,
+    tokens_by_name,
 )
 
+# Files that would say something else than those written.
+REPLACED = {SHARD_INDEX, CHAT_TEMPLATE, GENERATION_CONFIG, SPECIAL_TOKENS}
 LEFTOVER = re.compile(r"\..+\.([1-9][0-9]{0,8})(\.[a-z0-9_]{8})?", re.ASCII)  # .NAME.PID or .NAME.PID.RANDOM
 
 
@@ -40,6 +46,8 @@ def write_checkpoint(
     dtype: torch.dtype | None = None,
     chat_template: str = "",
     other_end_ids: tuple[int, ...] = (),
+    named_tokens: Mapping[str, str] | None = None,
+    generation_config: Mapping[str, object] | None = None,
 ) -> None:
     """Write a checkpoint folder so that a reader never sees a partial one.
 
@@ -49,13 +57,16 @@ def write_checkpoint(
     """
     folder = Path(os.path.realpath(folder))  # follow a link, so that the files are written to the disk it points to
     folder.parent.mkdir(parents=True, exist_ok=True)
+    if named_tokens is None:
+        named_tokens = tokens_by_name(tokenizer, bos_token_id, eos_token_id)
+    ends = [token_id for token_id in (eos_token_id, *other_end_ids) if token_id is not None]
     texts = {
-        CONFIG: to_json(config_to_json(config, bos_token_id, eos_token_id, other_end_ids)),
+        CONFIG: to_json(config_to_json(config, bos_token_id, ends)),
         TOKENIZER: to_json(tokenizer.spec),
-        TOKENIZER_CONFIG: to_json(
-            tokenizer_config(tokenizer, config.context_length, bos_token_id, eos_token_id, chat_template)
-        ),
+        TOKENIZER_CONFIG: to_json(tokenizer_config(named_tokens, config.context_length, chat_template)),
     }
+    if generation_config:
+        texts[GENERATION_CONFIG] = to_json(generation_config)
     new = Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
     try:
         for name, text in texts.items():
@@ -74,7 +85,8 @@ def write_checkpoint(
         same = all((folder / n).is_file() and (folder / n).read_bytes() == t.encode() for n, t in texts.items())
         if same:
             (new / WEIGHTS).replace(folder / WEIGHTS)
-            (folder / SHARD_INDEX).unlink(missing_ok=True)
+            for name in REPLACED - texts.keys():
+                (folder / name).unlink(missing_ok=True)
         else:
             exchange(new, folder, (*texts, WEIGHTS))
     finally:
@@ -108,7 +120,7 @@ def exchange(new: Path, folder: Path, names: Sequence[str]) -> None:
     old = new / "old"
     old.mkdir()
     try:
-        for name in (*reversed(names), SHARD_INDEX, SNAPSHOTS):
+        for name in (*reversed(names), *sorted(REPLACED - set(names)), SNAPSHOTS):
             if (folder / name).exists():
                 (folder / name).replace(old / name)
         for name in names:

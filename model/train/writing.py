@@ -1,6 +1,7 @@
 """Writing a long text with one model as training data for another: many pieces at once, each filling the context."""
 
 from collections.abc import Callable
+from itertools import takewhile
 
 import torch
 from torch import Tensor
@@ -53,18 +54,15 @@ def write_pieces(loaded: LoadedModel, generator: torch.Generator, report: Callab
 
 
 def texts_of(loaded: LoadedModel, ids: Tensor) -> list[str]:
-    """The texts of token ids ``(n_texts, n_tokens)``, each up to its end token."""
-    texts: list[str] = []
-    for row in ids.tolist():
-        end = row.index(loaded.eos_token_id) if loaded.eos_token_id in row else len(row)
-        texts.append(loaded.tokenizer.decode(row[:end]).strip("\n"))
-    return texts
+    """The texts of token ids ``(n_texts, n_tokens)``, each up to its first end token."""
+    rows = [list(takewhile(lambda token_id: token_id not in loaded.end_token_ids, row)) for row in ids.tolist()]
+    return [loaded.tokenizer.decode(row).strip("\n") for row in rows]
 
 
 def first_token(loaded: LoadedModel) -> int:
-    """The token after which a text of the model begins: its end token, a line break, or its first one."""
-    if loaded.eos_token_id is not None:
-        return loaded.eos_token_id
+    """The token after which a text of the model begins: that of every prompt, an end token, a line break, or 0."""
+    if firsts := (*loaded.tokenizer.begins_with, *loaded.end_token_ids):
+        return firsts[0]
     try:
         return loaded.parse_prompt("\n")[0]
     except PromptError:

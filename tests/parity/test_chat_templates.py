@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from helpers.files import edit_json, write_json
 from helpers.oracles.chat_templates import CHATS, chat_model
 from helpers.server import run_async
-from model import InputError, LoadedModel
+from model import InputError, LoadedModel, load
 from web.serving.chat_templates import Templates
-from web.serving.conversation import Span, locate, render
+from web.serving.conversation import Span, locate, prompt_ids, render
 
 SYSTEM = {"role": "system", "content": "Be brief: user, assistant."}
 TURNS = [
@@ -32,6 +33,7 @@ PIECES = {  # templates that show one thing each
         "{% endgeneration %}\n{{ x }}{% endfor %}"
     ),
     "clock": "{{ strftime_now('%d %B %Y') }}",
+    "no beginning": "{{ messages[0].content }}",
     "nothing": "{{ tools is none }}{{ documents is none }}{{ tools is defined }}{{ bos_token is defined }}",
 }
 
@@ -45,20 +47,20 @@ def templates() -> Iterator[list[Templates]]:
         each.close()
 
 
-def found(templates: list[Templates], loaded: LoadedModel, messages: list[dict[str, str]]) -> Any:
+def found(templates: list[Templates], loaded: LoadedModel, messages: list[dict[str, str]], options: Any = None) -> Any:
     """The prompt, its token ids, and the tokens of each message."""
 
     async def find() -> tuple[str, list[Span | None]]:
         templates.append(own := Templates())
         try:
-            prompt = await render(own, "client", loaded, messages)
+            prompt = await render(own, "client", loaded, messages, template_options=options)
             return prompt, await locate(own, "client", loaded, messages, prompt)
         finally:
             for process in own.processes:
                 await process.end()
 
     prompt, spans = run_async(find())
-    return prompt, loaded.parse_prompt(prompt), spans
+    return prompt, prompt_ids(loaded, prompt), spans
 
 
 def theirs(loaded: LoadedModel, folder: Path, messages: list[dict[str, str]], tokenize: bool = False) -> Any:
@@ -77,11 +79,67 @@ def test_prompts_equal_those_of_transformers(name: str, tmp_path: Path, template
         assert ids == theirs(loaded, tmp_path / f"{i} ids", messages, tokenize=True)
 
 
+@pytest.mark.parametrize("kind", ["chatml", "llama 2", "llama 3"])
 @pytest.mark.parametrize("name", PIECES)
-def test_templates_find_what_transformers_gives_them(name: str, tmp_path: Path, templates: list[Templates]) -> None:
-    loaded = chat_model("chatml")
+def test_templates_find_what_transformers_gives_them(
+    name: str, kind: str, tmp_path: Path, templates: list[Templates]
+) -> None:
+    loaded = chat_model(kind)
     loaded.chat_template = PIECES[name]
-    assert found(templates, loaded, TURNS)[0] == theirs(loaded, tmp_path / "model", TURNS)
+    prompt, ids, _ = found(templates, loaded, TURNS)
+    assert prompt == theirs(loaded, tmp_path / "model", TURNS)
+    assert ids == theirs(loaded, tmp_path / "ids", TURNS, tokenize=True)  # no <s> but the template's
+
+
+NAMES = ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token", "image_token"]
+ALL_NAMES = "".join(f"{{% if {name} is defined %}}{name} is {{{{ {name} }}}}. {{% endif %}}" for name in NAMES)
+ADDED = {"content": "<|im_end|>", "lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
+ABSENT = {"bos_token": ..., "eos_token": ..., "unk_token": ...}
+
+
+@pytest.mark.parametrize(
+    ("config", "older"),
+    [
+        ({"bos_token": None, "eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"}, {}),
+        ({"eos_token": ADDED | {"__type": "AddedToken"}}, {}),
+        (ABSENT, {"eos_token": ADDED, "pad_token": "<|im_start|>"}),
+        ({"eos_token": "<|endoftext|>"}, {"eos_token": "<|im_end|>"}),
+        ({"eos_token": "<|endoftext|>", "added_tokens_decoder": {}}, {"eos_token": "<|im_end|>"}),
+        (ABSENT | {"tokenizer_class": "Qwen2Tokenizer"}, {}),
+        (ABSENT | {"tokenizer_class": "GPT2Tokenizer", "bos_token": None}, {}),
+        (ABSENT | {"tokenizer_class": ...}, {}),
+        ({"extra_special_tokens": {"image_token": "<|im_start|>"}}, {}),
+        ({"image_token": "<|im_start|>"}, {}),
+        (ABSENT, {}),
+    ],
+)
+def test_templates_find_the_special_tokens_of_the_tokenizer(
+    config: dict[str, Any], older: dict[str, Any], tmp_path: Path, templates: list[Templates]
+) -> None:
+    """Those of config.json do not count, and saving keeps them."""
+    loaded = chat_model("chatml")
+    loaded.chat_template = ALL_NAMES
+    loaded.save(tmp_path / "file")
+    edit_json(tmp_path / "file" / "config.json", bos_token_id=1, eos_token_id=1)
+    edit_json(tmp_path / "file" / "tokenizer_config.json", **config)
+    if older:
+        write_json(tmp_path / "file" / "special_tokens_map.json", older)
+    expected = AutoTokenizer.from_pretrained(tmp_path / "file").apply_chat_template(TURNS, tokenize=False)
+    again = load(tmp_path / "file", device="cpu")
+    assert found(templates, again, TURNS)[0] == expected
+    assert theirs(again, tmp_path / "again", TURNS) == expected
+    assert found(templates, load(tmp_path / "again", device="cpu"), TURNS)[0] == expected
+
+
+def test_options_are_given_to_the_template_as_by_transformers(tmp_path: Path, templates: list[Templates]) -> None:
+    loaded = chat_model("chatml")
+    loaded.chat_template = (
+        "{{ enable_thinking is defined and not enable_thinking }} {{ eos_token }} {{ rest | tojson }}"
+    )
+    options = {"enable_thinking": False, "eos_token": "mine", "rest": [1.5, None, {"é": True}]}
+    loaded.save(tmp_path)
+    expected = AutoTokenizer.from_pretrained(tmp_path).apply_chat_template(TURNS, tokenize=False, **options)
+    assert found(templates, loaded, TURNS, options)[0] == expected
 
 
 def text_of(loaded: LoadedModel, ids: list[int]) -> str:

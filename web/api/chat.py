@@ -7,7 +7,7 @@ from typing import Any
 from model import InputError, LoadedModel
 
 from ..serving.chat_templates import Templates
-from ..serving.conversation import SPEAKERS, check_conversation_length, render
+from ..serving.conversation import SPEAKERS, check_conversation_length, prompt_ids, render
 from ..settings import Limits
 from .completions import Completion
 from .schema import ChatRequest, CompletionRequest, as_conversation
@@ -69,7 +69,8 @@ async def answer_conversation(
 ) -> ChatCompletion:
     """The completion that answers a conversation. Raises ``InputError`` for invalid input."""
     check_conversation(asked, limits)
-    prompt = await render(templates, client, loaded, as_conversation(asked.messages))
+    options = asked.chat_template_kwargs
+    prompt = await render(templates, client, loaded, as_conversation(asked.messages), template_options=options)
     return ChatCompletion(loaded, asked, limits, prompt)
 
 
@@ -88,7 +89,7 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, promp
     stop = [asked.stop] if isinstance(asked.stop, str) else list(asked.stop or [])
     is_open = asked.max_tokens is None and asked.max_completion_tokens is None
     try:
-        ids = loaded.parse_prompt(prompt)
+        ids = loaded.parse_prompt(prompt_ids(loaded, prompt))
     except InputError as error:
         raise renamed(error) from None
     given = {name: getattr(asked, name) for name in CompletionRequest.model_fields.keys() & asked.model_fields_set}

@@ -18,4 +18,5 @@ def model_info(loaded: LoadedModel) -> dict[str, object]:
         "tokenizer": loaded.tokenizer.kind,
         "dtype": str(loaded.dtype).removeprefix("torch."),
         "sha256": loaded.sha256,
+        "default_sampling": loaded.default_sampling,
     }

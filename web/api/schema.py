@@ -3,10 +3,12 @@
 Their JSON schemas in the OpenAPI document are as strict as the checks; ``Also`` adds what pydantic cannot derive.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -28,6 +30,8 @@ from ..serving.conversation import Conversation
 from ..serving.inputs import whole
 
 MAX_TOP_LOGPROBS = 20
+MAX_TEMPLATE_OPTIONS = 4_000  # characters of JSON
+GIVEN_TO_TEMPLATES = ["messages", "tools", "documents", "add_generation_prompt"]
 MAX_METADATA = 16  # entries, OpenAI's limit
 DEFAULT_MAX_TOKENS = 16  # OpenAI's default for /v1/completions
 
@@ -61,6 +65,24 @@ LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,
 Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]
 EmptyList = Annotated[list[Any], Field(max_length=0)] | None
 Prompts = Annotated[str, Also(minLength=1)] | Strings | TokenIds | TokenIdLists
+
+
+def template_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a chat template that are neither too long nor what the server itself gives to it."""
+    for name in GIVEN_TO_TEMPLATES:
+        if name in options:
+            raise PydanticCustomError("value_error", "Value error, {name} is not one of its options", {"name": name})
+    n_characters = len(json.dumps(options))
+    if n_characters > MAX_TEMPLATE_OPTIONS:
+        raise ValueError(f"it has {n_characters:,} characters of JSON; at most {MAX_TEMPLATE_OPTIONS:,} are accepted")
+    return options
+
+
+TemplateOptions = Annotated[
+    dict[str, Any],
+    AfterValidator(template_options),
+    Also(propertyNames={"not": {"enum": GIVEN_TO_TEMPLATES}}),
+]
 
 
 def given(field: str) -> JsonDict:
@@ -232,6 +254,9 @@ class ChatRequest(Writing):
     logprobs: bool | None = False
     top_logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     modalities: list[Literal["text"]] | None = None
+    chat_template_kwargs: TemplateOptions | None = Field(
+        None, description="Further variables of the model's chat template, such as `enable_thinking`."
+    )
 
 
 class EmbeddingsRequest(Body):
@@ -282,10 +307,12 @@ class TokenizeRequest(Body):
     add_generation_prompt: bool = Field(
         True, description="End the conversation's prompt at the start of the assistant's turn."
     )
-    add_special_tokens: bool = Field(
-        True,
-        description="Begin with the tokens that come before every prompt of the model, such as <s>, if it has any.",
+    add_special_tokens: bool | None = Field(
+        None,
+        description="Begin with the tokens that come before every prompt of the model, such as <s>, if it has any. "
+        "By default true, but false for a conversation, which begins as the chat template says.",
     )
+    chat_template_kwargs: TemplateOptions | None = None
     return_token_strs: bool | None = Field(False, description="Also return the text of each token.")
 
 

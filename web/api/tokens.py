@@ -6,7 +6,7 @@ from model import InputError, LoadedModel
 from model.errors import UnknownTokens, counted
 
 from ..serving.chat_templates import Templates
-from ..serving.conversation import render
+from ..serving.conversation import prompt_ids, render
 from ..serving.inputs import check_length
 from ..settings import Limits
 from .schema import DetokenizeRequest, TokenizeRequest, as_conversation
@@ -22,11 +22,18 @@ async def tokenize(
         field, text = "prompt", asked.prompt
     else:
         messages, open_end = as_conversation(asked.messages), asked.add_generation_prompt
-        field, text = "messages", await render(templates, client, loaded, messages, add_generation_prompt=open_end)
+        options = asked.chat_template_kwargs
+        text = await render(
+            templates, client, loaded, messages, add_generation_prompt=open_end, template_options=options
+        )
+        field = "messages"
     check_length(field, "text", text, limits.max_prompt_characters)
     try:
         tokenizer = loaded.tokenizer
-        ids = tokenizer.encode_prompt(text) if asked.add_special_tokens else tokenizer.encode(text)
+        if asked.add_special_tokens is None and field == "messages":
+            ids = prompt_ids(loaded, text)
+        else:
+            ids = tokenizer.encode(text) if asked.add_special_tokens is False else tokenizer.encode_prompt(text)
     except InputError as error:
         raise InputError(field, str(error), error.code) from None
     texts = [token.text for token in loaded.tokens(ids)] if asked.return_token_strs else None

@@ -128,6 +128,8 @@ export interface ModelInfo {
   about: string;
   /** Whether it has a chat template. */
   chat: boolean;
+  /** The sampling settings that its checkpoint recommends, by name. */
+  sampling: Record<string, number>;
   /** The training steps after which weights were kept. */
   steps: number[];
 }

@@ -14,8 +14,8 @@ from model import InputError, LoadedModel
 from model.errors import InvalidValue, shorten
 
 from ..services import Services
-from ..serving.conversation import Span, check_conversation_length, locate, render
-from ..serving.inputs import find_model, whole
+from ..serving.conversation import Span, check_conversation_length, locate, prompt_ids, render
+from ..serving.inputs import check_text, find_model, parse_options, whole
 from .writer import PageText, parse_page_text
 
 ROLES = ("system", "user", "assistant")
@@ -36,8 +36,15 @@ async def read_page_text(services: Services, client: Hashable, fields: Mapping[s
         raise InputError("messages", "The message is empty.")
     check_conversation_length(messages, services.limits)
     prompt = await render(services.templates, client, loaded, messages)
+
+    def parse() -> PageText:
+        ids = loaded.parse_prompt(prompt_ids(loaded, check_text(services.limits, prompt)))
+        request = parse_options(services.limits, loaded, ids, fields)
+        services.engines.check(loaded, request)
+        return PageText(loaded, request, prompt, len(ids))
+
     try:
-        text = await asyncio.to_thread(parse_page_text, services, {**fields, "prompt": prompt, "branch": None})
+        text = await asyncio.to_thread(parse)
     except InputError as error:  # a visitor has typed messages, not a prompt
         raise InputError(error.field, str(error).replace("The prompt", "The conversation", 1), error.code) from None
     spans = await locate(services.templates, client, loaded, messages, prompt)

@@ -156,7 +156,7 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
         log.warning("%s: its %s is not used: %s", loaded.name, DECLARED, error)
         return None
     steps = itertools.islice(generate(loaded.gpt, loaded.begin(request)), declared.tokens)
-    text = ids + [step.token_id for step in steps if step.token_id != loaded.eos_token_id]
+    text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
     suggested = fitting_heads(loaded.trace(text).attention, text)
     return Opening(settings_of(request, declared.prompt), text, len(ids), (layer, head), suggested, is_declared=True)
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from model import InputError, LoadedModel
-from model.tokenizer import token_text
 
 from ..settings import Limits
 from .chat_templates import TemplateFailed, Templates
@@ -35,27 +34,32 @@ async def render(
     messages: Conversation,
     *,
     add_generation_prompt: bool = True,
+    template_options: Mapping[str, Any] | None = None,
 ) -> str:
     """The prompt for a conversation, ready for the assistant's turn unless ``add_generation_prompt`` is false.
 
     The checkpoint's own Jinja template makes it, as in transformers. Without a template the prompt is a transcript: a
-    line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. Raises
+    line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. The
+    ``template_options`` are further variables of the template, such as ``enable_thinking``. Raises
     ``InputError`` if the template fails, and ``Busy``.
     """
     if not loaded.chat_template:
+        if template_options:
+            raise InputError("chat_template_kwargs", f"{loaded.name} has no chat template to give these options to.")
         lines = [f"{SPEAKERS[message['role']]}: {message['content']}" for message in messages]
         return "\n".join([*lines, "Assistant:"] if add_generation_prompt else lines)
-    context: dict[str, Any] = {
-        name: token_text(loaded.tokenizer, token_id)
-        for name, token_id in (("bos_token", loaded.bos_token_id), ("eos_token", loaded.eos_token_id))
-        if token_id is not None
-    }
+    context = {**loaded.template_tokens, **(template_options or {})}
     context |= {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": add_generation_prompt}
     try:
         return await templates.render(client, loaded.chat_template, context)
     except TemplateFailed as error:
         message = f"The chat template of {loaded.name} cannot be used for these messages: {error}"
         raise InputError("messages", message, "chat_template") from None
+
+
+def prompt_ids(loaded: LoadedModel, prompt: str) -> list[int]:
+    """The token ids of a prompt that ``render`` made. A template itself writes the token that begins it, if any."""
+    return loaded.tokenizer.encode(prompt) if loaded.chat_template else loaded.tokenizer.encode_prompt(prompt)
 
 
 async def locate(
@@ -126,7 +130,7 @@ def between_marks(marked: str, n_messages: int) -> list[Span | None] | None:
 def as_tokens(loaded: LoadedModel, prompt: str, spans: Sequence[Span | None]) -> list[Span | None]:
     """The tokens that hold any of the characters; a token that two spans share belongs to the first."""
     offsets = loaded.tokenizer.offsets(prompt)
-    n_before = len(loaded.tokenizer.encode_prompt(prompt)) - len(offsets)
+    n_before = len(prompt_ids(loaded, prompt)) - len(offsets)
     starts, ends = [start for start, _ in offsets], [end for _, end in offsets]
     found: list[Span | None] = [None] * len(spans)
     taken = 0

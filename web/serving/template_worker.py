@@ -34,7 +34,7 @@ def main() -> None:
 def answer(asked: dict[str, Any]) -> dict[str, str]:
     """Answer ``{"template", "context"}`` with ``{"text"}`` or ``{"error"}``."""
     try:
-        text = compiled(asked["template"]).render(**asked["context"])
+        text = compiled(asked["template"]).render(asked["context"])
     except Exception as error:  # a template is a program and may raise anything
         return {"error": (str(error) or type(error).__name__)[:MAX_ERROR]}
     if len(text) > MAX_CHARACTERS:

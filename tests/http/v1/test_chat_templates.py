@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from transformers import AutoTokenizer
 
 import model
-from helpers.api import post_body
+from helpers.api import error_of, post_body
 from helpers.files import write_json
 from helpers.models import tiny_model
 from helpers.server import Server, run_async
@@ -178,3 +179,62 @@ def test_a_template_has_processes_of_its_own_and_the_one_idle_longest_gives_way(
         assert [process.source[-1] for process in templates.processes] == ["0", "2", "3", "4"]
 
     with_templates(check)
+
+
+THINKING = "{% if enable_thinking is defined %}{{ enable_thinking }}: {% endif %}{{ messages[0].content }}"
+
+
+@pytest.fixture
+def thinking(server: Server) -> Iterator[Server]:
+    models = server.served.models
+    models["thinking"] = replace(models["tiny"], name="thinking", chat_template=THINKING)
+    yield server
+    del models["thinking"]
+
+
+@pytest.mark.parametrize(
+    ("options", "prompt"),
+    [
+        ({"enable_thinking": False}, "False: Hi"),
+        ({"enable_thinking": [1, {"a": None}]}, "[1, {'a': None}]: Hi"),
+        ({"of another": 1}, "Hi"),
+        ({}, "Hi"),
+        (None, "Hi"),
+    ],
+)
+def test_options_reach_the_template(thinking: Server, options: Any, prompt: str) -> None:
+    asked = {"model": "thinking", "messages": HELLO, "chat_template_kwargs": options}
+    tokens = httpx.post(f"{thinking.url}/tokenize", json=asked | {"return_token_strs": True}).json()
+    assert "".join(tokens["token_strs"]) == prompt
+    answer = post_body(thinking, asked | {"max_tokens": 1}, "chat/completions")
+    assert answer.json()["usage"]["prompt_tokens"] == len(prompt)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"messages": []}, "messages is not one of its options"),
+        ({"add_generation_prompt": False}, "add_generation_prompt is not one of its options"),
+        ({"a": "x" * 4_000}, "it has 4,009 characters of JSON; at most 4,000 are accepted"),
+        ("enable_thinking", "should be a valid dictionary"),
+    ],
+)
+def test_options_that_a_template_cannot_have_are_refused(thinking: Server, options: Any, message: str) -> None:
+    asked = {"model": "thinking", "messages": HELLO, "chat_template_kwargs": options}
+    for url in (f"{thinking.url}/tokenize", f"{thinking.url}/v1/chat/completions"):
+        answer = httpx.post(url, json=asked)
+        error = error_of(answer)
+        assert answer.status_code == 400 and error["param"] == "chat_template_kwargs" and message in error["message"]
+
+
+def test_a_number_that_python_would_not_print_is_refused(thinking: Server) -> None:
+    content = b'{"messages": [{"role": "user", "content": "Hi"}], "chat_template_kwargs": {"a": %s}}' % (b"9" * 5_000)
+    assert post_body(thinking, content, "chat/completions").status_code == 400
+
+
+def test_options_need_a_template(server: Server) -> None:
+    asked = {"model": "tiny", "messages": HELLO, "max_tokens": 1}
+    answer = post_body(server, asked | {"chat_template_kwargs": {"enable_thinking": False}}, "chat/completions")
+    assert "tiny has no chat template" in error_of(answer)["message"]
+    for nothing in ({}, None):
+        assert post_body(server, asked | {"chat_template_kwargs": nothing}, "chat/completions").status_code == 200

@@ -70,6 +70,24 @@ def test_chat_template_is_downloaded(hub: Hub, name: str) -> None:
     assert model.load(hub.remote, device="cpu").chat_template == template
 
 
+def test_the_files_about_special_tokens_and_sampling_are_downloaded(hub: Hub) -> None:
+    (hub.remote / "generation_config.json").write_text('{"eos_token_id": [3, 4], "temperature": 0.6}')
+    (hub.remote / "special_tokens_map.json").write_text('{"pad_token": "!"}')
+    loaded = model.load("someone/gpt", device="cpu")
+    assert loaded.end_token_ids == (3, 4) and loaded.default_sampling == {"temperature": 0.6}
+    assert loaded.named_tokens == {"pad_token": "!"}
+
+
+@pytest.mark.parametrize(
+    ("file", "content"), [("generation_config.json", '{"eos_token_id": -1}'), ("special_tokens_map.json", "[]")]
+)
+def test_no_weights_are_fetched_where_they_are_refused(file: str, content: str, hub: Hub) -> None:
+    (hub.remote / file).write_text(content)
+    with pytest.raises(model.CheckpointError, match=file):
+        model.load("someone/gpt")
+    assert "model.safetensors" not in hub.fetched
+
+
 def test_no_weights_are_fetched_where_the_chat_template_is_refused(hub: Hub) -> None:
     (hub.remote / "tokenizer_config.json").write_text('{"chat_template": 5}')
     with pytest.raises(model.CheckpointError, match="a chat_template of another kind"):

@@ -38,7 +38,7 @@ export class Bar {
    */
   constructor(controls, actions, withTraining, view) {
     this.settings = new Settings(controls);
-    this.models = new ModelPicker(actions.chooseModel, () => this.#showChat());
+    this.models = new ModelPicker(actions.chooseModel, () => this.#showModel());
     this.prompt = make("textarea", {
       rows: 1,
       id: "hs-prompt",
@@ -130,6 +130,12 @@ export class Bar {
   #try(model) {
     this.#typed = false;
     this.models.open(model);
+  }
+
+  /** Offer what the chosen model has: a chat template, and sampling settings of its own. */
+  #showModel() {
+    this.settings.offer(this.models.chosen?.sampling ?? {});
+    this.#showChat();
   }
 
   /** Whether messages or prompts are typed, and whether the chosen model has a chat template. */

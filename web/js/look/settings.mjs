@@ -63,7 +63,8 @@ export class Settings {
       this.button.focus();
     };
     const done = smallButton("Done", close);
-    this.panel.append(make("h2", {}, "How the text is written"), ...rows, seedRow, shiftRow, done);
+    this.own = make("div", { class: "hs-setting", hidden: true });
+    this.panel.append(make("h2", {}, "How the text is written"), this.own, ...rows, seedRow, shiftRow, done);
     this.button = make("button", {
       type: "button",
       class: "hs-icon-button",
@@ -115,6 +116,19 @@ export class Settings {
     this.showSeed(settings.seed);
   }
 
+  /** Offer what the chosen model's checkpoint recommends. @param {Record<string, number>} recommended by name */
+  offer(recommended) {
+    const controls = [...this.#sliders.values()].map((slider) => slider.control);
+    const { sentence, usable } = ownSettings(recommended, controls);
+    const use = () => {
+      this.show(usable);
+      this.#listeners.forEach((listener) => listener());
+    };
+    const button = Object.keys(usable).length ? [smallButton("Use them", use)] : [];
+    this.own.replaceChildren(make("small", {}, sentence), ...button);
+    this.own.hidden = sentence === "";
+  }
+
   /** Show the seed of the newest text, without pinning it. @param {unknown} seed */
   showSeed(seed) {
     if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
@@ -125,6 +139,24 @@ export class Settings {
     this.#contextLength = contextLength;
     this.#sliders.get("max_new_tokens")?.limit(this.shift.checked ? Infinity : Math.max(1, contextLength));
   }
+}
+
+/**
+ * The settings that a model's checkpoint recommends, in a sentence, and those of them that the sliders can show.
+ * @param {Record<string, number>} recommended by name @param {Control[]} controls
+ */
+export function ownSettings(recommended, controls) {
+  /** @type {Record<string, number>} */
+  const usable = {};
+  const words = Object.entries(recommended).map(([name, value]) => {
+    const control = controls.find((each) => each.name === name);
+    const label = control?.label?.replace(/ \(.*/, "") ?? name.replaceAll("_", " ");
+    const fits = control?.least != null && value >= control.least && value <= (control.most ?? Infinity);
+    if (fits) usable[name] = value;
+    return `${label} ${value}${fits ? "" : " (which cannot be set here)"}`;
+  });
+  const sentence = words.length ? `The model’s own settings: ${words.join(", ")}.` : "";
+  return { sentence, usable };
 }
 
 /** @param {Control} control */
