@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
-from .conventions import read_chat_template, read_end_ids, read_generation_config, read_named_tokens
+from .conventions import read_chat_template, read_end_ids, read_named_tokens, read_object
 from .folder_format import (
     CHAT_TEMPLATE,
     CONFIG,
@@ -45,7 +45,7 @@ def download(source: str, cache: Path | None = None) -> Path:
             raise HubError(source, f"it has neither {TOKENIZER} nor {' and '.join(FILE_PAIRS[0])}")
         tokenizer = read_tokenizer(folder)
         named = read_named_tokens(folder, tokenizer, config.model_type)
-        read_end_ids(folder, read_generation_config(folder), named, tokenizer, config.config.vocab_size)
+        read_end_ids(folder, read_object(folder / GENERATION_CONFIG), named, tokenizer, config.config.vocab_size)
         read_chat_template(folder)
         wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
         fetch(wanted)
