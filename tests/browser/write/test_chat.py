@@ -8,7 +8,16 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.oracles.chat_templates import chat_model
-from helpers.page import change_settings, choose_model, expect_drawn, expect_status, text, write
+from helpers.page import (
+    change_settings,
+    choose_model,
+    expect_drawn,
+    expect_status,
+    number_field,
+    opened_settings,
+    text,
+    write,
+)
 from helpers.server import Server, save_tiny, start
 from helpers.tabs import opened_page
 from model import LoadedModel
@@ -19,9 +28,11 @@ SETTINGS = {"temperature": 0.8, "seed": 1}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of "chat", which has a chat template, and "tiny", which has none."""
+    """A server of "chat", which has a chat template and settings of its own, and "tiny", which has neither."""
     folder = tmp_path_factory.mktemp("chats")
-    chat_model("chatml").save(folder / "chat")
+    chat = chat_model("chatml")
+    chat.generation_config = {"temperature": 0.6, "top_k": 20, "repetition_penalty": 1.1}
+    chat.save(folder / "chat")
     server = start(folder / "chat", save_tiny(folder / "tiny"))
     yield server
     server.close()
@@ -41,6 +52,24 @@ def prompt_of(*turns: tuple[str, str]) -> str:
 def answer(loaded: LoadedModel, prompt: str) -> list[int]:
     steps = loaded.generate(prompt, N_NEW, **SETTINGS)
     return [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
+
+
+def test_settings_of_the_model_are_used_when_asked_for(browser: Any, server: Server) -> None:
+    page, complaints = opened_page(browser, server.url)
+    expect_drawn(page)
+    with opened_settings(page) as panel:
+        sentence = (
+            "The model’s own settings: temperature 0.6, top-k 20, repetition penalty 1.1 (which cannot be set here)."
+        )
+        expect(panel.get_by_text(sentence)).to_be_visible()
+        expect(number_field(panel, "temperature")).to_have_value("0.80")
+        panel.get_by_role("button", name="Use them").click()
+        expect(number_field(panel, "temperature")).to_have_value("0.60")
+        expect(number_field(panel, "top-k (0 = all)")).to_have_value("20")
+    choose_model(page, "tiny")
+    with opened_settings(page) as panel:
+        expect(panel.get_by_text("own settings")).to_be_hidden()
+    complaints.check()
 
 
 def whole(loaded: LoadedModel, prompt: str) -> str:
