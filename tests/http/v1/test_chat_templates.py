@@ -238,3 +238,20 @@ def test_options_need_a_template(server: Server) -> None:
     assert "tiny has no chat template" in error_of(answer)["message"]
     for nothing in ({}, None):
         assert post_body(server, asked | {"chat_template_kwargs": nothing}, "chat/completions").status_code == 200
+
+
+def test_sampling_settings_of_a_model_are_listed_and_used_only_where_asked_for(server: Server) -> None:
+    models, own = server.served.models, {"temperature": 0.0, "top_p": 0.9}
+    models["opinionated"] = replace(models["tiny"], name="opinionated", generation_config=own)
+    try:
+        listed = httpx.get(f"{server.url}/v1/models/opinionated").json()["default_sampling"]
+        assert listed == own
+        assert httpx.get(f"{server.url}/v1/models/tiny").json()["default_sampling"] == {}
+        asked = {"prompt": "ab", "max_tokens": 8, "seed": 1}
+        texts = [
+            post_body(server, {"model": name} | asked | more).json()["choices"][0]["text"]
+            for name, more in (("tiny", {}), ("opinionated", {}), ("tiny", own), ("opinionated", own))
+        ]
+        assert texts[0] == texts[1] != texts[2] == texts[3]
+    finally:
+        del models["opinionated"]
