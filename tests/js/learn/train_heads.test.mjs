@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { Heads, subjectTask, twoJobsTask, weightOnSubject } from "../../../web/js/learn/train_heads.mjs";
+import { Heads, subjectTask, twoJobsTask, weightOnSubject, WORDS } from "../../../web/js/learn/train_heads.mjs";
 
 const STEPS = 150; // as on the page
 
@@ -46,6 +46,22 @@ test("loss, gradients and weights are those of torch", () => {
 });
 
 const SEEDS = Array.from({ length: 24 }, (_, i) => i + 1);
+
+test("in every sentence the subject comes first, agrees with the verb, and differs in number from the other noun", () => {
+  const isPlural = (/** @type {string} */ noun) => /s$/.test(noun);
+  const sentences = subjectTask().examples.map(({ query, keys, answers: [answer] }) => {
+    const [the, first, near, again, second] = keys.map((id) => WORDS[id]);
+    assert.deepEqual([the, near, again], ["the", "near", "the"]);
+    assert.equal(WORDS[answer], first);
+    assert.notEqual(isPlural(first), isPlural(second));
+    assert.equal(/s$/.test(WORDS[query]), !isPlural(first), `${first} … ${WORDS[query]}`); // “sleeps” is singular
+    return [...keys, query].map((id) => WORDS[id]).join(" ");
+  });
+  assert.equal(new Set(sentences).size, 2 * 4 * 4 * 2); // all pairs, in both orders, with two verbs each
+  assert.equal(sentences.length, 64);
+  assert.ok(sentences.includes("the dogs near the cat sleep"));
+  assert.ok(!sentences.includes("the cat near the dogs sleep"));
+});
 
 test("the verb finds its subject from every start", () => {
   for (const seed of SEEDS) {

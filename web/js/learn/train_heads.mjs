@@ -195,24 +195,19 @@ export function subjectExample(words, subject) {
 }
 
 /**
- * All sentences like “the cat near the dogs sleeps”: the subject is the noun that agrees with the verb. The vectors of
- * the words are orthogonal, so that a step for one word does not change the query or key of another.
+ * All sentences like “the cat near the dogs sleeps” and “the dogs near the cat sleep”. The subject comes first; the
+ * other noun differs in number, so that the verb tells which of the two it belongs to. The vectors of the words are
+ * orthogonal, so that a step for one word does not change the query or key of another.
  * @returns {Task}
  */
 export function subjectTask() {
   const tokens = WORDS.map((_, id) => WORDS.map((__, i) => Number(i === id)));
-  const examples = SINGULAR.nouns.flatMap((one) =>
-    PLURAL.nouns.flatMap((many) =>
-      [
-        [one, many],
-        [many, one],
-      ].flatMap(([first, second]) => {
-        const sentence = (/** @type {string} */ verb) => ["the", first, "near", "the", second, verb];
-        return [
-          ...SINGULAR.verbs.map((verb) => subjectExample(sentence(verb), one)),
-          ...PLURAL.verbs.map((verb) => subjectExample(sentence(verb), many)),
-        ];
-      }),
+  const numbers = [SINGULAR, PLURAL];
+  const examples = numbers.flatMap(({ nouns, verbs }, i) =>
+    nouns.flatMap((subject) =>
+      numbers[1 - i].nouns.flatMap((other) =>
+        verbs.map((verb) => subjectExample(["the", subject, "near", "the", other, verb], subject)),
+      ),
     ),
   );
   return { tokens, examples, jobs: 1, answers: NOUNS.length };

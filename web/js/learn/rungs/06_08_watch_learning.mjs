@@ -79,7 +79,7 @@ const overSteps = (lines, yName, [below, above], { title, levels } = {}) =>
 
 const SENTENCES = [
   { words: ["the", "cat", "near", "the", "dogs", "sleeps"], subject: "cat" },
-  { words: ["the", "cat", "near", "the", "dogs", "sleep"], subject: "dogs" },
+  { words: ["the", "dogs", "near", "the", "cat", "sleep"], subject: "dogs" },
 ];
 const SHOWN_KEYS = ["cat", "dogs", "the", "near"]; // keys that are drawn as arrows
 const [FEW, MANY] = [2, 256]; // numbers in a query
@@ -160,11 +160,11 @@ export function findTheSubject(settings) {
     elements: [
       heading("See it learn: a verb finds its subject"),
       paragraph(
-        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; with “sleep”, the dogs. Each ",
-        "step changes the matrices a little, against the ",
+        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; in “the dogs near the cat ",
+        "sleep”, the dogs. Each step changes the matrices a little, against the ",
         defined("gradient"),
-        " of the loss, the surprise at the right noun. Words have no positions here, so both “the” have the same key, ",
-        "and get the same weight.",
+        " of the loss, the surprise at the right noun. Words have no positions here: only their number tells a verb ",
+        "its subject, and both “the” get the same weight.",
       ),
       rowOf(make("div", {}, controls(...training.buttons, status), rowOf(looks, weightChart)), arrows.element),
     ],
