@@ -34,6 +34,35 @@ def test_the_recorded_table_is_as_good_as_it_says(recording: dict[str, Any], tex
     assert first == [] and len(found["training"]["points"]) == 200
 
 
+def test_a_training_draws_its_table_and_batches_as_the_lecture_does(texts: Texts) -> None:
+    """One ``torch.manual_seed`` in the lecture is for the table and, after it, for all batches."""
+    n_steps = 3
+    training = BigramTraining(texts.shakespeare, n_steps, 1e-3)
+    training.advance(float("inf"))
+    ids = training.trained_on
+    torch.manual_seed(1337)
+    table = torch.nn.Embedding(len(training.tokenizer.characters), len(training.tokenizer.characters))
+    optimizer = torch.optim.AdamW(table.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(n_steps):
+        starts = torch.randint(len(ids) - 8, (32,))
+        inputs = torch.stack([ids[i : i + 8] for i in starts])
+        targets = torch.stack([ids[i + 1 : i + 9] for i in starts])
+        loss = torch.nn.functional.cross_entropy(table(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert training.losses == pytest.approx(losses, abs=1e-5)
+
+
+def test_the_recorded_numbers_are_those_of_the_lecture_s_seed() -> None:
+    found = recorded()
+    characters = found["before"]["characters"]
+    assert found["after"]["held_out"] == 2.4864
+    assert found["table"][characters.index("Y")][characters.index("o")] == 0.3578
+
+
 def test_recording_quotes_the_three_hundred_characters_that_the_lecture_prints() -> None:
     before = recorded()["before"]
     assert len(before["beginning"]) == len(before["ids"]) == 300

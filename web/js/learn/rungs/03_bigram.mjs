@@ -26,7 +26,7 @@ const STEPS = [200, 500, 1000, 2000, 5000, 10000];
 const TEXT_ID = "hl-lesson-text";
 const EXAMPLE =
   "Already trained: the experiment of Andrej Karpathy’s lecture, 10,000 steps on tiny Shakespeare at a learning rate " +
-  "of 0.001.";
+  "of 0.001, from its seed, 1337.";
 
 /** @type {Rung<"untrained-bigram">} */
 export const bigram = {
@@ -231,7 +231,7 @@ export const bigram = {
         ),
       ],
       update({ writer, most_characters, example }) {
-        experiment.showLecture(/** @type {TextAsData} */ (example[0]));
+        experiment.showLecture(/** @type {[TextAsData, object, Losses]} */ (example));
         if (!kept.events?.length) report.showExample(example, EXAMPLE);
         most = most_characters;
         checkLength();
@@ -274,14 +274,17 @@ function predictionFor(size) {
  * @property {number} loss
  * @property {number | null} held_out
  */
+/** @typedef {{ loss: number, held_out: number | null }} Losses of the trained table: on the training part, held out */
 
 function textAsData() {
   /** @type {TextAsData | null} */
   let own = null;
-  /** @type {{ loss: number, held_out: number | null } | null} */
+  /** @type {Losses | null} */
   let trained = null;
   /** @type {TextAsData | null} */
   let lecture = null;
+  /** @type {Losses | null} measured here */
+  let lectureTrained = null;
   let isOwn = false;
   const table = make("table", { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
   const beginning = make("div");
@@ -307,14 +310,10 @@ function textAsData() {
       ["for training, nine tenths", whole(lecture?.n_train), whole(own?.n_train)],
       ["held out, one tenth", whole(lecture?.n_held_out), whole(own?.n_held_out)],
       ["all characters equally likely: ln of the alphabet size", cell(lecture?.uniform), cell(own?.uniform)],
-      ["untrained", `${fixed(LECTURE.untrained)} (printed, of one batch)`, cell(own?.loss)],
-      ["trained", `${fixed(LECTURE.trained, 3)} (printed, the last batch of 10,000)`, cell(trained?.loss)],
-      ["trained, mean of the last 500 batches", `${fixed(LECTURE.last_batches, 3)} (measured here)`, "–"],
-      [
-        "trained, on the held-out tenth",
-        `${fixed(LECTURE.held_out_mean, 3)} (measured here, on the whole tenth)`,
-        cell(trained?.held_out),
-      ],
+      ["untrained", `${fixed(PRINTED.untrained)} (printed, of one batch)`, cell(own?.loss)],
+      ["trained, the last of 10,000 batches", `${fixed(PRINTED.trained, 3)} (printed)`, "–"],
+      ["trained, on the training part", `${cell(lectureTrained?.loss)} (measured here)`, cell(trained?.loss)],
+      ["trained, on the held-out tenth", `${cell(lectureTrained?.held_out)} (measured here)`, cell(trained?.held_out)],
     ];
     const titles = ["", "the lecture", "your text"].map((name) => make("th", { scope: "col" }, name));
     const lines = rows.map(([name, ...values]) =>
@@ -353,7 +352,7 @@ function textAsData() {
       heading("The text as data"),
       paragraph(
         "Karpathy’s lecture does this with tiny Shakespeare; its figures are listed next to those of your text. ",
-        "Losses that are printed for one batch scatter by about 0.1; the mean over the held-out tenth does not.",
+        "Losses of one batch scatter by about 0.1; means over a whole part of the text do not.",
       ),
       make("div", { class: "hl-scroll" }, table),
       controls(which.element),
@@ -366,9 +365,10 @@ function textAsData() {
       ),
       batch,
     ],
-    /** Set the lecture's text. @param {TextAsData} text */
-    showLecture(text) {
-      lecture = text;
+    /** Set the lecture's text and losses. @param {[before: TextAsData, training: object, after: Losses]} recorded */
+    showLecture([before, , after]) {
+      lecture = before;
+      lectureTrained = after;
       showTable();
       showParts();
     },
@@ -380,7 +380,7 @@ function textAsData() {
       showTable();
       showParts();
     },
-    /** @param {{ loss: number, held_out: number | null }} losses */
+    /** @param {Losses} losses */
     end(losses) {
       trained = losses;
       showTable();
@@ -398,10 +398,5 @@ const describe = ({ beginning, characters, ids, n }) => [
   make("p", { class: "hl-ids" }, `tensor([${ids.join(", ")}, …]), shape (${n},), dtype int64`),
 ];
 
-// The losses of the lecture's experiment on tiny Shakespeare. What its text looks like is sent by the server.
-const LECTURE = {
-  untrained: 4.8786, // of one batch, as printed
-  trained: 2.495, // of the last batch after 10,000 steps, as printed
-  last_batches: 2.473, // measured here: the mean of the last 500 batches
-  held_out_mean: 2.486, // measured here after the same training: the mean over the whole held-out tenth
-};
+// What the lecture prints. What is measured of its experiment here is sent by the server.
+const PRINTED = { untrained: 4.8786, trained: 2.495 };
