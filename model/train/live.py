@@ -54,9 +54,10 @@ MAX_THREADS = 4  # more threads do not speed up models this small
 class LiveTrainer(Trainer):
     """A run that passes losses, samples and snapshots to ``report`` as they are produced.
 
-    Every loss during training is measured on the same tokens: all held-out tokens if they are few, otherwise a part of
-    them. The weights with the lowest loss are kept, and evaluated at the end on all held-out tokens. Evaluation,
-    samples and snapshots take a small share of the time on any machine.
+    The held-out loss is measured on the same tokens throughout: all held-out tokens if they are few, otherwise a part
+    of them. The training loss is the mean of the batches since the last report. The weights with the lowest held-out
+    loss are kept, and evaluated at the end on all held-out tokens. Evaluation, samples and snapshots take a small share
+    of the time on any machine.
     """
 
     def __init__(self, settings: TrainSettings, folder: Path, report: Reporter) -> None:

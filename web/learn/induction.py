@@ -46,9 +46,10 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
     last, shown = open_step(read_at[-1]), open_step(step)
     readings, read = list(by_step.values()), by_step[step]
     layer, head = strongest(readings[-1].induction)
+    without = scores_without(last.gpt, phrase, layer, head)  # (layer, n_head)
+    fed_by = strongest(-without) if layer else None
     scores = composition(last.gpt)
     feeding = scores.scores["k"][layer][head]  # (layer, n_head)
-    fed_by = strongest(feeding) if layer else None
     muted = read_twice(shown.gpt, phrase, [request.muted]) if request.muted else read
     return {
         "note": " ".join(filter(None, [note, tokenized.note])),
@@ -79,7 +80,9 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
         "feeding": [
             {"head": (earlier, each), "composition": feeding[earlier, each].item(), "without": score.item(),
              "previous_token": read.previous_token[earlier, each].item()}
-            for earlier, row in enumerate(scores_without(shown.gpt, phrase, layer, head))
+            for earlier, row in enumerate(
+                without if shown is last else scores_without(shown.gpt, phrase, layer, head)
+            )
             for each, score in enumerate(row)
         ],
         "chance": scores.chance,

@@ -25,8 +25,8 @@ RECIPE = {"dropout": 0.0, "average": 0.98, "warmup": 30, "snapshots": 12, "steps
 FINISHING = 0.06  # share of the time for the loss on the whole held-out text and for the model card
 LIMITS = "Trained for a very short time on one text: it has learned how words are spelled and combined there."
 NOTE = (
-    "All losses during the training are measured on the same part of the held-out text, or on all of it if it is "
-    "short. The weights with the lowest of these losses were kept."
+    "The held-out losses during the training are measured on the same part of the held-out text, or on all of it if it "
+    "is short. The weights with the lowest of these losses were kept."
 )
 
 

@@ -91,6 +91,37 @@ def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any
     expect(said).to_be_hidden()
 
 
+def test_an_answer_is_not_taken_for_one_to_another_question(page: Any) -> None:
+    open_rung(page, 5)
+    asked = page.locator(".hl-prediction")
+    said = asked.get_by_role("status")
+    asked.get_by_role("button", name="“step”, the last word").click()
+    expect(said).to_have_text(re.compile("^No: “starts”"))
+    say(page, "To be or not")
+    expect(asked).to_contain_text("one word of your sentence")
+    expect(said).to_be_hidden()
+    expect(asked.get_by_role("button", name="Which of them comes first")).to_be_enabled()
+    page.reload()
+    show_page(page, "Learn")
+    settle(page, 5)
+    expect(said).to_be_hidden()
+    page.get_by_role("button", name="The book’s sentence").click()
+    expect(said).to_have_text(re.compile("^No: “starts”"))
+
+
+def test_the_prediction_about_another_token_of_the_model_s_text_is_another(page: Any) -> None:
+    open_rung(page, 10)
+    asked = page.locator(".hl-prediction")
+    asked.get_by_role("button", name="Only after the last layer").click()
+    page.get_by_role("group", name="The token to follow").get_by_role("button").nth(1).click()
+    settle(page, 10)
+    expect(asked.get_by_role("status")).to_have_text(re.compile("^(Yes|No: )"))
+    open_rung(page, 9)
+    open_rung(page, 10)
+    expect(asked).to_contain_text("of what follows “o” first appear?")
+    expect(asked.get_by_role("status")).to_be_hidden()
+
+
 @pytest.mark.slow
 def test_every_rung_has_an_exercise_on_the_visitor_s_own_sentence(page: Any) -> None:
     own = page.get_by_role("region", name="An exercise on your sentence")

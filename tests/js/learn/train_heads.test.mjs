@@ -47,7 +47,7 @@ test("loss, gradients and weights are those of torch", () => {
 
 const SEEDS = Array.from({ length: 24 }, (_, i) => i + 1);
 
-test("in every sentence the subject comes first, agrees with the verb, and differs in number from the other noun", () => {
+test("the subject comes first, agrees with the verb, and differs in number from the other noun", () => {
   const isPlural = (/** @type {string} */ noun) => /s$/.test(noun);
   const sentences = subjectTask().examples.map(({ query, keys, answers: [answer] }) => {
     const [the, first, near, again, second] = keys.map((id) => WORDS[id]);

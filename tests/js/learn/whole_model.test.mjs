@@ -6,7 +6,13 @@ import { whenItAppears } from "../../../web/js/learn/rungs/10_whole_model.mjs";
 
 /** @param {number[]} ids of the likeliest token at the embedding and after each layer */
 const asked = (ids) =>
-  whenItAppears({ guesses: ids.map((id) => ({ id, text: `t${id}`, p: 1, length: 1 })), tokens: ["a", "b"], query: 1 });
+  whenItAppears({
+    sha256: "",
+    ids: [0, 1],
+    guesses: ids.map((id) => ({ id, text: `t${id}`, p: 1, length: 1 })),
+    tokens: ["a", "b"],
+    query: 1,
+  });
 
 test("the prediction asks when the final one first appears", () => {
   assert.equal(asked([1, 2, 3, 3, 3]).right, 0); // two of four layers

@@ -38,9 +38,10 @@ def test_the_induction_head_needs_the_previous_token_head() -> None:
     assert divmod(int(read.induction.argmax()), 4) == (1, 2) and read.induction.max() > 0.5
     assert read.second_loss < 0.5 < 4 < read.first_loss
     fed = scores_without(gpt, phrase, 1, 2)
-    assert (
-        int(fed.argmin()) == int(composition(gpt).scores["k"][1][2].argmax()) == int(read.previous_token.argmax()) == 2
-    )
+    assert int(fed.argmin()) == int(read.previous_token.argmax()) == 2
+    # Muting tells the heads apart; the composition of weights hardly does.
+    (_, other), scores = fed.sort().values[0, :2], composition(gpt).scores["k"][1][2][0]
+    assert fed.min() < other / 3 and scores.max() < 1.1 * scores.sort().values[-2]
     assert fed.min() < 0.1 and read_twice(gpt, phrase, [(0, 2)]).second_loss > read.second_loss + 2
     before = model.load(f"{folder}@000536", device="cpu", dtype="float32").gpt
     assert read_twice(before, phrase).induction[1, 2] < 0.1

@@ -12,7 +12,7 @@ import model
 from helpers.models import tiny_model
 from helpers.page_types.learn import FILE, learn_types
 from model.lens.head_roles import clear_text_roles
-from web.learn.induction import choose_model
+from web.learn.induction import InductionRequest, choose_model, induction
 from web.learn.lessons import LESSONS
 from web.learn.whole_model import starting_head
 from web.serving.served_models import ServedModels
@@ -38,6 +38,16 @@ def test_another_model_for_rung_11_is_named_with_its_vocabulary(monkeypatch: pyt
     name, note = choose_model(snapshots, "large")
     assert name == "small"
     assert note == "No steps of large’s training were kept, so this is small, with a smaller vocabulary: 7 tokens."
+
+
+def test_the_head_that_feeds_another_is_found_by_muting() -> None:
+    """Whatever the composition of the weights says: the induction head loses most without the head that feeds it."""
+    served = serve_tiny("tiny")
+    served.shared["tiny"] = tiny_model(n_layer=3, n_head=4, n_embd=32)
+    found: dict[str, Any] = induction(Snapshots(served), InductionRequest(sentence=SENTENCE, model="tiny"))
+    while_muted = {tuple(row["head"]): row["without"] for row in found["feeding"]}
+    assert found["fed_by"] == min(while_muted, key=lambda head: while_muted[head])
+    assert found["fed_by"] != max(found["feeding"], key=lambda row: row["composition"])["head"]
 
 
 def test_a_model_that_is_no_longer_served_is_freed() -> None:

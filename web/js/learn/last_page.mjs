@@ -41,7 +41,22 @@ function wholeFormula(lessons, rungs) {
       of(6, fraction(row("Q", sup("K", "T")), root("head_dim"))),
       ...["+", of(7, "mask"), ")", of(4, "V")],
     ],
-    ["Attention", "(", "y", ")", "=", of(8, "[", sub("Z", "0"), ";", "…", ";", sub("Z", "n"), "]", sub("W", "out"))],
+    [
+      ...["Attention", "(", "y", ")", "="],
+      of(
+        8,
+        "[",
+        sub("Z", "0"),
+        ";",
+        "…",
+        ";",
+        sub("Z", row("n_head", "−", "1")),
+        "]",
+        sub("W", "out"),
+        "+",
+        sub("b", "out"),
+      ),
+    ],
     ["x", "→", of(9, "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")")],
     ["x", "→", of(9, "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")")],
     ["p", "=", of(10, "softmax", "(", "LayerNorm", "(", "x", ")", sup("E", "T"), ")")],
@@ -66,8 +81,8 @@ function nextSteps() {
   const train = canTrain()
     ? step(
         pageLink("train", "Train"),
-        "Train a GPT on your own text in about a minute. Watch its loss drop below the bigram line and its heads " +
-          "learn to look back.",
+        "Train a small GPT on your own text. Watch its loss, next to that of a bigram model, and see what its heads " +
+          "come to look at.",
       )
     : step(
         pageLink("use", "Use"),
@@ -93,13 +108,12 @@ function nextSteps() {
 function progressOf(lessons, rungs) {
   const { progress } = lessons;
   const results = rungs.map((rung, i) => {
-    const answered = progress.answers[i + 1];
-    const tasks = rung.exercises.map((_, place) => progress.exercises[`${i + 1}.${place}`]);
+    const tasks = rung.exercises.map((exercise, place) => progress.answerTo(`${i + 1}.${place}`, exercise));
     return {
       rung,
       number: i + 1,
       isSeen: progress.seen.includes(i + 1),
-      predicted: answered === undefined ? null : answered === (progress.rights[i + 1] ?? rung.prediction?.right),
+      predicted: progress.answers[i + 1]?.isRight ?? null,
       tasks: tasks.map((task) => (task?.isRight ? "solved" : task ? "tried" : "open")),
     };
   });

@@ -67,22 +67,12 @@ export class OpenLesson {
     ];
   }
 
-  /**
-   * Ask for the prediction before the picture.
-   * @param {Prediction} asked
-   * @param {boolean} [isNew] an earlier answer was to another question
-   */
-  rephrase(asked, isNew = false) {
+  /** Ask for the prediction before the picture. @param {Prediction} asked */
+  rephrase(asked) {
     const { progress } = this.lessons;
     const { rung } = this;
-    /** @param {number | undefined} chosen */
-    const answer = (chosen) => {
-      const answers = { ...progress.answers };
-      if (chosen === undefined) delete answers[rung];
-      else answers[rung] = chosen;
-      progress.set({ answers, rights: { ...progress.rights, [rung]: asked.right } });
-    };
-    this.prediction.replaceChildren(prediction(asked, isNew ? undefined : progress.answers[rung], answer));
+    const earlier = progress.answerTo(rung, asked);
+    this.prediction.replaceChildren(prediction(asked, earlier, (answered) => progress.answer(rung, asked, answered)));
   }
 
   /** Use another sentence on all rungs. @param {string} sentence */

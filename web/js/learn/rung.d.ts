@@ -10,6 +10,8 @@ export interface Prediction {
   /** The index of the right option. */
   right: number;
   why: string;
+  /** What tells it from a question in the same words about something else. */
+  about?: string;
 }
 
 /**
@@ -68,8 +70,8 @@ export interface Lesson {
   poseOwn(): void;
   /** Open another rung. */
   go(rung: number): void;
-  /** Ask for the prediction before the picture in other words, or anew: an earlier answer was to another question. */
-  rephrase(prediction: Prediction, isNew?: boolean): void;
+  /** Ask another question as the prediction before the picture. An answer to the one before does not count. */
+  rephrase(prediction: Prediction): void;
 }
 
 /** `Numbers`: those that the server sends. */

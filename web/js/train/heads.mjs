@@ -9,6 +9,7 @@ import { allHeads, headAt, headName, strongestHead } from "../lib/heads.mjs";
 import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
+import { aboutRoles } from "./words.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
 import { StepSlider } from "./step_slider.mjs";
 
@@ -161,11 +162,6 @@ export class ScoresPanel {
   constructor() {
     this.chart = new LineChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
-    const hint =
-      "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
-      `that are repeated once. A role is clear if its score is at least ${CLEAR_ROLE}. In a minute of training on a ` +
-      "long text, usually only a previous-token head reaches that; induction heads need more " +
-      "training than is possible here.";
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);
     this.element.append(
@@ -173,7 +169,7 @@ export class ScoresPanel {
       legend([...ROLE_ENTRIES.map(([, role]) => role), UNIFORM_ENTRY]),
       this.best,
     );
-    this.element.append(make("p", { class: "hs-hint" }, hint));
+    this.element.append(make("p", { class: "hs-hint" }, aboutRoles(CLEAR_ROLE)));
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 

@@ -2,7 +2,7 @@
 
 import { make, smallButton } from "../lib/dom.mjs";
 import { legend, LineChart } from "./line_chart.mjs";
-import { clock, thousands, weights } from "./words.mjs";
+import { aboutLosses, aboutRise, clock, thousands, weights } from "./words.mjs";
 
 /** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
 
@@ -73,15 +73,7 @@ export class LossPanel {
     }
     if (event.kind === "start") {
       this.#start = event;
-      const { watched_tokens, validation_tokens } = event;
-      const part =
-        watched_tokens < validation_tokens
-          ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
-          : `all ${thousands(validation_tokens)} held-out characters`;
-      this.hint.textContent =
-        `The loss is the model’s mean surprise at the right character, in nats: 0.7 for a probability of one half, ` +
-        `2.3 for one tenth. Uniform is blind guessing; bigram is guessing from the previous character alone. All ` +
-        `losses are measured on ${part}.`;
+      this.hint.textContent = aboutLosses(event);
     } else if (event.kind === "loss") this.#losses.push(event);
     else if (event.kind === "end") {
       const { watched_tokens = 0, validation_tokens = 0 } = this.#start ?? {};
@@ -166,16 +158,11 @@ export class LossPanel {
     return last.validation_loss > lowest.validation_loss + MIN_RISE ? lowest : null;
   }
 
-  /** Explain a rising held-out loss. */
+  /** Explain a held-out loss that has risen. */
   #explain() {
     const lowest = this.#risenFrom;
     this.rise.hidden = !lowest;
-    if (!lowest) return;
-    const { step, validation_loss } = lowest;
-    this.rise.textContent =
-      `The held-out loss has been rising since step ${thousands(step)} (${validation_loss.toFixed(3)}): the model ` +
-      "overfits. It now memorises its training text, which does not help with text that it has not seen. The text " +
-      `is too short for a model of this size. The weights of step ${thousands(step)} are the ones that are kept.`;
+    if (lowest) this.rise.textContent = aboutRise(lowest, this.#losses[this.#losses.length - 1]);
   }
 
   /** Show the losses at a time, or the newest ones. @param {number | null} seconds */

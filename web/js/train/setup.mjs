@@ -110,14 +110,14 @@ export class Setup {
         make(
           "li",
           {},
-          "The loss starts at that of pure guessing and, with enough text, falls below that of a bigram model. On a " +
-            "short text it soon rises again, because the model memorises the text: the best weights are kept.",
+          "The loss starts near that of pure guessing and, with enough text and time, falls below that of a bigram " +
+            "model. On a short text it may rise again, as the model memorises the text: the best weights are kept.",
         ),
         make(
           "li",
           {},
-          "Every few seconds it writes a sample, and its heads are drawn again. In such a short time few of them " +
-            "develop a clear role.",
+          "Again and again it writes a sample, and its heads are drawn anew. In such a short time few of them, or " +
+            "none, develop a clear role.",
         ),
         make("li", {}, "Then it opens in Look, with its earlier weights on the slider, and can be downloaded."),
       ),
@@ -139,8 +139,8 @@ export class Setup {
     this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
-      `It writes ${thousands(state.writes)} characters first, which takes about a minute. ` +
-      "Your GPT then learns from these alone: it cannot become better than its teacher.";
+      `It writes ${thousands(state.writes)} characters first, which may take a minute or more. Your GPT then learns ` +
+      "from these alone: it cannot become better than its teacher.";
     this.promise.textContent =
       "Only this browser can see your text and your model. Both are deleted a few minutes after you leave, and " +
       `no later than ${duration(60 * state.minutes)} after the training.`;
@@ -226,8 +226,8 @@ export class Setup {
     const isSmallest = size.name === this.#state?.sizes[0].name;
     return (
       `This is short for a ${size.name} model, which needs about ${thousands(size.enough)} characters. With less it ` +
-      "soon memorises the text and writes well only what it has read (it overfits): the loss on the held-out " +
-      `part falls at first and then rises. The best weights are kept.${isSmallest ? "" : " A smaller size needs less."}`
+      "may memorise the text and write well only what it has read (it overfits): the loss on the held-out part then " +
+      `falls at first and rises again. The best weights are kept.${isSmallest ? "" : " A smaller size needs less."}`
     );
   }
 

@@ -1,6 +1,6 @@
 // How the Train tab writes numbers.
 
-/** @import { Size } from "./types.js" */
+/** @import { LossEvent, Size } from "./types.js" */
 
 /** @param {number} n */
 export const thousands = (n) => n.toLocaleString("en");
@@ -28,6 +28,45 @@ export function percent(probability) {
   if (value < 0.01) return "less than 0.01%";
   return `${Number(value.toPrecision(value < 99 ? 2 : 3))}%`;
 }
+
+/**
+ * What the chart of the losses shows, and on which text each loss is measured.
+ * @param {{ watched_tokens: number, validation_tokens: number }} start
+ */
+export function aboutLosses({ watched_tokens, validation_tokens }) {
+  const part =
+    watched_tokens < validation_tokens
+      ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
+      : `all ${thousands(validation_tokens)} held-out characters`;
+  return (
+    "The loss is the model’s mean surprise at the right character, in nats: 0.7 for a probability of one half, 2.3 " +
+    "for one tenth. Uniform is blind guessing; bigram is guessing from the previous character alone. The held-out " +
+    `loss and that of the bigram model are measured on ${part}; the dashed curve is the mean loss of the batches ` +
+    "that the model has just learned from."
+  );
+}
+
+/**
+ * Why the held-out loss has risen since it was lowest. Only a model whose training loss falls meanwhile overfits.
+ * @param {LossEvent} lowest
+ * @param {LossEvent} last
+ */
+export function aboutRise({ step, validation_loss, train_loss }, last) {
+  const kept = `The weights of step ${thousands(step)} are the ones that are kept.`;
+  const risen = `The held-out loss has risen since step ${thousands(step)} (${validation_loss.toFixed(3)})`;
+  if (train_loss === null || last.train_loss === null || last.train_loss >= train_loss) return `${risen}. ${kept}`;
+  return (
+    `${risen} while the training loss has fallen: the model overfits. It memorises its training text, which ` +
+    `does not help with text that it has not seen. The text is too short for a model of this size. ${kept}`
+  );
+}
+
+/** What the scores of the roles are. @param {number} clear the least score of a clear role */
+export const aboutRoles = (clear) =>
+  "The mean attention weight that the best head for each role gives to the role’s target, on random characters " +
+  `that are repeated once. A role is clear if its score is at least ${clear}, and three times that of attention ` +
+  "spread evenly. A training as short as these may end before any head has a clear role; on a long text, that of the " +
+  "previous token usually comes first, and induction needs far more training.";
 
 /** Seconds as minutes and seconds: "1:05". @param {number} seconds */
 export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;

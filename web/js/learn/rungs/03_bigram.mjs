@@ -224,7 +224,7 @@ export const bigram = {
                 paragraph(
                   "A whole GPT is trained in the same way, with more weights: ",
                   pageLink("train", "train your own"),
-                  " in a minute.",
+                  ".",
                 ),
               ]
             : []),

@@ -72,7 +72,9 @@ export const causalMasking = {
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
       hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
-      why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Fill, don’t add.",
+      why:
+        "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Adding is fine if " +
+        "the mask is filled, not multiplied: with 0 where a word may look and −∞ elsewhere.",
     },
     {
       kind: "number",
@@ -225,9 +227,11 @@ export const causalMasking = {
           stamp.element,
           heading("A way that fails"),
           paragraph(
-            "It looks simpler to add a matrix that is minus infinity above the diagonal, made with ",
+            "A mask may also be added to the scores: 0 where a word may look, minus infinity elsewhere, as ",
+            code("torch.full((T, T), -torch.inf).triu(1)"),
+            " makes it. But made with ",
             code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
-            ". But the zeros on and below the diagonal are multiplied by infinity as well.",
+            " it fails: the zeros on and below the diagonal are multiplied by infinity as well.",
           ),
           rowOf(tables.added.element),
           heading("Dropout"),

@@ -411,7 +411,7 @@ function lossLadder({ models }, lesson) {
     });
     return { label, value, link };
   });
-  return bars("The loss ladder of Karpathy’s lecture, nats per character: lower is better", lines, FULL_BAR);
+  return bars("The loss ladder, measured here: nats per character, lower is better", lines, FULL_BAR);
 }
 
 /** @param {Data["block"]["ladder"]} found */

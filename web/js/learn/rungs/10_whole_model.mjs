@@ -142,8 +142,7 @@ export const wholeModel = {
       const text = JSON.stringify([data.model, data.ids]);
       if (text === asked) return;
       asked = text;
-      lesson.rephrase(whenItAppears(data), (lesson.kept.asked ?? text) !== text);
-      lesson.kept.asked = text;
+      lesson.rephrase(whenItAppears(data));
     }
 
     return {
@@ -358,10 +357,10 @@ const WHEN = ["In the first half of the layers, or before", "In the second half"
 
 /**
  * A question about the token that is followed: when the model's final prediction first appears.
- * @param {Pick<Data["whole-model"], "guesses" | "tokens" | "query">} data
+ * @param {Pick<Data["whole-model"], "sha256" | "ids" | "guesses" | "tokens" | "query">} data
  * @returns {Prediction}
  */
-export function whenItAppears({ guesses, tokens, query }) {
+export function whenItAppears({ sha256, ids, guesses, tokens, query }) {
   const n_layer = guesses.length - 1;
   const { id, text } = guesses[n_layer];
   const passed = guesses.findIndex((guess) => guess.id === id); // layers, until it appears
@@ -374,6 +373,7 @@ export function whenItAppears({ guesses, tokens, query }) {
     options: WHEN,
     right: passed === n_layer ? 2 : passed <= n_layer / 2 ? 0 : 1,
     why: `“${visible(text)}” first appears ${where}${isLost ? ", is lost again and comes back" : ""}.`,
+    about: JSON.stringify([sha256, ids, query]),
   };
 }
 

@@ -77,8 +77,8 @@ export const induction = {
       right: 1,
       hint: "The score is query · key. What must the key of “sun” hold for the query of “shiny” to find it?",
       why:
-        "The previous-token head adds to each token’s vector which token came before it. The keys of the later layer " +
-        "read that: this is called K-composition. Without it nothing tells which token to look at.",
+        "The previous-token head adds to each token’s vector which token came before it, and the keys of the later " +
+        "layer are made from that vector. Without it nothing tells which token to look at.",
     },
     {
       kind: "choice",
@@ -206,19 +206,20 @@ export const induction = {
 
     function showFeeding() {
       const fed = make("table", { class: "hl-compare", "aria-label": "The heads of earlier layers" });
-      const titles = ["head", "K-composition", "weight on the token before", `${headName(data.head)} without it`];
+      const titles = ["head", `${headName(data.head)} without it`, "weight on the token before", "K-composition"];
       const rows = data.feeding.map(({ head, composition, previous_token, without }) => {
-        const numbers = [composition, previous_token, without].map((value) => make("td", {}, fixed(value)));
+        const numbers = [without, previous_token, composition].map((value) => make("td", {}, fixed(value)));
         const isIt = String(head) === String(data.fed_by);
         return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...numbers);
       });
       const names = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
       fed.append(make("thead", {}, names), make("tbody", {}, ...rows));
       const words = paragraph(
-        `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the last column is then its `,
-        `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition needs no `,
-        `text: it is how much of what a head writes the keys of ${headName(data.head)} read, after the last step of `,
-        `training; two unrelated heads have about ${fixed(data.chance)}.`,
+        `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the first column is then its `,
+        `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition, in the last `,
+        `column, is judged from the weights alone: how much of what a head writes the keys of ${headName(data.head)} `,
+        `read, after the last step of training; about ${fixed(data.chance)} by chance. Heads that hardly differ in it `,
+        "may differ widely in what muting them does, so it cannot replace that test.",
       );
       feeding.replaceChildren(...(rows.length ? [words, make("div", { class: "hl-scroll" }, fed)] : []));
     }
@@ -289,7 +290,7 @@ export const induction = {
         controls(mute),
         risen,
         lossBars,
-        deeper(lesson, "the head that feeds it, by K-composition", stamp.element, feeding),
+        deeper(lesson, "the head that feeds it, found by muting", stamp.element, feeding),
         remarks(
           "Worth knowing",
           "The losses leave out the first token of the phrase and of its repetition. With induction, a model can " +
@@ -297,8 +298,8 @@ export const induction = {
           "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
             "of the training windows of two-layer-steps were random tokens in a loop, where nothing but the " +
             "repetition can be predicted.",
-          "The loss falls suddenly when both heads have formed: neither helps without the other. Models of all sizes " +
-            "show such a step early in training (Olsson et al. 2022).",
+          "The loss falls suddenly when both heads have formed: neither helps without the other. Models with two or " +
+            "more layers show such a step early in training, models with one do not (Olsson et al. 2022).",
         ),
       ],
       update(found) {

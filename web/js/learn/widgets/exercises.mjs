@@ -3,6 +3,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
+import { keyOf } from "../progress.mjs";
 import { fold } from "./elements.mjs";
 
 /** @import { Answered, Exercise } from "../rung.js" */
@@ -29,13 +30,8 @@ export function exercises(list, rung, progress, kept) {
   const items = list.map((exercise, place) => {
     const id = `${rung}.${place}`;
     /** @param {Answered | null} answered */
-    const keep = (answered) => {
-      const all = { ...progress.exercises };
-      if (answered) all[id] = answered;
-      else delete all[id];
-      progress.set({ exercises: all });
-    };
-    return make("li", {}, ...oneExercise(exercise, progress.exercises[id] ?? null, keep));
+    const keep = (answered) => progress.answer(id, exercise, answered);
+    return make("li", {}, ...oneExercise(exercise, progress.answerTo(id, exercise), keep));
   });
   /** @param {boolean} isFurther */
   const part = (isFurther) => make("ol", {}, ...items.filter((_, i) => Boolean(list[i].further) === isFurther));
@@ -50,7 +46,8 @@ export function exercises(list, rung, progress, kept) {
  * @param {Record<string, any>} kept its question and answer
  */
 export function ownExercise(exercise, kept) {
-  if (kept.ask !== exercise.ask) Object.assign(kept, { ask: exercise.ask, answered: null });
+  const question = keyOf(exercise);
+  if (kept.question !== question) Object.assign(kept, { question, answered: null });
   const parts = oneExercise(exercise, kept.answered, (answered) => (kept.answered = answered));
   const title = make("h3", {}, "An exercise on your sentence");
   return make("section", { class: "hl-exercises", "aria-label": "An exercise on your sentence" }, title, ...parts);

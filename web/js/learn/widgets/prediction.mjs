@@ -3,37 +3,38 @@
 import { make } from "../../lib/dom.mjs";
 import { PHONE_WIDTH } from "./elements.mjs";
 
-/** @import { Prediction } from "../rung.js" */
+/** @import { Answered, Prediction } from "../rung.js" */
 
 /**
  * @param {Prediction} prediction
- * @param {number | undefined} chosen the option that was chosen in an earlier visit
- * @param {(chosen: number | undefined) => void} answer called with each answer, and with undefined to try again
+ * @param {Answered | null} earlier the answer to it in an earlier visit
+ * @param {(answered: Answered | null) => void} answer called with each answer, and with null to try again
  */
-export function prediction({ ask, options, right, why }, chosen, answer) {
+export function prediction({ ask, options, right, why }, earlier, answer) {
   const verdict = make("p", { class: "hl-why", role: "status" });
-  const buttons = options.map((text, i) =>
-    make("button", { type: "button", class: "hs-small", onclick: () => choose(i) }, text),
-  );
-  const again = make("button", { type: "button", class: "hs-small", onclick: () => choose(undefined) }, "Try again");
-  /** @param {number | undefined} answered */
+  const buttons = options.map((text, i) => {
+    const onclick = () => take({ answer: i, isRight: i === right, wrong: Number(i !== right) });
+    return make("button", { type: "button", class: "hs-small", onclick }, text);
+  });
+  const again = make("button", { type: "button", class: "hs-small", onclick: () => take(null) }, "Try again");
+  /** @param {Answered | null} answered */
   const show = (answered) => {
-    const isAnswered = answered !== undefined;
     buttons.forEach((button, i) => {
-      button.disabled = isAnswered;
-      button.classList.toggle("hl-right", isAnswered && i === right);
-      button.classList.toggle("hl-wrong", i === answered && i !== right);
-      button.setAttribute("aria-pressed", String(i === answered));
+      const isChosen = i === answered?.answer;
+      button.disabled = answered !== null;
+      button.classList.toggle("hl-right", answered !== null && i === right);
+      button.classList.toggle("hl-wrong", isChosen && i !== right);
+      button.setAttribute("aria-pressed", String(isChosen));
     });
-    const judged = answered === right ? "Yes. " : `No: ${options[right]}. `;
-    verdict.replaceChildren(...(isAnswered ? [make("b", {}, judged), why, " ", again] : []));
+    const judged = answered?.answer === right ? "Yes. " : `No: ${options[right]}. `;
+    verdict.replaceChildren(...(answered ? [make("b", {}, judged), why, " ", again] : []));
   };
-  /** @param {number | undefined} i */
-  const choose = (i) => {
-    show(i);
-    answer(i);
+  /** @param {Answered | null} answered */
+  const take = (answered) => {
+    show(answered);
+    answer(answered);
   };
-  show(chosen !== undefined && Number.isInteger(chosen) && chosen in options ? chosen : undefined);
+  show(earlier);
   const title = make("summary", {}, "Before you go on: make a prediction");
   const list = make("div", { class: "hl-options" }, ...buttons);
   const attributes = { class: "hl-prediction", "aria-label": "Prediction", open: innerWidth > PHONE_WIDTH };
