@@ -1,7 +1,8 @@
-"""Closes stalled connections and limits how many are open.
+"""Closes stalled connections, and limits how many are open and what is parsed for each client.
 
-uvicorn has a timeout only between requests. Here, a client that opens a connection and sends nothing, stops in the
-middle of a request, or does not read its response is dropped about a second after ``STALL_SECONDS``.
+uvicorn has a timeout only between requests, and no limit on the size of a head. Here, a client that opens a connection
+and sends nothing, stops in the middle of a request, or does not read its response is dropped about a second after
+``STALL_SECONDS``; clients take turns at having their requests parsed.
 """
 
 import asyncio
@@ -14,13 +15,16 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
+import httptools
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..client import client_at, client_in, set_client_address
 from ..serving.budget import Budget
 from ..settings import UPLOAD_SECONDS
 from .bodies import DROP
+from .parse_turns import ParseTurns
 
 STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing
 MAX_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
@@ -32,6 +36,12 @@ SWEEP_SECONDS = 1.0
 MIN_CONNECTIONS = 16
 RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # SO_LINGER: on, for 0 seconds
 WRITE_AHEAD = 16_384  # unread bytes at which writing to a client pauses
+READ_BYTES = 65_536  # received at a time
+PARSE_BYTES = 4_096  # parsed at a time; it is also how far a client's later requests are read ahead
+MAX_HEAD_BYTES = 32_768  # of a request line with its header fields, and of the fields after a body
+MAX_FIELDS = 128  # in a head
+CHUNK_FRAME_BYTES = 16  # around a chunk, at most, on average
+VERSIONS = ("1.0", "1.1")
 
 
 class Connections:
@@ -50,6 +60,8 @@ class Connections:
         self.counts: Counter[Hashable] = Counter()  # by owner
         self.n_dropped = 0
         self.is_swept = False
+        self.parse_turns = ParseTurns()
+        self.buffer = bytearray(READ_BYTES)  # each connection copies from it at once what it has received
 
     def protocol(self, *args: Any, **options: Any) -> "Connection":
         """A new connection, for ``uvicorn.Config(http=...)``."""
@@ -104,6 +116,7 @@ class Connections:
         if self.n_dropped:
             log.warning("There were too many connections: %d were closed to make room.", self.n_dropped)
             self.n_dropped = 0
+        self.parse_turns.forget()
         loop.run_in_executor(None, self.budget.trim)
 
 
@@ -144,45 +157,201 @@ class GatheredWrites:
         return self.n_bytes + int(self.transport.get_write_buffer_size())
 
 
-class Connection(H11Protocol):
-    """A uvicorn connection that also keeps track of its client and of when data last moved on it."""
+class Refused(Exception):
+    """Why a request is refused before it reaches a route."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.message, self.status = message, status
+
+
+class Reading(FlowControl):
+    """uvicorn's flow control, for a connection that may hold data which it has received but not parsed."""
+
+    def __init__(self, connection: "Connection") -> None:
+        super().__init__(connection.transport)
+        self.connection = connection
+
+    def resume_reading(self) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self.connection.parse_on()
+
+
+class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
+    """A uvicorn connection that also keeps track of its client and of when data last moved on it.
+
+    It is read only as far as it has been parsed, piece by piece, when it is the client's turn.
+    """
 
     def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.all = connections
         self.owner: Hashable = None  # the client, once it is known
+        self.payer: Hashable = self  # for parsing; on a proxy's connection, the client is known after the head
         self.routed = self.app
         self.app = self.serve
         now = time.monotonic()
         self.idle_since = self.heard_at = self.asked_at = self.written_at = now
         self.n_unsent = 0
+        self.unparsed = memoryview(b"")
+        self.in_head = self.is_upgrade = False
+        # Since the message began: bytes parsed, and bytes and pieces of its body.
+        self.n_parsed = self.n_body = self.n_pieces = 0
+        self.running: RequestResponseCycle | None = None  # ``cycle`` is the newest, which may wait for this one
 
     def connection_made(self, transport: Any) -> None:
         gathered: Any = GatheredWrites(transport, self.loop)
         super().connection_made(gathered)
+        self.flow = Reading(self)
         transport.set_write_buffer_limits(WRITE_AHEAD)
         self.owner = client_at(self.client[0]) if self.client else None
+        if not self.all.n_proxies:
+            self.payer = self.owner
         self.all.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.unparsed = memoryview(b"")
+        for cycle in (self.running, *(waiting for waiting, _ in self.pipeline)):
+            if cycle is not None and not cycle.response_complete:  # uvicorn tells only the newest
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
         super().connection_lost(exc)
         self.all.remove(self)
 
+    # ---- What has been received --------------------------------------------------------------------------------------
+
+    def get_buffer(self, _sizehint: int) -> bytearray:
+        return self.all.buffer
+
+    def buffer_updated(self, n_bytes: int) -> None:
+        self.data_received(bytes(memoryview(self.all.buffer)[:n_bytes]))
+
     def data_received(self, data: bytes) -> None:
         self.heard_at = time.monotonic()
-        super().data_received(data)
+        self.unparsed = memoryview(bytes(self.unparsed) + data if self.unparsed else data)
+        self.parse_on()
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, after setting the address in its scope to the client's rather than a proxy's."""
-        self.asked_at = time.monotonic()
+    def parse_on(self) -> None:
+        """Parse what has been received, as far as it is this client's turn and the app takes it."""
+        while self.unparsed and not (self.pipeline or self.flow.read_paused or self.transport.is_closing()):
+            if not self.all.parse_turns.is_turn(self, self.loop):
+                break
+            payer, began = self.payer, time.perf_counter()
+            self._unset_keepalive_if_required()
+            self.parse_piece()
+            self.all.parse_turns.charge(payer, time.perf_counter() - began)
+        if self.unparsed or self.flow.read_paused:
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def parse_piece(self) -> None:
+        piece, self.unparsed = self.unparsed[:PARSE_BYTES], self.unparsed[PARSE_BYTES:]
+        try:
+            self.parser.feed_data(piece)
+            self.n_parsed += len(piece)
+            if self.n_parsed - self.n_body > MAX_HEAD_BYTES + CHUNK_FRAME_BYTES * self.n_pieces:
+                part = "head" if self.in_head else "framing around the body"
+                raise Refused(f"The {part} is longer than {MAX_HEAD_BYTES:,} bytes.", 431 if self.in_head else 400)
+        except httptools.HttpParserUpgrade as pause:
+            self.ignore_upgrade(piece[pause.args[0] :])
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self.refuse(cause if isinstance(cause, Refused) else Refused("Invalid HTTP request received."))
+        except Refused as error:
+            self.refuse(error)
+
+    def ignore_upgrade(self, rest: memoryview) -> None:
+        """Parse a request again without the other protocol that it offers; ``rest`` is what came after its head.
+
+        llhttp would take its body, which Java's client may well send, for the other protocol.
+        """
+        head = [self.parser.get_method(), b" ", self.url, b" HTTP/1.1\r\n"]
+        head += [part for name, value in self.headers if name != b"upgrade" for part in (name, b": ", value, b"\r\n")]
+        self.unparsed = memoryview(b"".join([*head, b"\r\n", rest, self.unparsed]))
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def refuse(self, reason: Refused) -> None:
+        """Answer with an error if that is possible, and close the connection."""
+        self.logger.warning(reason.message)
+        self.unparsed = memoryview(b"")
+        cycle = self.cycle
+        if cycle and not cycle.response_complete:
+            if not cycle.more_body:  # it is the request after this one that is refused
+                cycle.keep_alive = False
+                return
+            if cycle is not self.running or cycle.response_started:
+                self.drop()  # an error would become part of a response
+                return
+            cycle.disconnected = True
+            cycle.message_event.set()
+        content = reason.message.encode()
+        head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.write(STATUS_LINE[reason.status] + head % len(content) + content)
+        self.transport.close()
+
+    # ---- Callbacks of the parser -------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.in_head, self.is_upgrade = True, False
+        self.n_parsed = self.n_body = self.n_pieces = 0
+        if self.all.n_proxies:
+            self.payer = self
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.in_head:
+            return  # a field after the body: what was checked before must stay as it is
+        if len(self.headers) >= MAX_FIELDS:
+            raise Refused(f"The head has more than {MAX_FIELDS} fields.", 431)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        version, hosts = self.parser.get_http_version(), [value for name, value in self.headers if name == b"host"]
+        if version not in VERSIONS or self.parser.get_method() == b"CONNECT":
+            raise Refused("Only requests in HTTP/1.0 and HTTP/1.1 for this server itself are answered.")
+        if len(hosts) > 1 or (not hosts and version == "1.1"):
+            raise Refused("A request must have one Host.")
+        if any(name == b"transfer-encoding" and value.lower() != b"chunked" for name, value in self.headers):
+            raise Refused("The only transfer coding that is accepted is chunked.")
+        self.is_upgrade = self.parser.should_upgrade()
+        if self.is_upgrade:
+            return  # ``ignore_upgrade`` is next
+        super().on_headers_complete()
+        scope: Any = self.scope
         set_client_address(scope, self.all.n_proxies)
         self.all.belongs_to(self, client_in(scope))
+        self.payer = self.owner
+
+    def on_body(self, body: bytes) -> None:
+        self.n_pieces += 1
+        self.n_body += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self.is_upgrade:
+            super().on_message_complete()
+
+    # ---- Requests ----------------------------------------------------------------------------------------------------
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self.running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        self.asked_at = time.monotonic()
         scope.setdefault("extensions", {})[DROP] = self.drop
         await self.routed(scope, receive, send)
 
     def on_response_complete(self) -> None:
         self.idle_since = time.monotonic()
         super().on_response_complete()
+        self.parse_on()
 
     @property
     def is_idle(self) -> bool:
@@ -198,7 +367,7 @@ class Connection(H11Protocol):
             return True
         if self.is_idle:
             return now - self.idle_since > STALL_SECONDS and not n_unsent
-        if self.cycle.more_body and not self.flow.read_paused:
+        if self.cycle.more_body and not self.flow.read_paused and not self.unparsed:
             return now - self.heard_at > STALL_SECONDS or now - self.asked_at > MAX_BODY_SECONDS
         return False
 
