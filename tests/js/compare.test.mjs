@@ -201,6 +201,24 @@ test("the next tokens of both sides, with the difference of their log-probabilit
   assert.deepEqual([byText.q.a, byText.q.difference], [null, null]); // a token that A does not have
 });
 
+test("tokens that read the same are different rows, and only the last is in both vocabularies", () => {
+  /** @param {string[]} texts @param {number[]} logits */
+  const side = (texts, logits) => {
+    const logprobs = logSoftmax(Float32Array.from(logits));
+    return { logprobs, most: texts.map((_, id) => id), texts };
+  };
+  const byteFirst = side(["A", "b", "A"], [3, 1, 2]); // as in Llama 2's vocabulary, where the byte of A comes first
+  const other = side(["b", "A"], [1, 2]);
+  const rows = nextRows(byteFirst, other, [0, 1], 9);
+  const found = Object.fromEntries(rows.map(({ ids, a, b }) => [ids.join(), [a, b]]));
+  const [p, q] = [byteFirst, other].map(({ logprobs }) => [...logprobs].map(Math.exp));
+  assert.deepEqual(found, { "0,": [p[0], null], "2,1": [p[2], q[1]], "1,0": [p[1], q[0]] });
+  // Two training steps have one vocabulary, sent twice.
+  const step = side([...byteFirst.texts], [1, 1, 4]);
+  const steps = nextRows(byteFirst, step, [null, null], 9).map(({ ids }) => ids.join());
+  assert.deepEqual(new Set(steps), new Set(["0,0", "1,1", "2,2"]));
+});
+
 test("a side is named after what differs in it", () => {
   const side = (line, more = {}) => ({
     tokens: tokens(line),

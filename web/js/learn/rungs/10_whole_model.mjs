@@ -378,10 +378,10 @@ export function whenItAppears({ sha256, ids, guesses, tokens, query }) {
 }
 
 /** What the boxes of the layers and the tiles show, and on how many heads a name. @param {Data["whole-model"]} data */
-function whatLayersSay({ guesses, tokens, query, roles }) {
+function whatLayersSay({ guesses, ids, query, roles }) {
   const heads = roles.flat();
   const itself =
-    guesses[0].text === tokens[query] ? ": at first the token itself, as its vector is still the embedding" : "";
+    guesses[0].id === ids[query] ? ": at first the token itself, as its vector is still the embedding" : "";
   const named = heads.filter(({ role }) => role).length;
   return (
     `Each box has the prediction if the model ended there${itself}. Each tile is a head, named if it has one simple ` +

@@ -140,11 +140,20 @@ export function changeSentence(changes, divergesAt) {
  * @property {string[]} texts of the whole vocabulary
  */
 
-/** @typedef {{ text: string, a: number | null, b: number | null, difference: number | null }} NextRow */
+/**
+ * A token with its id on each side, its probabilities, and the difference of their logarithms.
+ * @typedef {object} NextRow
+ * @property {string} text
+ * @property {(number | null)[]} ids
+ * @property {number | null} a
+ * @property {number | null} b
+ * @property {number | null} difference
+ */
 
 /**
  * The tokens that either side finds most probable, the most probable first; a token outside the vocabulary of one side
- * has no number there.
+ * has no number there. Two vocabularies share the tokens of the same text; where several in one vocabulary read the
+ * same, such as a letter and its byte, only the one that texts are encoded into, which comes last.
  * @param {Prediction} a
  * @param {Prediction} b
  * @param {(number | null)[]} written ids of the written tokens, which are always included
@@ -152,33 +161,31 @@ export function changeSentence(changes, divergesAt) {
  * @returns {NextRow[]}
  */
 export function nextRows(a, b, written, count) {
-  const sameTokens = a.texts === b.texts;
-  const [idsA, idsB] = [a, b].map(({ texts }) => (sameTokens ? null : firstIds(texts)));
-  /** @type {Map<string | number, NextRow>} */
+  const isShared = a.texts.length === b.texts.length && a.texts.every((text, id) => text === b.texts[id]);
+  const idsOf = [a, b].map(({ texts }) => new Map(isShared ? [] : texts.map((text, id) => [text, id])));
+  /** @type {Map<string, NextRow>} */
   const rows = new Map();
-  /** @param {number} id @param {Prediction} from */
-  const add = (id, from) => {
-    const text = from.texts[id] ?? "";
-    const [inA, inB] = sameTokens ? [id, id] : [from === a ? id : idsA?.get(text), from === b ? id : idsB?.get(text)];
-    const key = sameTokens ? id : text;
+  /** @param {number} id @param {number} side */
+  const add = (id, side) => {
+    const text = [a, b][side].texts[id] ?? "";
+    const isNamed = idsOf[side].get(text) === id;
+    const ids = idsOf.map((others, i) => (isShared || i === side ? id : isNamed ? (others.get(text) ?? null) : null));
+    const key = ids.join();
     if (rows.has(key)) return;
-    const left = inA === undefined ? null : a.logprobs[inA];
-    const right = inB === undefined ? null : b.logprobs[inB];
+    const [left, right] = ids.map((each, i) => (each === null ? null : [a, b][i].logprobs[each]));
     rows.set(key, {
       text,
+      ids,
       a: left === null ? null : Math.exp(left),
       b: right === null ? null : Math.exp(right),
       difference: left === null || right === null ? null : right - left,
     });
   };
-  for (const [i, from] of [a, b].entries()) {
-    const id = written[i];
-    if (id !== null) add(id, from);
-  }
+  written.forEach((id, side) => id !== null && add(id, side));
   const given = [...rows.values()];
   for (let i = 0; rows.size < 4 * count && i < Math.max(a.most.length, b.most.length); i++) {
-    if (i < a.most.length) add(a.most[i], a);
-    if (i < b.most.length) add(b.most[i], b);
+    if (i < a.most.length) add(a.most[i], 0);
+    if (i < b.most.length) add(b.most[i], 1);
   }
   /** @param {NextRow} row */
   const strength = (row) => Math.max(row.a ?? 0, row.b ?? 0);
@@ -186,12 +193,4 @@ export function nextRows(a, b, written, count) {
   others.sort((one, other) => strength(other) - strength(one));
   const shown = [...given, ...others.slice(0, Math.max(count - given.length, 0))];
   return shown.sort((one, other) => strength(other) - strength(one));
-}
-
-/** @param {string[]} texts */
-function firstIds(texts) {
-  /** @type {Map<string, number>} */
-  const ids = new Map();
-  texts.forEach((text, id) => ids.has(text) || ids.set(text, id));
-  return ids;
 }

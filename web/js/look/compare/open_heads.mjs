@@ -326,7 +326,7 @@ class DifferenceMatrix extends PairMatrix {
     const { alignment, stores } = this.compared;
     const { a0, b0 } = alignment.pieces[key];
     const isAlike = stores.a.tokens[a0]?.text === stores.b.tokens[b0]?.text;
-    return isAlike ? "the same token by coincidence, after the texts diverge" : "a different token on each side";
+    return isAlike ? "the same text by coincidence, after the texts diverge" : "a different token on each side";
   }
 
   /** @param {number} query @param {number} key */

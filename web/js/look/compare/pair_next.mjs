@@ -114,15 +114,14 @@ export class PairNext {
     this.element.hidden = pair.chosen === null || !(a && b);
     if (step === null || !a || !b) return; // wait for the other side's logits, so that both bars belong to one step
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
-    const texts = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.text ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
     const rows = nextRows(a, b, written, MAX_SHOWN_ROWS);
-    this.body.replaceChildren(...rows.map((row) => this.row(row, texts)));
+    this.body.replaceChildren(...rows.map((row) => this.row(row, written)));
   }
 
-  /** @param {NextRow} row @param {(string | null)[]} written */
-  row({ text, a, b, difference }, written) {
-    const marks = SIDES.flatMap((side, i) => (written[i] === text ? badge(side) : []));
+  /** @param {NextRow} row @param {(number | null)[]} written ids */
+  row({ text, ids, a, b, difference }, written) {
+    const marks = SIDES.flatMap((side, i) => (written[i] !== null && written[i] === ids[i] ? badge(side) : []));
     marks.forEach((mark) => (mark.title = "written there"));
     const token = make(
       "th",
