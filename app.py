@@ -11,8 +11,9 @@ import threading
 import gradio as gr
 
 from web import settings
-from web.api import mcp
 from web.api.errors import OUTSIDE_V1
+from web.api.gradio_endpoints import endpoints
+from web.api.mcp import McpServer
 from web.api.routes import api_routes
 from web.assets import asset_route
 from web.edge.logs import set_up_logs
@@ -26,7 +27,7 @@ from web.process_memory import share_heaps
 from web.runs.compare_routes import compare_routes
 from web.runs.routes import run_routes
 from web.services import Services, check, make_services
-from web.training.routes import train_routes
+from web.training.routes import train_endpoint, train_routes
 from web.training.trainings import Trainings
 
 gc.enable()
@@ -38,7 +39,9 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     """Open the port. When this returns, everything but the models is ready."""
     services = make_services(chosen)
     writer, trainings = PageWriter(services), Trainings(services)
-    demo = build(services, writer, trainings, with_key=chosen.api_key is not None)
+    callable_by_programs = [*endpoints(services), *([train_endpoint(trainings)] if chosen.train else ())]
+    tools = McpServer(callable_by_programs)
+    demo = build(services, writer, callable_by_programs, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
     routes += [
         *run_routes(services.snapshots, services.runs, services.page_workers).routes,
@@ -46,6 +49,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
+        *tools.routes,
     ]
     launched = threading.Event()
     with configured_server(chosen, services.budget):
@@ -54,16 +58,16 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             server_port=chosen.port,
             share=chosen.share,
             prevent_thread_lock=True,
-            mcp_server=mcp.is_installed(),
+            mcp_server=False,
             app_kwargs={
                 "routes": routes,
+                "lifespan": tools.lifespan,
                 "exception_handlers": OUTSIDE_V1,
                 "middleware": after_gradio(chosen, services, demo, launched),
             },
             **LAUNCH,
         )
     launched.set()
-    mcp.set_up(demo, chosen)
     return demo, services
 
 

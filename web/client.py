@@ -1,14 +1,11 @@
 """Which client a request belongs to: one rule for turns, budgets, connections and wrong API keys."""
 
-import secrets
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Protocol
 
 from starlette.datastructures import Address, Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-FORWARDED = "x-headscope-client"  # lower case, like the headers that a call forwards, so that it replaces a forged one
-PASSWORD = secrets.token_hex(16)  # so that only this process can name another client
 IPV6_PREFIX = 64  # bits: the size of network that a provider assigns to one customer
 
 
@@ -49,10 +46,7 @@ def set_client_address(scope: Scope, n_proxies: int) -> None:
     client and may be forged. If the header has no usable address, the connection's own is kept.
     """
     headers = Headers(scope=scope)
-    password, _, host = headers.get(FORWARDED, "").partition(" ")
-    if secrets.compare_digest(password.encode(), PASSWORD.encode()):
-        scope["client"] = host, 0
-    elif n_proxies:
+    if n_proxies:
         hosts = [host.strip() for host in ",".join(headers.getlist("x-forwarded-for")).split(",")]
         host = without_port(hosts[-n_proxies] if len(hosts) >= n_proxies else hosts[0])
         try:
@@ -71,11 +65,6 @@ class ClientMiddleware:
         if scope["type"] == "http":
             set_client_address(scope, self.n_proxies)
         await self.app(scope, receive, send)
-
-
-def headers_for(client: object) -> dict[str, str]:
-    """The header for a request that this server sends itself, so that it is counted for ``client``."""
-    return {FORWARDED: f"{PASSWORD} {client}"}
 
 
 def without_port(host: str) -> str:

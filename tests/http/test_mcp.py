@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import httpx
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
@@ -73,6 +74,24 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
     required = {name: tool.inputSchema.get("required", []) for name, tool in tools.items()}
     assert required["generate"] == required["attention"] == ["prompt"] and required["tokenize"] == ["text"]
     assert tools["attention"].inputSchema["properties"]["whole"]["default"] is False
+
+
+def test_a_tool_says_what_is_wrong_with_a_call(server: Server) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("no_such_tool", {}),
+        ("generate", {"prompt": "To be", "colour": "red"}),
+        ("generate", {}),
+        ("attention", {"prompt": "so", "layer": 99}),
+        ("knockout", {"prompt": "so", "model": "missing"}),
+    ]
+    _, results = run_async(with_tools(server.url, {}, calls))
+    assert all(result.isError for result in results)
+    said = [result.content[0].text for result in results]
+    for text, expected in zip(said, ("no_such_tool", "colour", "prompt", "layer", "missing"), strict=True):
+        assert expected in text
+    listed = httpx.get(f"{server.url}/gradio_api/mcp/schema").json()
+    assert {"generate", "knockout"} <= {tool["name"] for tool in listed}
+    assert httpx.get(f"{server.url}/gradio_api/mcp/").status_code == 405
 
 
 def test_mcp_needs_the_key(launch: Any, checkpoints: Any) -> None:

@@ -1,7 +1,7 @@
 """The endpoints that gradio_client, curl and MCP call: /generate, /attention, /tokenize, /models, and Ask's."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +22,8 @@ from .model_info import model_info
 EVENT_SECONDS = 0.2  # between events with a text that has grown; each takes time away from writing
 
 
-def add_endpoints(services: Services) -> None:
-    """Add the public endpoints to the Blocks that are being built."""
+def endpoints(services: Services) -> list[Callable[..., Any]]:
+    """The public endpoints, each with the name of its function."""
     served, limits = services.served, services.limits
 
     async def generate(
@@ -56,8 +56,9 @@ def add_endpoints(services: Services) -> None:
             loaded, asked = parse_request(served, fields)
             asked = replace(asked, logprobs=False)
             services.engines.check(loaded, asked)
+        in_event = isinstance(request, gr.Request)
         generation = services.engines.generate(
-            loaded, asked, client=client_of(request), route="/generate", pace=EVENT_SECONDS, in_event=True
+            loaded, asked, client=client_of(request), route="/generate", pace=EVENT_SECONDS, in_event=in_event
         )
         text = ""
         with refusals(services):
@@ -112,8 +113,7 @@ def add_endpoints(services: Services) -> None:
         await served.wait()
         return [model_info(loaded) for loaded in served.models.values()]
 
-    for endpoint in (generate, attention, tokenize, models, *lens_endpoints(services)):
-        gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
+    return [generate, attention, tokenize, models, *lens_endpoints(services)]
 
 
 def tokens_in_json(limits: Limits, loaded: LoadedModel, text: str) -> bytes:

@@ -2,10 +2,11 @@
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 from pydantic import ValidationError
+from starlette.datastructures import Address
 
 from model import InputError, LoadedModel
 from model.errors import Busy, Closed
@@ -62,7 +63,15 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
         raise gr.Error(api_error.message, print_exception=False) from None
 
 
-def store_answer(services: Services, request: gr.Request, answer: bytes) -> Any:
-    """What an endpoint returns to Gradio in place of a JSON answer, which is filled in later."""
+class ToolCall(NamedTuple):
+    """What an endpoint that is called as an MCP tool gets in place of Gradio's request."""
+
+    client: Address | None
+
+
+def store_answer(services: Services, request: gr.Request | ToolCall, answer: bytes) -> Any:
+    """What an endpoint returns in place of a JSON answer, which Gradio fills in later; a tool returns the answer."""
+    if isinstance(request, ToolCall):
+        return answer
     with refusals(services):
         return services.uncollected_answers.store(answer, request.session_hash or "", client_of(request))

@@ -1,145 +1,157 @@
-"""The Gradio endpoints as MCP tools, if the package ``mcp`` is installed.
+"""The endpoints as MCP tools, if the package ``mcp`` is installed. No session is kept between calls."""
 
-For each tool call Gradio creates a client, calls its own API from a thread, and blocks a thread of the pool that
-everything else needs while it waits for the answer. Here calls take turns by address, no thread is blocked for long,
-and a call whose client has disconnected is cancelled.
-"""
-
-import asyncio
+import inspect
 import json
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
 
 import gradio as gr
-from gradio_client import Client
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
 
-from model.errors import Busy
-
-from ..client import client_of, headers_for
-from ..serving.workers import Workers
-from ..settings import Limits, Settings
 from .errors import as_api_error
+from .guards import ToolCall
 
-MAX_MCP_CALLS = 32  # at the same time; Gradio's own client sends no more than 40
-
+PATH = "/gradio_api/mcp"  # where Gradio's own MCP server would be
 MAX_TOOL_ANSWER_BYTES = 8_192  # a language model has to read all of them
 WHOLE = "whole"
 ABOUT_WHOLE = f"Return the answer even if it has more than {MAX_TOOL_ANSWER_BYTES:,} bytes."
-wants_whole: ContextVar[bool] = ContextVar("wants_whole", default=False)  # of the call being answered
+ARGUMENT = re.compile(r"^ +(\w+): (.+)$", re.MULTILINE)
 
-Submit = Callable[[Client], Any]  # sends a postponed call
+Endpoint = Callable[..., Any]
 
-
-def is_installed() -> bool:
-    return find_spec("mcp") is not None
+log = logging.getLogger(__name__)
 
 
-def set_up(demo: gr.Blocks, settings: Settings) -> None:
-    """Adapt Gradio's MCP server after ``demo`` is launched. Without the package ``mcp`` this does nothing."""
-    answer_in_json(demo)
-    take_turns(demo, settings.limits)
-    if settings.api_key:
-        hand_over_key(demo, settings.api_key)
+class ToolError(Exception):
+    """Its text is the answer of a tool that could not do what it was asked."""
 
 
-def answer_in_json(demo: gr.Blocks) -> None:
-    """Send lists and dicts as JSON in a tool's answer, and a long answer only if the call asks for ``whole``.
+class McpServer:
+    """An MCP server with ``endpoints`` as its tools, or none where the package ``mcp`` is missing."""
 
-    Gradio sends their Python repr at any length, and has no option to change that.
-    """
-    server: Any = demo.mcp_server_obj
-    if not server:
-        return
-    in_gradio, prepare, schema_of = (
-        server.postprocess_output_data,
-        server._prepare_tool_call_args,
-        server.get_input_schema,
-    )
+    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
+        self.routes: list[BaseRoute] = []
+        self.manager: Any = None
+        if find_spec("mcp") is None:
+            return
+        from mcp import types
+        from mcp.server.lowlevel import Server
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    def with_whole(tool_name: str, parameters: dict[str, str] | None = None) -> Any:
-        schema, positions = schema_of(tool_name, parameters)
-        schema["properties"][WHOLE] = {"type": "boolean", "default": False, "description": ABOUT_WHOLE}
-        return schema, positions
+        tools = {endpoint.__name__: Tool(endpoint) for endpoint in endpoints}
+        server: Any = Server("Headscope")
+        self.manager = StreamableHTTPSessionManager(server, stateless=True)
 
-    def prepared(name: str, arguments: dict[str, Any]) -> Any:
-        wants_whole.set(arguments.get(WHOLE) is True)
-        return prepare(name, {given: value for given, value in arguments.items() if given != WHOLE})
+        @server.list_tools()  # type: ignore[untyped-decorator]
+        async def list_tools() -> list[types.Tool]:
+            return [types.Tool(**tool.listed) for tool in tools.values()]
 
-    def in_json(outputs: list[Any], root_url: str) -> Any:
-        texts = [json.dumps(output) if isinstance(output, list | dict) else output for output in outputs]
-        n_bytes = sum(len(text.encode()) for text in texts if isinstance(text, str))
-        if n_bytes > MAX_TOOL_ANSWER_BYTES and not wants_whole.get():
-            raise ValueError(
+        @server.call_tool(validate_input=False)  # type: ignore[untyped-decorator]  # ``Tool.call`` says what is wrong
+        async def call_tool(name: str, arguments: dict[str, Any]) -> list[types.TextContent]:
+            if name not in tools:
+                raise ToolError(f"There is no tool named {name!r}.")
+            context = server.request_context
+            token = context.meta and context.meta.progressToken
+
+            async def progress(n_events: int) -> None:
+                if token is not None:
+                    await context.session.send_progress_notification(token, n_events)
+
+            text = await tools[name].call(context.request, arguments, progress)
+            return [types.TextContent(type="text", text=text)]
+
+        async def schema(_request: Request) -> JSONResponse:
+            return JSONResponse([tool.listed for tool in tools.values()])
+
+        # A GET would open a stream for messages that this server never sends.
+        posts = [Route(path, self.manager.asgi_app, methods=["POST"]) for path in (f"{PATH}/", PATH)]
+        self.routes = [Route(f"{PATH}/schema", schema), *posts]
+
+    @asynccontextmanager
+    async def lifespan(self, _app: object) -> AsyncIterator[None]:
+        """Answers calls inside the ``async with`` block."""
+        if self.manager is None:
+            yield
+            return
+        async with self.manager.run():
+            yield
+
+
+class Tool:
+    """A tool made from an endpoint: its arguments and their descriptions come from the signature and the docstring."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint, self.signature = endpoint, inspect.signature(endpoint)
+        about, _, rest = (inspect.getdoc(endpoint) or "").partition("\n\nArgs:\n")
+        arguments, _, returns = rest.partition("\n\nReturns:\n")
+        helps = dict(ARGUMENT.findall(arguments))
+        fields: dict[str, Any] = {
+            name: (
+                parameter.annotation,
+                Field(
+                    ... if parameter.default is inspect.Parameter.empty else parameter.default,
+                    description=helps.get(name),
+                ),
+            )
+            for name, parameter in self.signature.parameters.items()
+            if name != "request"
+        }
+        fields[WHOLE] = bool, Field(False, description=ABOUT_WHOLE)
+        self.arguments: type[BaseModel] = create_model(
+            endpoint.__name__, __config__=ConfigDict(extra="forbid", protected_namespaces=()), **fields
+        )
+        description = f"{about}\n\nReturns: {' '.join(returns.split())}" if returns else about
+        self.listed: dict[str, Any] = {
+            "name": endpoint.__name__,
+            "description": description,
+            "inputSchema": self.arguments.model_json_schema(),
+        }
+
+    async def call(self, request: Request, given: dict[str, Any], progress: Callable[[int], Any]) -> str:
+        """The answer as text. ``progress`` is awaited with the number of events that have come so far.
+
+        Raises ``ToolError``, whose message is for the caller.
+        """
+        try:
+            checked = self.arguments.model_validate(given)
+            values = {name: getattr(checked, name) for name in self.arguments.model_fields if name != WHOLE}
+            if "request" in self.signature.parameters:
+                values["request"] = ToolCall(request.client)
+            bound = self.signature.bind(**values)
+            answer = self.endpoint(*bound.args, **bound.kwargs)
+            if inspect.isasyncgen(answer):
+                answer = await last_of(answer, progress)
+            else:
+                answer = await answer
+        except gr.Error as error:
+            raise ToolError(error.message) from None
+        except ValidationError as error:
+            raise ToolError(as_api_error(error).message) from None
+        except Exception:
+            log.exception("The tool %s failed", self.endpoint.__name__)
+            raise ToolError("The server failed to answer; its log says why.") from None
+        content = answer if isinstance(answer, bytes | str) else json.dumps(answer)
+        text = content.decode() if isinstance(content, bytes) else content
+        n_bytes = len(text.encode())
+        if n_bytes > MAX_TOOL_ANSWER_BYTES and not getattr(checked, WHOLE):
+            raise ToolError(
                 f"The answer has {n_bytes:,} bytes, and a tool sends at most {MAX_TOOL_ANSWER_BYTES:,} unless it is "
                 f"called with {WHOLE}: true. Ask about a shorter text, or fetch it over HTTP (/v1/openapi.json)."
             )
-        return in_gradio(texts, root_url)
-
-    server.get_input_schema = with_whole
-    server._prepare_tool_call_args = prepared
-    server.postprocess_output_data = in_json
+        return text
 
 
-def hand_over_key(demo: gr.Blocks, key: str) -> None:
-    """Give the key to the client through which Gradio's tools call its API. Gradio has no option for it."""
-    if demo.mcp_server_obj:
-        headers = {"x-gradio-user": "mcp", "Authorization": f"Bearer {key}"}
-        options = {"verbose": False, "download_files": False, "analytics_enabled": False, "_skip_components": False}
-        demo.mcp_server_obj._client_instance = Client(demo.local_url, headers=headers, **options)
-
-
-class PostponedCalls:
-    """A stand-in for Gradio's client that sends a call when its turn has come."""
-
-    def submit(self, *arguments: Any, **options: Any) -> Submit:
-        return lambda client: client.submit(*arguments, **options)
-
-
-def take_turns(demo: gr.Blocks, limits: Limits) -> None:
-    """Bound the number of concurrent calls, half of them for one address, and attribute each to its caller."""
-    server: Any = demo.mcp_server_obj
-    if not server:
-        return
-    workers = Workers(MAX_MCP_CALLS, limits.max_waiting, MAX_MCP_CALLS // 2)
-    making_client = Workers(1, limits.max_waiting + MAX_MCP_CALLS)
-    prepare, make_client, follow = (
-        server._prepare_tool_call_args,
-        server._get_or_create_client,
-        server._execute_tool_with_progress,
-    )
-
-    def caller() -> Any:
-        return client_of(server.mcp_server.request_context.request)
-
-    def prepared(name: str, arguments: dict[str, Any]) -> Any:
-        endpoint, given, headers, function = prepare(name, arguments)
-        return endpoint, given, headers | headers_for(caller()), function
-
-    async def in_turn(submit: Submit, wait: Callable[[Any], Awaitable[Any]]) -> Any:
-        try:
-            async with workers.place(caller()):
-                # In a thread of its own: the new client sends this server a request, which needs the other threads.
-                job = submit(await making_client.run(None, make_client))
-                try:
-                    return await wait(job)
-                except asyncio.CancelledError:  # the client has disconnected
-                    asyncio.get_running_loop().run_in_executor(None, job.cancel)
-                    raise
-        except Busy as error:
-            raise RuntimeError(as_api_error(error).message) from None
-
-    async def without_progress(submit: Submit) -> Any:
-        async def wait(job: Any) -> list[Any]:
-            return [await asyncio.wrap_future(job.future)]
-
-        return await in_turn(submit, wait)
-
-    async def with_progress(submit: Submit, token: str | int) -> Any:
-        return await in_turn(submit, lambda job: follow(job, token))
-
-    server._prepare_tool_call_args = prepared
-    server._get_or_create_client = PostponedCalls
-    server._execute_tool_without_progress = without_progress
-    server._execute_tool_with_progress = with_progress
+async def last_of(events: Any, progress: Callable[[int], Any]) -> Any:
+    n, last = 0, ""
+    async with aclosing(events):
+        async for event in events:
+            n, last = n + 1, event
+            await progress(n)
+    return last

@@ -149,8 +149,7 @@ class OriginMiddleware:
     def add_to(self, headers: MutableHeaders, granted: str | None) -> None:
         if self.policy and headers.get("content-type", "").startswith("text/html"):
             headers["Content-Security-Policy"] = self.policy
-        if "content-type" not in headers:  # a browser would guess, and the text may be from the address
-            headers["X-Content-Type-Options"] = "nosniff"
+        headers["X-Content-Type-Options"] = "nosniff"  # a browser would guess, and the text may be from the address
         if self.allowed:
             headers.add_vary_header("Origin")
         if granted:

@@ -7,7 +7,7 @@ available inside Gradio events alone (ZeroGPU) does an event carry a text.
 """
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,13 +16,10 @@ import gradio as gr
 from model import InputError
 from model.errors import Busy
 
-from ..api.gradio_endpoints import add_endpoints
 from ..assets import URL
 from ..client import client_of
 from ..services import Services
 from ..settings import MAX_RUN_ID
-from ..training.routes import add_train_endpoint
-from ..training.trainings import Trainings
 from .chat import read_page_text
 from .controls import CONTROLS
 from .tabs import learn_tab, train_tab
@@ -78,8 +75,10 @@ LAUNCH: dict[str, Any] = {
 }
 
 
-def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_key: bool = False) -> gr.Blocks:
-    """Build the page. The models need not be loaded yet."""
+def build(
+    services: Services, writer: PageWriter, endpoints: Sequence[Callable[..., Any]], *, with_key: bool = False
+) -> gr.Blocks:
+    """Build the page, with the endpoints that programs call. The models need not be loaded yet."""
     with_training, zero_gpu = services.served.settings.train, services.served.settings.zero_gpu
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
         view = shell(with_training=with_training, gradio_writes=zero_gpu)
@@ -92,9 +91,8 @@ def build(services: Services, writer: PageWriter, trainings: Trainings, *, with_
             use_section(services, demo, with_key)
         if zero_gpu:
             write_by_event(services, writer, view)
-        add_endpoints(services)
-        if with_training:
-            add_train_endpoint(trainings)
+        for endpoint in endpoints:
+            gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
     # No limit here, since the engines already bound what runs at the same time.
     queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
     queued._queue.sleep_when_free = QUEUE_SECONDS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from web.client import FORWARDED, client_at, client_in, headers_for, set_client_address
+from web.client import client_at, client_in, set_client_address
 
 PEER = ("10.1.2.3", 5000)
 
@@ -43,16 +43,6 @@ def test_a_connection_without_an_address() -> None:
     scope = {"type": "http", "client": None, "headers": []}
     set_client_address(scope, 0)
     assert client_in(scope) is None
-
-
-@pytest.mark.parametrize("n_proxies", [0, 1])
-def test_the_servers_own_requests_count_for_the_client_they_serve(n_proxies: int) -> None:
-    own = [(name.encode(), value.encode()) for name, value in headers_for("192.0.2.7").items()]
-    given = [(FORWARDED.encode(), value) for value in (b"192.0.2.7", b"x 192.0.2.7", b" 192.0.2.7", b"", b"\xff \xff")]
-    for header, expected in [(own[0], "192.0.2.7"), *((each, PEER[0]) for each in given)]:
-        scope = {"type": "http", "client": PEER, "headers": [header]}
-        set_client_address(scope, n_proxies)
-        assert scope["client"][0] == expected
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ OWN = {"app", "bench", "helpers", "model", "web"}
 PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
 # Imported where they are present: ray has a requirements file of its own, Spaces bring theirs, gguf writes GGUF files,
 # and Triton comes with PyTorch for GPUs.
-OPTIONAL = {"gguf", "ray", "spaces", "triton"}
+OPTIONAL = {"gguf", "mcp", "ray", "spaces", "triton"}
 # Run in environments of their own.
 ELSEWHERE = {"llama_cpp.py", "openai_clients.py", "transformers_4.py"}
 # Commands, plugins and stubs, which nothing imports.

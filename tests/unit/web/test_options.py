@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
 import pytest
 from pydantic import ValidationError
 
@@ -13,7 +12,7 @@ from model import InputError
 from model.generate import MAX_SEED, REQUEST_OPTIONS
 from model.sampling import SAMPLING_OPTIONS
 from web.api.errors import first_problem
-from web.api.gradio_endpoints import add_endpoints
+from web.api.gradio_endpoints import endpoints
 from web.api.schema import CompletionRequest
 from web.page.controls import CONTROLS, WORDS
 from web.services import Services
@@ -25,9 +24,7 @@ SCHEMA = CompletionRequest.model_json_schema()["properties"]
 
 def endpoint(services: Services, name: str) -> Callable[..., Any]:
     """The function behind a public endpoint."""
-    with gr.Blocks() as demo:
-        add_endpoints(services)
-    return next(block.fn for block in demo.fns.values() if block.api_name == name)
+    return next(each for each in endpoints(services) if each.__name__ == name)
 
 
 # ---- HTTP ------------------------------------------------------------------------------------------------------------
