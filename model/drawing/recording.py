@@ -122,7 +122,7 @@ class Recording:
             return summary.means(n_rows)
 
     def summary_at(self, until: int | None) -> tuple[Summary, int]:
-        """The summary of about ``until`` rows, and their exact number; the caller holds the lock."""
+        """The summary of ``until`` rows, or the newest one, and its number of rows; the caller holds the lock."""
         n_rows = self.store_rows(until)
         if until is None or until >= n_rows - MAX_EXTRA_ROWS or not self.buffer.keeps_all:
             self.earlier = None

@@ -189,7 +189,7 @@ def forward(thread, shape, weights, memory):
 
 @compiled(EXACT)
 def take_part(thread, seen, shape, weights, memory):
-    """Take part in every pass after number ``seen`` until none has come for a while; return the last pass number.
+    """Take part in every pass after number ``seen``; after ``IDLE_PATIENCE`` idle turns, return the last one's number.
 
     A negative number means that the thread must stop. The leader takes part in one pass, and returns once all threads
     have done their share. All threads call this one function, because LLVM may sum up in another order in another copy.

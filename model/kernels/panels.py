@@ -155,7 +155,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, turn, n_turns, n_p
 
     ``n_panels`` is a literal, and ``n_rows`` at most ``rows_at_once(n_panels)``: each combination is compiled to keep
     its sums in registers. If ``add`` is set, the results are added to the contents of ``out``. What is needed next is
-    prefetched in ``n_turns``, of which this is number ``turn``.
+    prefetched in ``n_turns`` shares; this call prefetches share ``turn``.
     """
     options = types.intp, types.boolean, types.intp, types.intp, types.intp, n_panels
     signature = types.void(matrix, types.intp, x, out, *options)

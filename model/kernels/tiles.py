@@ -88,7 +88,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
     """``panels.multiply`` for ``n_rows`` rows in ``n_tiles`` and for ``n_panels``: literals with a product up to 2.
 
     ``is_whole`` says that the tiles, as configured, have ``n_rows`` rows. Otherwise they have more, which are read from
-    ``x``, too. What is needed next is prefetched in ``n_turns``, of which this is number ``turn``.
+    ``x``, too. What is needed next is prefetched in ``n_turns`` shares; this call prefetches share ``turn``.
     """
     options = types.intp, types.boolean, types.intp, types.boolean, types.intp, types.intp, n_tiles, n_panels
     signature = types.void(matrix, types.intp, x, out, *options)

@@ -74,7 +74,8 @@ class Engine:
     def to_refuse(self, sequences: Sequence[TextSequence]) -> list[TextSequence]:
         """The texts that must leave the queue to make room for these, all of one client. Raises ``Busy`` if that fails.
 
-        They are the newest waiting texts of the client with the most texts, if it has more than this client would have.
+        They are the newest waiting texts of the client with the most texts, provided that it would still have more
+        texts than the client of ``sequences``.
         """
         here = [each for each in [*self.queue, *self.at_work] if not each.is_leaving]
         return self.queue.to_refuse(
@@ -300,5 +301,5 @@ class Engine:
 
 
 def can_wait(sequence: TextSequence) -> bool:
-    """Whether whoever follows the text still has something to read."""
+    """Whether the text's reader still has unread tokens."""
     return sequence.seconds_ahead > 0

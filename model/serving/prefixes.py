@@ -22,7 +22,7 @@ NOTHING = Kept(None, ())
 
 
 def kept_of(sequence: TextSequence, *, planned: bool = False) -> Kept:
-    """What others may take over from a text in the batch; with ``planned``, what they may once its prompt is read.
+    """What others may take over from a text in the batch; with ``planned``, after its prompt has been read.
 
     Under a head mask, keys and values differ.
     """

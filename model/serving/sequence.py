@@ -141,7 +141,7 @@ class TextSequence(Continuation):
 
     @property
     def seconds_ahead(self) -> float:
-        """How long whoever follows the text can go on reading; negative while there is nothing left to read."""
+        """For how many seconds the text's reader has unread tokens; negative since they were all read."""
         return len(self.written) / READING_PACE - (time.monotonic() - self.began)
 
     @property

@@ -41,7 +41,7 @@ class Tokenizer(ABC):
         return ids if begins else [*self.begins_with, *ids]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The characters of ``text`` that each token of ``encode(text)`` holds any of, as the first and the end."""
+        """The half-open span of characters of ``text`` that each token of ``encode(text)`` touches."""
         character_of = [i for i, character in enumerate(text) for _ in character.encode()]  # of each byte
         ends = list(accumulate(len(self.token_bytes(token_id)) for token_id in self.encode(text)))
         return [(character_of[a], character_of[b - 1] + 1) for a, b in pairwise([0, *ends])]

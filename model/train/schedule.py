@@ -57,7 +57,7 @@ class ByClock:
 
 
 class Marks:
-    """Fractions of a run in ascending order, each passed once; a slow step may pass several at once."""
+    """Fractions of a run in ascending order, each passed once; a slow step may cross several."""
 
     def __init__(self, places: list[float], done: float) -> None:
         self.places = [place for place in places if place > done or done == 0.0]

@@ -51,7 +51,7 @@ class LargeBodyQueue:
 class BodyLimitMiddleware:
     """Refuses bodies above the limit, whether or not they declare their length.
 
-    ``limits_by_path`` has the paths with limits of their own. All bodies of requests that are being answered count
+    ``limits_by_path`` maps paths to their own limits. All bodies of requests that are being answered count
     against the budget.
     """
 

@@ -39,7 +39,7 @@ class Runs:
         self.may_see = may_see
         self.secret = secrets.token_bytes(16)  # keeps others from computing the id of a run
         # Records texts that are being written, and encodes frames: much work in small pieces. More threads would mostly
-        # wait for Python's lock, and make others wait. But a text's first piece does not queue behind all of them.
+        # wait for Python's lock, and make others wait. A text's first piece has a thread of its own, to be shown soon.
         self.recorder = ThreadPoolExecutor(1, "recorder", initializer=compute_alone)
         self.first_recorder = ThreadPoolExecutor(1, "first recorder", initializer=compute_alone)
         self.exact = ExactNumbers(lambda: MIN_RUN_PASS_BYTES + spare() // 2, on_read=lambda: self.cache.trim())

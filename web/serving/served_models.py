@@ -193,7 +193,7 @@ class ServedModels:
         return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
 
     def with_weights(self, sha256: str, name: str = "") -> model.LoadedModel:
-        """The same. Raises ``NotServed`` if there is none."""
+        """Like ``with_hash``, but raises ``NotServed`` if there is none."""
         if loaded := self.with_hash(sha256, name):
             return loaded
         raise NotServed

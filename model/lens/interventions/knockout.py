@@ -51,8 +51,9 @@ def removal(
 ) -> Removal:
     """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 
-    ``method`` and ``reference`` are as in ``knockout``, and for one head the result is the same. A mean over the text
-    is that of the unchanged text. Raises ``InputError`` as ``knockout`` does, and for a head that does not exist.
+    ``method`` and ``reference`` are as in ``knockout``, and for one head the result is the same. ``text_mean``
+    averages over the text with no head removed. Raises ``InputError`` as ``knockout`` does, and for a head that does
+    not exist.
     """
     check(text, method, reference)
     remove = replacing(text.config, heads, lambda layer: replacement(text, layer, method, reference))

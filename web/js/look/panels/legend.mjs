@@ -92,7 +92,7 @@ function twoSwatches(looksWords, seenWords) {
  * @param {Store} store
  */
 export function tileLegend(store) {
-  const words = "Each row is a token, each column a token it can look at: the stronger the colour, the more.";
+  const words = "Each row is a token, each column a token it can look at: the stronger the colour, the more attention.";
   const rows = make("p", { class: "hs-hint" }, words);
   const numbers = make("p", { class: "hs-hint" });
   const explain = () => {
