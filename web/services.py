@@ -108,7 +108,7 @@ def make_services(settings: Settings) -> Services:
     budget.make_room = runs.trim
 
     def make_reader(gpt: GPT, n_slots: int) -> Reader | None:
-        reader = choose_reader(gpt, n_slots, settings.cache, bfloat16_products=settings.bfloat16_products)
+        reader = choose_reader(gpt, n_slots, settings.cache)
         compile_summaries()  # afterwards, because a text can be written without them
         return reader
 

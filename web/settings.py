@@ -20,6 +20,25 @@ HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]+\](:\d{1,5})?", re.ASCII)
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
+# Flags of earlier versions, and what decides in their place.
+REMOVED = {
+    f"max-{name}": f"Limits.max_{name.replace('-', '_')} in web/settings.py"
+    for name in (
+        "choices",
+        "json-weights",
+        "new-tokens",
+        "prompt-characters",
+        "questions",
+        "scored-steps",
+        "stop",
+        "traces",
+        "trained-minutes",
+        "training-weights",
+        "waiting",
+        "waiting-trainings",
+    )
+} | {"no-bfloat16-products": "--dtype float32"}
+
 MEGABYTE = 1_000_000
 LEAST_BATCH = 16  # texts that any model may write at once, unless the operator chooses another number
 MAX_RUN_ID = 64  # characters
@@ -171,27 +190,25 @@ def limit(default: int, help: str, least: int = 1) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The limits of this server. Each is a flag; the defaults suit two cores and 16 GB."""
+    """The limits of this server; the defaults suit two cores and 16 GB. Those with ``limit`` are flags."""
 
     max_batch: int = limit(0, "texts that a model writes at once; 0: as many as have room, at least 16", least=0)
-    max_waiting: int = limit(128, "further texts that may wait; requests beyond that get 429", least=0)
+    max_waiting: int = 128  # further texts that may wait: at two texts a second, a minute's worth
     max_seconds: int = limit(
         300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-reading-seconds"
     )
-    max_new_tokens: int = limit(4_096, "tokens that a request may ask for per text")
-    max_choices: int = limit(32, "texts that a request may ask for (prompts times n)")
-    max_stop: int = limit(16, "stop strings in a request")
-    max_prompt_characters: int = limit(40_000, "characters in a prompt")
+    max_new_tokens: int = 4_096  # that a request may ask for per text; a text also ends with the context
+    max_choices: int = 32  # texts that a request may ask for (prompts times n); more can come in further requests
+    max_stop: int = 16  # stop strings in a request, each of which is looked for after every token
+    max_prompt_characters: int = 40_000  # enough for 8,192 tokens of ordinary text
     max_body_bytes: int = limit(262_144, "bytes in a request body")
-    max_json_weights: int = limit(
-        4_000_000, "attention weights in a JSON response (safetensors has no limit), or numbers about many prompts"
-    )
-    max_questions: int = limit(2, "questions of Ask computed at once, for all models together")
+    max_json_weights: int = 4_000_000  # numbers in a JSON response; safetensors, which is for more, has no limit
+    max_questions: int = 2  # of Ask computed at once, for all models together: the others take turns
     max_reading_seconds: int = limit(
         1_800,
         "seconds that a question of Ask may take; one that is expected to take longer is refused before it starts",
     )
-    max_traces: int = limit(2, "attention requests computed at once, for all models together")
+    max_traces: int = 2  # attention requests computed at once, for all models together: each may use all cores
     memory_budget_mb: int = limit(
         768, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
     )
@@ -202,23 +219,19 @@ class Limits:
     max_steps_mb: int = limit(
         5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
     )
-    max_scored_steps: int = limit(
-        16,
-        "steps of a training on the Hub that are downloaded to score their heads; all that are opened are scored",
-        least=0,
-    )
+    max_scored_steps: int = 16  # of a training on the Hub that are downloaded to score their heads: enough for a curve
     max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
     )
     grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at once")
-    max_waiting_trainings: int = limit(8, "further trainings that may wait", least=0)
+    max_waiting_trainings: int = 8  # further trainings, which a visitor may have to wait for
     max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
-    max_training_weights: int = limit(3_000_000, "weights of a GPT that a visitor trains")
+    max_training_weights: int = 3_000_000  # of a GPT that a visitor trains: more learn nothing within the time
     max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
     max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
-    max_trained_minutes: int = limit(60, "minutes for which a trained GPT is kept for its visitor")
+    max_trained_minutes: int = 60  # for which a trained GPT is kept for its visitor
 
     @property
     def max_texts(self) -> int:
@@ -270,12 +283,6 @@ class Settings:
     train: bool = flag(True, "do not let visitors train GPTs", parse_negated, name="no-train")
     cache: Path | None = flag(None, "folder that caches computed results", parse_path)
     kernels: bool = flag(True, "write with torch alone, which is slower on a CPU", parse_negated, name="no-kernels")
-    bfloat16_products: bool = flag(
-        True,
-        "keep the inputs of a bfloat16 model's matrix products in float32, where bfloat16 would be faster",
-        parse_negated,
-        name="no-bfloat16-products",
-    )
     zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
     engine_urls: tuple[str, ...] = flag(
         (),
@@ -365,7 +372,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         "another engine",
         "writes the texts instead of this app, which reads along and shows attention; see docs/deployment.md",
     )
-    limits, limit_names = parser.add_argument_group("limits"), [each.name for each in fields(Limits)]
+    for name, instead in REMOVED.items():
+        if PREFIX + name.replace("-", "_").upper() in environ or f"--{name}" in {
+            a.partition("=")[0] for a in arguments
+        }:
+            parser.error(f"--{name} is no longer a setting: {instead} decides")
+    limits = parser.add_argument_group("limits")
+    limit_names = [each.name for each in fields(Limits) if each.metadata]
     for each in flags(environ):
         group = limits if each.field in limit_names else engine if each.name.startswith("engine-") else parser
         try:

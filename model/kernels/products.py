@@ -39,14 +39,11 @@ ROOT = Path(__file__).parents[2]
 Floats = NDArray[np.float32]
 
 
-def choose_products(dtype: torch.dtype, cache: Path | None, *, rounded: bool = True) -> str:
-    """The fastest of ``KINDS`` here for weights of this type; the timings are kept in ``cache`` if possible.
-
-    ``rounded`` says whether the inputs of bfloat16 weights may be rounded to bfloat16.
-    """
+def choose_products(dtype: torch.dtype, cache: Path | None) -> str:
+    """The fastest of ``KINDS`` here for weights of this type; the timings are kept in ``cache`` if possible."""
     kinds = ["int8"] if dtype == torch.int8 else ["float32"]
     feature = "amx-int8"
-    if dtype == torch.bfloat16 and rounded and has_pair_products():
+    if dtype == torch.bfloat16 and has_pair_products():
         kinds, feature = [*kinds, "bfloat16"], "amx-bf16"
     if kinds[-1] != "float32" and has_feature(feature) and is_permitted():
         kinds.append(f"{kinds[-1]} in tiles")

@@ -11,16 +11,13 @@ from .reader import Reader
 from .threads import available_cores
 
 
-def choose_reader(
-    gpt: GPT, n_slots: int, cache: Path | None = None, *, bfloat16_products: bool = True
-) -> Reader | None:
+def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
     None if there is neither: on other devices, GPUs after the first, without Numba, and on processors that the loops do
     not support. Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be
     written. Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where
-    that is faster, and in float32 without ``bfloat16_products``. Products in bfloat16 or int8 are in tiles (AMX) where
-    that is faster.
+    that is faster. Products in bfloat16 or int8 are in tiles (AMX) where that is faster.
     """
     device = gpt.device.type
     if device == "cuda":
@@ -40,5 +37,5 @@ def choose_reader(
     from ..kernels.products import KINDS, choose_products
     from .compiled_reader import CompiledReader
 
-    options = KINDS[choose_products(gpt.lm_head.weight.dtype, cache, rounded=bfloat16_products)]
+    options = KINDS[choose_products(gpt.lm_head.weight.dtype, cache)]
     return CompiledReader(CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), share=True, **options))

@@ -93,7 +93,6 @@ def test_products_are_in_vectors_where_tiles_are_no_gain(machine: Machine, tmp_p
 
 def test_nothing_is_timed_where_there_is_no_choice(machine: Machine) -> None:
     assert choose_products(torch.float32, None) == "float32"
-    assert choose_products(torch.bfloat16, None, rounded=False) == "float32"
     machine.features = set()
     assert choose_products(torch.int8, None) == "int8"
     machine.has_pairs = False
@@ -120,12 +119,12 @@ def test_a_check_that_crashes_or_takes_too_long_has_failed(monkeypatch: pytest.M
 
 
 @NEEDS_PAIRS
-def test_only_bfloat16_models_use_them_unless_refused(machine: Machine) -> None:
+def test_only_bfloat16_models_use_them(machine: Machine) -> None:
     machine.features = set()
     gpt = tiny_gpt()
-    found = [choose_reader(gpt, 1), choose_reader(gpt.bfloat16(), 1), choose_reader(gpt, 1, bfloat16_products=False)]
+    found = [choose_reader(gpt, 1), choose_reader(gpt.bfloat16(), 1)]
     assert all(isinstance(reader, CompiledReader) for reader in found)
-    assert [reader.products for reader in found if reader] == ["float32", "bfloat16", "float32"]
+    assert [reader.products for reader in found if reader] == ["float32", "bfloat16"]
 
 
 @pytest.mark.parametrize("kind", ["float32", pytest.param("bfloat16", marks=NEEDS_PAIRS), "int8"])

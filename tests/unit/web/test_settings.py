@@ -132,6 +132,9 @@ def test_every_flag_has_a_variable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "environ", "named"),
     [
+        (["--max-stop", "2"], {}, "--max-stop is no longer a setting: Limits.max_stop in web/settings.py decides"),
+        (["--max-stop=2"], {}, "--max-stop is no longer a setting"),
+        ([], {"HEADSCOPE_NO_BFLOAT16_PRODUCTS": "1"}, "--dtype float32 decides"),
         (["--port", "0"], {}, "--port"),
         (["--port", "65536"], {}, "--port"),
         ([], {"HEADSCOPE_PORT": "many"}, "HEADSCOPE_PORT"),
