@@ -1,5 +1,6 @@
 """Text generation: read the prompt once, then write one token at a time with the cache."""
 
+from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -12,7 +13,7 @@ from .errors import InputError
 from .gpt import GPT
 from .sampling import Option, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
-from .tokenizer.streaming import overlap
+from .tokenizer.streaming import StringSearch
 
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
@@ -47,6 +48,7 @@ class GenerationRequest:
     n_top_logprobs: int = 0  # how many of the most probable tokens to list at each position
     choice: tuple[int, int] = (0, 0)  # index of the prompt and of the text for it: each pair has its own generator
     context_shift: bool = False  # when the context is full, re-read its newer half and continue
+    skip_special_tokens: bool = True  # leave special tokens out of the text
 
     def __post_init__(self) -> None:
         for name, row in REQUEST_OPTIONS.items():
@@ -127,8 +129,9 @@ class TextOut:
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
         """``stop`` holds no empty string."""
         self.stream = TextStream(tokenizer)
-        self.stop = stop
-        self.held = ""
+        self.searches = list(map(StringSearch, stop))
+        self.held: deque[str] = deque()
+        self.n_held = 0  # characters
         self.stopped = False
 
     def push(self, token_id: int) -> str:
@@ -140,20 +143,40 @@ class TextOut:
         if self.stopped:
             return ""
         text = self.release(self.stream.flush())
-        rest, self.held = self.held, ""
-        return text if self.stopped else text + rest
+        return text if self.stopped else text + self.take(self.n_held)
 
     def release(self, new: str) -> str:
-        if not self.stop:
+        if not self.searches:
             return new
-        text = self.held + new
-        starts = [position for string in self.stop if (position := text.find(string)) >= 0]
+        starts = [start for search in self.searches if (start := search.push(new)) is not None]
+        self.held.append(new)
+        n_before, self.n_held = self.n_held, self.n_held + len(new)
         if starts:
-            self.stopped, self.held = True, ""
-            return text[: min(starts)]
-        hold = max((overlap(text, string) for string in self.stop), default=0)
-        self.held = text[len(text) - hold :]
-        return text[: len(text) - hold]
+            self.stopped = True
+            return self.take(n_before + min(starts))
+        return self.take(self.n_held - max(search.n_matched for search in self.searches))
+
+    def take(self, n: int) -> str:
+        """The first ``n`` characters of what is held back, which are held back no longer."""
+        pieces, self.n_held = [], self.n_held - n
+        while n:
+            piece = self.held.popleft()
+            pieces.append(piece[:n])
+            if len(piece) > n:
+                self.held.appendleft(piece[n:])
+            n -= len(pieces[-1])
+        return "".join(pieces)
+
+
+def silent_tokens(request: GenerationRequest, tokenizer: Tokenizer, end_tokens: Iterable[int]) -> frozenset[int]:
+    """The tokens that are not part of the text: ``end_tokens``, and special ones unless these are to be shown.
+
+    A special token that ends the text is never part of it.
+    """
+    special = tokenizer.special_ids
+    if not request.skip_special_tokens:
+        special = special.intersection(request.stop_token_ids)
+    return special.union(end_tokens)
 
 
 class Continuation:
@@ -168,7 +191,7 @@ class Continuation:
             self.max_new_tokens = min(self.max_new_tokens, context_length - len(request.prompt) + 1)
         self.generator = random_generator(request.seed, *request.choice)
         self.end_tokens = {*request.stop_token_ids, *end_tokens}
-        self.silent_tokens = {*tokenizer.special_tokens.values(), *end_tokens} & self.end_tokens  # not part of the text
+        self.silent_tokens = silent_tokens(request, tokenizer, end_tokens)
         self.out = TextOut(tokenizer, () if request.min_new_tokens else request.stop)
         self.written: list[int] = []
 
@@ -193,8 +216,8 @@ class Continuation:
 
     def add(self, token_id: int, logprob: float, **fields: Any) -> Step:
         """Append a given token, as ``write`` appends the one it draws."""
-        if self.may_end:
-            self.out.stop = self.request.stop
+        if self.may_end and not self.out.searches:
+            self.out.searches = list(map(StringSearch, self.request.stop))
         self.written.append(token_id)
         ended = token_id in self.end_tokens
         text = "" if token_id in self.silent_tokens else self.out.push(token_id)

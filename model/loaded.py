@@ -170,6 +170,7 @@ class LoadedModel(Questions):
         context_shift: bool = False,
         stop_token_ids: Iterable[int] = (),
         min_new_tokens: int = 0,
+        skip_special_tokens: bool = True,
     ) -> GenerationRequest:
         """A ``GenerationRequest`` checked against this model; the arguments are described there.
 
@@ -193,6 +194,7 @@ class LoadedModel(Questions):
             context_shift=context_shift,
             stop_token_ids=tuple(stop_token_ids),
             min_new_tokens=min_new_tokens,
+            skip_special_tokens=skip_special_tokens,
         )
         if max(sampling.logit_bias, default=0) >= self.config.vocab_size:
             allowed = f"a map of token ids, integers from 0 to {self.config.vocab_size - 1}, to numbers"

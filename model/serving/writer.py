@@ -53,10 +53,10 @@ class BatchWriter:
             )
             for index, prompt in enumerate(prompts)
         ]
-        texts = [""] * len(requests)
+        texts: list[list[str]] = [[] for _ in requests]
         for index, text in self.stream(requests):
-            texts[index] += text
-        return texts
+            texts[index].append(text)
+        return list(map("".join, texts))
 
     def stream(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, str]]:
         """Carry out all ``requests`` and yield ``(index of the request, new text)`` as text is written."""

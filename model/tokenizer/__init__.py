@@ -5,7 +5,7 @@ downloads anything.
 """
 
 from ..errors import Mismatch
-from .base import END_OF_TEXT, Token, Tokenizer, part_type, token_text
+from .base import END_OF_TEXT, Token, Tokenizer, check_longest, part_type, token_text
 from .byte_pair import GPT2_PATTERN, BPETokenizer
 from .character import CharTokenizer, check_fused
 from .pipeline import PipelineTokenizer, is_plain
@@ -27,6 +27,12 @@ __all__ = [
 
 def from_spec(spec: object) -> CharTokenizer | BPETokenizer | PipelineTokenizer:
     """The tokenizer that a ``tokenizer.json`` describes. Raises ``Mismatch`` naming any unsupported part."""
+    tokenizer = described(spec)
+    check_longest(tokenizer)
+    return tokenizer
+
+
+def described(spec: object) -> CharTokenizer | BPETokenizer | PipelineTokenizer:
     if not isinstance(spec, dict) or not isinstance(spec.get("model"), dict):
         raise Mismatch("no tokenizer", "an object with a 'model'")
     model = spec["model"]

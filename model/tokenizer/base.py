@@ -1,5 +1,6 @@
 """The interface of both kinds of tokenizer, and shared checks of the content of a ``tokenizer.json``."""
 
+import codecs
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,9 +10,10 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from ..config import MAX_VOCAB_SIZE
-from ..errors import Mismatch, NotOneToken, UnknownCharacters
+from ..errors import Mismatch, NotOneToken, UnknownCharacters, shorten
 
 END_OF_TEXT = "<|endoftext|>"
+MAX_TOKEN_BYTES = 1_024  # limits on texts count tokens; Pythia's longest token has 512 bytes
 Spec = dict[str, Any]  # parsed JSON from an untrusted file: its structure is checked wherever it is used
 
 
@@ -29,6 +31,16 @@ class Tokenizer(ABC):
     @abstractmethod
     def vocab_size(self) -> int:
         """One more than the largest token id."""
+
+    @cached_property
+    def special_ids(self) -> frozenset[int]:
+        """The added tokens that are marked as special: a generated text can be shown without them."""
+        return frozenset(token["id"] for token in self.spec.get("added_tokens") or [] if token.get("special"))
+
+    @cached_property
+    def longest_token(self) -> int:
+        """The id of the token with the most bytes."""
+        return max(range(self.vocab_size), key=lambda token_id: len(self.token_bytes(token_id)))
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
@@ -86,6 +98,12 @@ class Tokenizer(ABC):
         ids.pop(b"", None)
         return ids
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The characters of ``decode(ids)`` that each token completes; an unfinished one is with the last token."""
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        texts = self.text_bytes(ids)
+        return [decoder.decode(raw, final=i == len(texts)) for i, raw in enumerate(texts, 1)]
+
 
 class BPEVocabulary(Tokenizer):
     """A BPE vocabulary, with the bytes of the token of each id."""
@@ -126,6 +144,19 @@ def check_id(token: str, token_id: object) -> None:
     """Raise ``Mismatch`` unless ``token_id`` can be the id of a token."""
     if not isinstance(token_id, int) or isinstance(token_id, bool) or not 0 <= token_id < MAX_VOCAB_SIZE:
         raise Mismatch(f"token {token!r} with the id {token_id!r}", f"an integer from 0 to {MAX_VOCAB_SIZE - 1:,}")
+
+
+def check_longest(tokenizer: Tokenizer) -> None:
+    """Raise ``Mismatch`` for a token of more than ``MAX_TOKEN_BYTES``."""
+    token_id = tokenizer.longest_token
+    if (n_bytes := len(tokenizer.token_bytes(token_id))) > MAX_TOKEN_BYTES:
+        raise too_long(token_text(tokenizer, token_id), token_id, n_bytes)
+
+
+def too_long(token: str, token_id: int, n_bytes: int) -> Mismatch:
+    return Mismatch(
+        f"the token {shorten(token)} with the id {token_id} and {n_bytes:,} bytes", f"at most {MAX_TOKEN_BYTES:,} bytes"
+    )
 
 
 def check_distinct(vocabulary: Mapping[str, int]) -> None:

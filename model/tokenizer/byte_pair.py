@@ -7,6 +7,7 @@ from ..config import MAX_VOCAB_SIZE
 from ..errors import Mismatch
 from .base import (
     END_OF_TEXT,
+    MAX_TOKEN_BYTES,
     BPEVocabulary,
     Spec,
     added_tokens,
@@ -14,6 +15,7 @@ from .base import (
     check_id,
     check_post_processor,
     part_type,
+    too_long,
 )
 
 # GPT-2's pre-tokenizer (Radford et al. 2019): a text is split into these pieces before any merge.
@@ -69,6 +71,7 @@ class BPETokenizer(BPEVocabulary):
         trainer = trainers.BpeTrainer(
             vocab_size=vocab_size,
             special_tokens=[END_OF_TEXT],
+            max_token_length=MAX_TOKEN_BYTES,
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),  # tiktoken panics on a missing byte
             show_progress=False,
         )
@@ -135,6 +138,8 @@ def merge_ranks(
         if vocabulary[token] <= last:
             raise Mismatch(f"token {token!r} with the id {vocabulary[token]} after {last}", "ids in merge order")
         work += len(token) ** 2
+        if len(token) > MAX_TOKEN_BYTES:
+            raise too_long(token, vocabulary[token], len(token))
         if work > MAX_MERGE_WORK:
             raise Mismatch(f"tokens as long as {len(token):,} characters", "shorter tokens")
         if len(token) > 2 and apply_merges(token, made) != pair:

@@ -25,6 +25,44 @@ class TextStream:
         return self.decoder.decode(b"", final=True)
 
 
+class StringSearch:
+    """Searches a text that arrives in pieces for ``string``, in linear time (Knuth, Morris & Pratt 1977)."""
+
+    def __init__(self, string: str) -> None:
+        """``string`` is not empty."""
+        self.string = string
+        self.n_matched = 0  # characters at the end of the text that begin ``string``, as many as possible
+        # For each beginning of ``string`` matched so far, how much of it is still matched if the next character fails.
+        self.fallbacks = [0]
+
+    def push(self, text: str) -> int | None:
+        """Where in ``text`` the string begins, negative in an earlier piece; None until it is complete."""
+        string, n, i = self.string, self.n_matched, 0
+        while i < len(text):
+            if n == 0:
+                i = text.find(string[0], i)
+                if i < 0:
+                    break
+            elif text[i] != string[n]:
+                n = self.fallbacks[n - 1]
+                continue
+            i, n = i + 1, n + 1
+            if n == len(string):
+                self.n_matched = n
+                return i - n
+            if n > len(self.fallbacks):
+                self.fallbacks.append(self.next_fallback())
+        self.n_matched = n
+        return None
+
+    def next_fallback(self) -> int:
+        """The fallback of the shortest beginning that has none yet."""
+        character, k = self.string[len(self.fallbacks)], self.fallbacks[-1]
+        while k and self.string[k] != character:
+            k = self.fallbacks[k - 1]
+        return k + (self.string[k] == character)
+
+
 class TokenStream:
     """Encodes a text as it arrives. The ids of all calls together equal those of the whole text.
 

@@ -211,5 +211,5 @@ def test_every_request_field_is_forwarded_or_refused() -> None:
     carried_out = {"prompt", "max_new_tokens", "seed", "sampling", "stop", "choice", "record", "logprobs"}
     carried_out |= {"prompt_logprobs", "n_top_logprobs"}
     carried_out |= {"never_drawn"}  # the engine sends text, which is tokenized here
-    refused = {"head_mask", "context_shift", "stop_token_ids", "min_new_tokens"}
+    refused = {"head_mask", "context_shift", "stop_token_ids", "min_new_tokens", "skip_special_tokens"}
     assert {field.name for field in fields(GenerationRequest)} == carried_out | refused

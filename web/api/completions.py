@@ -3,12 +3,14 @@
 import itertools
 import secrets
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings, Step
 from model.errors import InvalidValue, counted
+from model.generate import silent_tokens
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.sequence import Cut, Event, PromptPart
 from model.tokenizer import TextStream
@@ -20,7 +22,8 @@ from ..settings import Limits
 from .errors import as_api_error
 from .schema import DEFAULT_MAX_TOKENS, CompletionRequest
 
-TOKEN_BYTES = 400  # the memory that a token takes until it is sent
+TOKEN_BYTES = 400  # the memory that a token takes until it is sent, unless its text takes more
+TEXT_COPIES = 3  # of a token's text: its own, in the joined text, and in the body
 TOP_BYTES = 120  # the memory that each of its alternatives takes
 
 
@@ -29,33 +32,33 @@ class Choice:
     """One text of the answer, as far as it has been written."""
 
     loaded: LoadedModel
-    prompt: list[int]
+    request: GenerationRequest
     index: int
     asked: CompletionRequest
-    text: str = ""  # written but not sent yet
+    texts: list[str] = field(default_factory=list)  # written but not sent yet
     finish_reason: str | None = None
     cut_off_by: str | None = None  # "deadline" if that ended the text
     n_written: int = 0
-    logprobs_columns: dict[str, list[Any]] = field(default_factory=lambda: empty_logprobs())
+    # The tokens not sent yet: whether each waits until its text is released, where that begins, and its ``place``.
+    places: deque[tuple[bool, int, Any]] = field(default_factory=deque)
     offset: int = 0  # characters of all tokens so far
     released: int = 0  # characters of the text so far; the start of a possible stop string is held back
 
     def __post_init__(self) -> None:
         self.stream = TextStream(self.loaded.tokenizer)
-        self.silent_tokens = set(self.loaded.end_token_ids)
-        special = set(self.loaded.tokenizer.special_tokens.values())
-        self.silent_tokens |= special.intersection(self.asked.stop_token_ids or ())
+        self.silent_tokens = silent_tokens(self.request, self.loaded.tokenizer, self.loaded.end_token_ids)
+        self.end_tokens = {*self.loaded.end_token_ids, *self.request.stop_token_ids} & self.silent_tokens
         if self.asked.echo:
-            self.write(self.loaded.tokenizer.decode(self.prompt))
-            self.add_token(self.prompt[0], None, None)
+            self.prompt_pieces = self.loaded.tokenizer.pieces(self.request.prompt)
+            self.write("".join(self.prompt_pieces))
+            self.add_prompt_token(0, None, None)
 
     def take(self, event: Event) -> None:
         """Add the text and tokens of an event."""
         if isinstance(event, PromptPart):
-            followers = self.prompt[event.start + 1 :]
             tops: Iterable[dict[int, float]] = event.top_logprobs or itertools.repeat({})
-            for token_id, logprob, top in zip(followers, event.logprobs, tops, strict=False):
-                self.add_token(token_id, logprob, top)
+            for i, (logprob, top) in enumerate(zip(event.logprobs, tops, strict=False), event.start + 1):
+                self.add_prompt_token(i, logprob, top)
         elif isinstance(event, Cut):
             self.write(event.text)
             was_cut = event.reason not in ("stop", "length")
@@ -65,26 +68,57 @@ class Choice:
             if self.asked.max_tokens != 0:
                 self.write(event.text)
                 self.n_written += 1
-                if event.token_id not in self.silent_tokens:
-                    self.add_token(event.token_id, event.logprob, event.top_logprobs or {})
+                if event.token_id not in self.end_tokens:
+                    piece = None if event.token_id in self.silent_tokens else self.stream.push(event.token_id)
+                    self.add_token(event.token_id, piece, event.logprob, event.top_logprobs or {}, waits=True)
             self.finish_reason = event.finish_reason if self.asked.max_tokens != 0 else "length"
 
     def write(self, text: str) -> None:
-        self.text += text
-        self.released += len(text)
+        if text:
+            self.texts.append(text)
+            self.released += len(text)
 
-    def add_token(self, token_id: int, logprob: float | None, top: dict[int, float] | None) -> None:
+    def add_prompt_token(self, i: int, logprob: float | None, top: dict[int, float] | None) -> None:
+        self.add_token(self.request.prompt[i], self.prompt_pieces[i], logprob, top, waits=False)
+
+    def add_token(
+        self, token_id: int, piece: str | None, logprob: float | None, top: dict[int, float] | None, *, waits: bool
+    ) -> None:
+        """Add a token that completes the characters ``piece``, None if the text leaves it out.
+
+        ``waits`` is whether the characters may be held back.
+        """
         if self.asked.logprobs is None:
             return
-        logprobs_columns = self.logprobs_columns
-        logprobs_columns["tokens"].append(self.token(token_id))
-        logprobs_columns["token_logprobs"].append(logprob)
-        tops = None if top is None else {self.token(other): value for other, value in top.items()}
-        if tops is not None and logprob is not None:
-            tops.setdefault(self.token(token_id), logprob)
-        logprobs_columns["top_logprobs"].append(tops)
-        logprobs_columns["text_offset"].append(self.offset)
-        self.offset += len(self.stream.push(token_id))
+        text, start = self.token(token_id), self.offset
+        if piece is None:
+            text = ""
+        elif piece.endswith(text):  # before it, U+FFFD stands for an earlier token's unfinished character
+            start += len(piece) - len(text)
+        elif text == " " + piece:  # the space before every prompt is not shown
+            text = piece
+        self.places.append((waits and piece is not None, start, self.place(token_id, text, logprob, top)))
+        self.offset += len(piece or "")
+
+    def place(self, token_id: int, text: str, logprob: float | None, top: dict[int, float] | None) -> Any:
+        """What the answer says about a token that reads ``text`` in it.
+
+        Of alternatives that read alike, the likeliest counts, but the token itself before all others.
+        """
+        tops: dict[str, float] | None = None
+        if top is not None and logprob is not None:
+            tops = {}
+            for other, value in top.items():
+                if other != token_id:
+                    tops.setdefault(self.token(other), value)
+            tops[text] = logprob
+        return text, logprob, tops
+
+    def logprobs(self, shown: Sequence[tuple[int, Any]]) -> dict[str, Any]:
+        """The field ``logprobs`` of an answer, from where the text of each token begins and its ``place``."""
+        columns = ("tokens", "token_logprobs", "top_logprobs")
+        told = {name: [place[i] for _, place in shown] for i, name in enumerate(columns)}
+        return told | {"text_offset": [start for start, _ in shown]}
 
     def token(self, token_id: int) -> str:
         """A token's text, or its bytes in OpenAI's notation if they are not whole characters."""
@@ -96,29 +130,28 @@ class Choice:
 
     def part(self) -> dict[str, Any]:
         """Everything that was not sent yet, as a choice of the answer."""
-        text, self.text = self.text, ""
-        n = self.n_shown
-        shown = {name: values[:n] for name, values in self.logprobs_columns.items()}
-        self.logprobs_columns = {name: values[n:] for name, values in self.logprobs_columns.items()}
-        logprobs = shown if self.asked.logprobs is not None else None
+        text = "".join(self.texts)
+        self.texts.clear()
+        logprobs = None
+        if self.asked.logprobs is not None:
+            shown = []
+            while self.has_shown_token:
+                shown.append(self.places.popleft()[1:])
+            logprobs = self.logprobs(shown)
         choice = {"text": text, "index": self.index, "logprobs": logprobs, "finish_reason": self.finish_reason}
         return choice if self.cut_off_by is None else choice | {"cut_off_by": self.cut_off_by}
 
     @property
-    def n_shown(self) -> int:
-        """How many of the unsent tokens belong to the released text, and not to an actual or possible stop string."""
-        offsets = self.logprobs_columns["text_offset"]
-        if self.finish_reason and self.finish_reason != "stop":
-            return len(offsets)
-        return sum(offset < self.released for offset in offsets)
+    def has_shown_token(self) -> bool:
+        """Whether the first unsent token belongs to the released text, and not to an actual or possible stop string."""
+        if not self.places or self.finish_reason not in (None, "stop"):
+            return bool(self.places)
+        waits, start, _ = self.places[0]
+        return not waits or start < self.released
 
     @property
     def has_unsent(self) -> bool:
-        return bool(self.text or self.n_shown or self.finish_reason)
-
-
-def empty_logprobs() -> dict[str, list[Any]]:
-    return {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+        return bool(self.texts or self.has_shown_token or self.finish_reason)
 
 
 class Completion:
@@ -126,6 +159,8 @@ class Completion:
 
     kinds = ("text_completion", "text_completion")  # OpenAI's ``object`` for a whole answer and for a chunk
     id_prefix = "cmpl-"
+    choice_class = Choice
+    own_stop: tuple[str, ...] = ()  # stop strings in addition to those of the body
 
     def __init__(self, loaded: LoadedModel, asked: CompletionRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
@@ -133,13 +168,15 @@ class Completion:
         self.prompts = parse_prompts(limits, loaded, asked.prompt)
         self.check(limits)
         self.requests = self.make_requests()
-        self.choices = [Choice(loaded, list(r.prompt), i, asked) for i, r in enumerate(self.requests)]
+        self.choices = [self.choice_class(loaded, request, i, asked) for i, request in enumerate(self.requests)]
 
     @property
     def most_bytes(self) -> int:
         """An estimate of the memory that its texts take until they are sent, in bytes."""
+        tokenizer = self.loaded.tokenizer
+        token_bytes = max(TOKEN_BYTES, TEXT_COPIES * len(tokenizer.token_bytes(tokenizer.longest_token)))
         return sum(
-            self.n_tokens_at_most(request) * (TOKEN_BYTES + TOP_BYTES * request.n_top_logprobs)
+            self.n_tokens_at_most(request) * (token_bytes + TOP_BYTES * request.n_top_logprobs)
             for request in self.requests
         )
 
@@ -163,7 +200,7 @@ class Completion:
             if isinstance(given, list) and len(given) > limits.max_stop:
                 message = f"{name} has {counted(len(given), noun)}; at most {limits.max_stop} are accepted."
                 raise InputError(name, message)
-        if asked.stream_options and not asked.stream:
+        if asked.stream_options and asked.stream_options.include_usage and not asked.stream:
             raise InputError("stream_options", "stream_options requires stream: true.")
 
     def make_requests(self) -> list[GenerationRequest]:
@@ -177,7 +214,10 @@ class Completion:
                 self.prompts[prompt],
                 max_tokens,
                 sampling=sampling,
-                stop=[asked.stop] if isinstance(asked.stop, str) else asked.stop or [],
+                stop=(
+                    *([asked.stop] if asked.stop and isinstance(asked.stop, str) else asked.stop or ()),
+                    *self.own_stop,
+                ),
                 seed=seed,
                 head_mask=asked.head_mask,
                 logprobs=asked.logprobs is not None,
@@ -187,6 +227,7 @@ class Completion:
                 context_shift=bool(asked.context_shift),
                 stop_token_ids=asked.stop_token_ids or (),
                 min_new_tokens=asked.min_tokens or 0,
+                skip_special_tokens=asked.skip_special_tokens is not False,
             )
             for prompt, text in itertools.product(range(len(self.prompts)), range(asked.n or 1))
         ]

@@ -34,6 +34,8 @@ UNIONS = {
 UNSUPPORTED = {
     "tools": "Tools are not supported: the models here only continue text.",
     "tool_choice": "Tools are not supported: tool_choice must be 'none' or 'auto'.",
+    "functions": "Tools are not supported: the models here only continue text.",
+    "function_call": "Tools are not supported: function_call must be 'none' or 'auto'.",
     "response_format": 'response_format must be {"type": "text"}: the models here cannot follow a JSON schema.',
 }
 
@@ -162,15 +164,13 @@ def first_problem(error: ValidationError) -> tuple[str, str, str]:
     problem = max(problems, key=lambda each: each["type"] == "extra_forbidden")
     place = problem["loc"]
     field = str(place[0]) if place else ""
-    if problem["type"] == "extra_forbidden":
+    if problem["type"] in ("extra_forbidden", "none_required"):
         field = str(place[-1])
         return field, f"The option {field!r} is not supported.", "unsupported_option"
     if problem["type"] == "missing":
         return field, f"{field} is missing.", "missing_field"
     if problem["type"] == "json_invalid":
         return "", f"The body is not valid JSON: {problem['ctx']['error']}.", "invalid_json"
-    if problem["type"] == "none_required":
-        return field, f"The option {field!r} is not supported.", "unsupported_option"
     if not field:
         return field, "The body must be a JSON object.", "invalid_json"
     if field in SAMPLING_OPTIONS:

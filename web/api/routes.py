@@ -254,7 +254,7 @@ async def complete(
         await stack.enter_async_context(generation)
         if not completion.asked.stream:
             answer = await unless_client_leaves(request, completion.whole(generation))
-            return LEFT if answer is None else JSONResponse(answer)
+            return LEFT if answer is None else Response(orjson.dumps(answer), media_type=JSON)
         chunks = completion.stream(generation)
         # The status is sent with the first chunk, so a text that is dropped from the queue still gets a 429.
         first = await unless_client_leaves(request, anext(chunks))

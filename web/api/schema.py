@@ -5,7 +5,7 @@ Their JSON schemas in the OpenAPI document are as strict as the checks; ``Also``
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,7 +15,9 @@ from pydantic import (
     FailFast,
     Field,
     StringConstraints,
+    WithJsonSchema,
     create_model,
+    model_validator,
 )
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
@@ -44,7 +46,19 @@ def boolean(value: Any) -> Any:
 
 
 OnlyFalse = Annotated[Literal[False], BeforeValidator(boolean)]
-OnlyTrue = Annotated[Literal[True], BeforeValidator(boolean)]
+
+
+def unset_by(*values: Any) -> Any:
+    """The type of an unsupported option: null, or one of ``values``, which say the same."""
+
+    def as_null(value: Any) -> Any:
+        return None if any(type(value) is type(each) and value == each for each in values) else value
+
+    return Annotated[None, BeforeValidator(as_null), WithJsonSchema({"enum": [None, *values]})]
+
+
+Unset: Any = unset_by(False, "", [])  # not by an empty object, which switches some features on
+UnsetObject: Any = unset_by(False, "", [], {})
 Text = Annotated[str, StringConstraints(min_length=1)]
 # JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]
@@ -63,7 +77,6 @@ SiteNames = TypeAliasType(
 Bias = Annotated[float, Field(ge=-MAX_LOGIT_BIAS, le=MAX_LOGIT_BIAS)]
 LogitBias = Annotated[dict[str, Bias], Also(propertyNames={"pattern": "^[0-9]{1,9}$"})]
 Metadata = Annotated[dict[str, str], Field(max_length=MAX_METADATA)]
-EmptyList = Annotated[list[Any], Field(max_length=0)] | None
 Prompts = Annotated[str, Also(minLength=1)] | Strings | TokenIds | TokenIdLists
 
 
@@ -90,12 +103,23 @@ def given(field: str) -> JsonDict:
     return {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
 
 
-def needs(field: str, other: str) -> JsonDict:
-    """JSON schema: ``field`` may only be given if ``other`` is true."""
-    return {"if": given(field), "then": {"properties": {other: {"const": True}}, "required": [other]}}
+def needs(field: str, asks: JsonDict, other: str) -> JsonDict:
+    """JSON schema: ``field`` may only ask for something, as the schema ``asks`` tells, if ``other`` is true."""
+    asked: JsonDict = {"properties": {field: asks}, "required": [field]}
+    return {"if": asked, "then": {"properties": {other: {"const": True}}, "required": [other]}}
 
 
-NEEDS_STREAM = needs("stream_options", "stream")
+INCLUDES_USAGE: JsonDict = {
+    "type": "object",
+    "properties": {"include_usage": {"const": True}},
+    "required": ["include_usage"],
+}
+NEEDS_STREAM = needs("stream_options", INCLUDES_USAGE, "stream")
+NEEDS_LOGPROBS = needs("top_logprobs", {"type": "number", "exclusiveMinimum": 0}, "logprobs")
+
+
+IS_ASSISTANT: JsonDict = {"properties": {"role": {"const": "assistant"}}, "required": ["role"]}
+NEEDS_CONTENT: JsonDict = {"if": IS_ASSISTANT, "else": given("content")}
 
 
 def one_of(*fields: str) -> JsonDict:
@@ -119,6 +143,8 @@ class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     include_usage: bool | None = Field(None, description="Send the token counts in a final chunk.")
+    include_obfuscation: Unset = None
+    continuous_usage_stats: Unset = None  # vLLM's
 
 
 class PlainText(BaseModel):
@@ -152,9 +178,12 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is generated from the
     n: Count = Field(1, ge=1, description="The number of texts for each prompt.")
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    stop: Text | Texts | None = None
+    stop: Literal[""] | Text | Texts | None = None
     stop_token_ids: AnyTokenIds | None = Field(
         None, description="Tokens that end the text; it includes them unless they are special."
+    )
+    skip_special_tokens: bool | None = Field(
+        True, description="Leave special tokens out of what is written. One that ends the text is never part of it."
     )
     seed: Count = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logit_bias: LogitBias | None = Field(None, description="Numbers to add to the logits of tokens, by token id.")
@@ -166,29 +195,30 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is generated from the
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
-    prompt_cache_retention: Literal["in-memory", "24h"] | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_options: dict[str, str] | None = None
     metadata: Metadata | None = None
     # Unsupported options, with the values that have no effect.
     best_of: Count = Field(None, ge=1, description="Must equal `n`.")
     store: OnlyFalse | None = None
     service_tier: Literal["auto", "default"] | None = None
-    tools: EmptyList = None
+    # vLLM's unsupported options, likewise.
+    ignore_eos: OnlyFalse | None = None
+    include_stop_str_in_output: OnlyFalse | None = None
+    use_beam_search: OnlyFalse | None = None
+    truncate_prompt_tokens: Unset = None
+    allowed_token_ids: Unset = None
+    prompt_logprobs: Unset = None
+    # Of chats, but sent with texts as well.
+    tools: Unset = None
     tool_choice: Literal["none", "auto"] | None = None
     parallel_tool_calls: bool | None = None
     response_format: PlainText | None = None
     reasoning_effort: Literal["none"] | None = None
     verbosity: Literal["medium"] | None = None
-    prediction: None = None
-    audio: None = None
-    web_search_options: None = None
-    # vLLM's unsupported options, likewise.
-    ignore_eos: OnlyFalse | None = None
-    skip_special_tokens: OnlyTrue | None = None
-    include_stop_str_in_output: OnlyFalse | None = None
-    use_beam_search: OnlyFalse | None = None
-    truncate_prompt_tokens: None = None
-    allowed_token_ids: None = None
-    prompt_logprobs: None = None
+    prediction: Unset = None
+    audio: Unset = None
+    web_search_options: Unset = None
 
 
 class CompletionRequest(Writing):
@@ -204,7 +234,7 @@ class CompletionRequest(Writing):
     )
     logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
     echo: bool | None = False
-    suffix: None = None
+    suffix: Unset = None
 
 
 class TextPart(BaseModel):
@@ -214,6 +244,7 @@ class TextPart(BaseModel):
 
     type: Literal["text"]
     text: str
+    prompt_cache_breakpoint: dict[str, str] | None = None  # does not affect the text
 
 
 TextParts = TypeAliasType("TextParts", Annotated[list[TextPart], FailFast()])
@@ -222,16 +253,31 @@ TextParts = TypeAliasType("TextParts", Annotated[list[TextPart], FailFast()])
 class Message(BaseModel):
     """A turn of a conversation. Content other than text is refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=NEEDS_CONTENT)
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | TextParts
+    content: str | TextParts | None = None
     name: str | None = None
-    refusal: None = None
-    tool_calls: EmptyList = None
+    # What answers have in addition, as long as it is empty: OpenAI's fields, vLLM's, litellm's.
+    refusal: Unset = None
+    annotations: Unset = None
+    audio: Unset = None
+    function_call: Unset = None
+    tool_calls: Unset = None
+    reasoning: Unset = None
+    reasoning_content: Unset = None
+    provider_specific_fields: UnsetObject = None
+
+    @model_validator(mode="after")
+    def check_content(self) -> Self:
+        if self.content is None and self.role != "assistant":
+            raise PydanticCustomError("no_content", "Only the assistant's messages may be without content")
+        return self
 
     @property
     def text(self) -> str:
+        if self.content is None:
+            return ""
         return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
 
 
@@ -245,7 +291,7 @@ def as_conversation(messages: Sequence[Message]) -> Conversation:
 class ChatRequest(Writing):
     """OpenAI's chat completion, without unsupported options, and with a few additional ones."""
 
-    model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM, needs("top_logprobs", "logprobs")]})
+    model_config = ConfigDict(json_schema_extra={"allOf": [NEEDS_STREAM, NEEDS_LOGPROBS]})
 
     messages: Messages
     max_tokens: Count = Field(
@@ -253,10 +299,14 @@ class ChatRequest(Writing):
     )
     logprobs: bool | None = False
     top_logprobs: Count = Field(None, ge=0, le=MAX_TOP_LOGPROBS)
-    modalities: list[Literal["text"]] | None = None
     chat_template_kwargs: TemplateOptions | None = Field(
         None, description="Further variables of the model's chat template, such as `enable_thinking`."
     )
+    # Unsupported options, with the values that have no effect.
+    modalities: list[Literal["text"]] | None = None
+    functions: Unset = None
+    function_call: Literal["none", "auto"] | None = None
+    moderation: Unset = None
 
 
 class EmbeddingsRequest(Body):
@@ -265,7 +315,7 @@ class EmbeddingsRequest(Body):
     input: Prompts = Field(description="One text or list of token ids, or several of either.")
     encoding_format: Literal["float", "base64"] | None = "float"
     # Unsupported options, with the one value that has no effect.
-    dimensions: None = None
+    dimensions: Unset = None
     user: str | None = None
 
 

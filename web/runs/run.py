@@ -1,5 +1,6 @@
 """One text of one model, with its recorded attention."""
 
+import codecs
 import threading
 import time
 from collections import deque
@@ -55,7 +56,9 @@ class Run:
         keep = 4 * n_pictures(config.n_layer, config.n_head) * triangle(rows) <= MAX_RUN_BYTES
         has_rollout = GrowingRollout.nbytes(config.n_layer, rows) <= MAX_ROLLOUT_BYTES
         self.recording = Recording(config.n_layer, config.n_head, rows, keep_weights=keep, has_rollout=has_rollout)
-        self.earlier, self.n_earlier = "", 0  # text and number of the tokens that a context shift has dropped
+        # Text and number of the tokens that context shifts have dropped; a character may be split between two shifts.
+        self.earlier, self.n_earlier = "", 0
+        self.earlier_decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.writing = False
         self.lock = threading.Lock()  # of the writer
         self.began = self.latest = 0.0  # when the first and the newest token were written
@@ -77,6 +80,14 @@ class Run:
             + self.recording.working_bytes
             + 4 * min(logits, self.target_length * self.loaded.config.vocab_size)
         )
+
+    def drop_beginning(self, before: "Run", dropped: Sequence[int]) -> None:
+        """Continue the run ``before`` without its first tokens, ``dropped``."""
+        tokenizer = self.loaded.tokenizer
+        raw = map(tokenizer.token_bytes, dropped) if before.n_earlier else tokenizer.text_bytes(dropped)
+        self.earlier_decoder = before.earlier_decoder
+        self.earlier = before.earlier + self.earlier_decoder.decode(b"".join(raw))
+        self.n_earlier = before.n_earlier + len(dropped)
 
     @property
     def readable_ids(self) -> list[int]:

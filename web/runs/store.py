@@ -71,8 +71,7 @@ class Runs:
         n_dropped = len(before.ids) - len(ids)
         n_left = before.target_length - len(before.ids)
         run = self.new(before.loaded, ids, n_left, max(0, before.n_prompt - n_dropped), before.head_mask)
-        run.earlier = before.earlier + before.loaded.tokenizer.decode(before.ids[:n_dropped])
-        run.n_earlier = before.n_earlier + n_dropped
+        run.drop_beginning(before, before.ids[:n_dropped])
         if not before.recording.keeps_weights:
             run.release_weights()
         return run

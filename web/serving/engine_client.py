@@ -44,6 +44,7 @@ def check_supported(loaded: LoadedModel, request: GenerationRequest, *, same_ids
     unusual = [each for each, value in given.items() if value != getattr(usual, each)]
     unusual += ["head_mask"] * (request.head_mask is not None) + ["context_shift"] * request.context_shift
     unusual += ["stop_token_ids"] * bool(request.stop_token_ids) + ["min_tokens"] * bool(request.min_new_tokens)
+    unusual += ["skip_special_tokens"] * (not request.skip_special_tokens)
     if unusual:
         message = (
             f"{unusual[0]} is not available for {loaded.name}: another engine writes for it and is sent only text, "

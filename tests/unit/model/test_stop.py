@@ -1,6 +1,7 @@
 """Stop strings, half characters and end tokens: when text is released, and that it is never taken back."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -124,10 +125,12 @@ def test_the_end_token_ends_and_gives_no_text() -> None:
     assert held[-1].finish_reason == "stop"
 
 
-def test_the_end_token_is_none_where_the_model_has_none() -> None:
+def test_special_tokens_that_do_not_end_a_text_are_part_of_it_only_where_they_are_to_be_shown() -> None:
     loaded = scripted_model(BYTES.encode("a<|endoftext|>b"), BYTES)
     steps = list(loaded.generate([5], 3, temperature=0))
-    assert "".join(texts(steps)) == "a<|endoftext|>b"
+    assert texts(steps) == ["a", "", "b"] and steps[1].token_id == 0
+    request = loaded.request([5], 3, sampling=SamplingSettings(temperature=0), skip_special_tokens=False)
+    assert texts(list(generate(loaded.gpt, loaded.begin(request)))) == ["a", "<|endoftext|>", "b"]
 
 
 @pytest.mark.parametrize("stop", [[""], ["a", ""], "", [5], [None], [b"a"], [["a"]]])
@@ -181,6 +184,14 @@ def test_any_bytes_join_to_their_decoding(ids: list[int], seed: int) -> None:
     pieces = [out.push(token_id) for token_id in ids]
     if not out.stopped:
         assert "".join(pieces) + out.finish() == BYTES.decode(ids)
+
+
+def test_long_stop_strings_take_linear_time() -> None:
+    """Twenty near misses of a string of 200,000 characters."""
+    out, started = TextOut(CHARACTERS, ["a" * 200_000 + "b", "c" * 100_000]), time.process_time()
+    text = ("a" * 200_000 + "c") * 20
+    shown = "".join(out.release(text[i : i + 1000]) for i in range(0, len(text), 1000))
+    assert shown + out.finish() == text and time.process_time() - started < 10
 
 
 def write_on(text: str, bytewise: bool = False, **options: object) -> list[Step]:

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.models import ALPHABET, PROSE, char_spec, tiny_bpe
+from helpers.oracles.pipelines import PIPELINES
 from model import UnknownCharacters
 from model.errors import Mismatch
 from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, token_text
+from model.tokenizer.base import MAX_TOKEN_BYTES
 
 BPE = tiny_bpe(300)
 CHARACTERS = CharTokenizer.train(ALPHABET)
@@ -244,3 +246,44 @@ def test_harmless_differences_are_accepted() -> None:
     assert tokenizer.encode("a<|pad|>") == [*BPE.encode("a"), 305]
     assert tokenizer.vocab_size == 306
     assert tokenizer.decode([305, 303]) == "<|pad|>"
+
+
+def with_added_token(spec: dict[str, Any], content: str) -> dict[str, Any]:
+    token_id = from_spec(spec).vocab_size
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    return spec | {"added_tokens": [*spec["added_tokens"], {"id": token_id, "content": content, **flags}]}
+
+
+@pytest.mark.parametrize("name", ["bytes", *PIPELINES])
+def test_tokens_of_too_many_bytes_are_refused_by_name(name: str) -> None:
+    spec = BPE.spec if name == "bytes" else PIPELINES[name]()
+    longest = "é" * (MAX_TOKEN_BYTES // 2)
+    tokenizer = from_spec(with_added_token(spec, longest))
+    assert len(tokenizer.token_bytes(tokenizer.longest_token)) == MAX_TOKEN_BYTES
+    for content, n_bytes in ((longest + "!", "1,025"), ("Z" * 50_000, "50,000")):
+        with pytest.raises(Mismatch, match=rf"'{content[:9]}.* and {n_bytes} bytes, expected at most 1,024 bytes"):
+            from_spec(with_added_token(spec, content))
+
+
+def test_long_tokens_of_a_vocabulary_are_refused_whatever_holds_them() -> None:
+    llama2 = PIPELINES["llama 2"]()
+    llama2["model"]["vocab"]["▁" * 1025] = len(llama2["model"]["vocab"])
+    words = {"type": "WordLevel", "vocab": {"a": 0, "[UNK]" * 300: 1}, "unk_token": "[UNK]" * 300}
+    split = {"type": "Split", "pattern": {"Regex": ""}, "behavior": "Isolated", "invert": False}
+    for spec in (llama2, {"model": words, "pre_tokenizer": split}):
+        with pytest.raises(Mismatch, match="bytes, expected at most 1,024 bytes"):
+            from_spec(spec)
+
+
+def test_training_makes_no_token_that_would_be_refused() -> None:
+    tokenizer = BPETokenizer.train(["a" * 5000], 280)
+    assert len(tokenizer.token_bytes(tokenizer.longest_token)) <= MAX_TOKEN_BYTES
+
+
+@pytest.mark.parametrize("name", ["bytes", *PIPELINES])
+def test_pieces_join_to_the_text(name: str) -> None:
+    tokenizer = BPE if name == "bytes" else from_spec(PIPELINES[name]())
+    ids = tokenizer.encode_prompt(" " + PROSE)
+    for some in (ids, ids[1:], ids[3:-1], ids[:1], []):
+        pieces = tokenizer.pieces(some)
+        assert len(pieces) == len(some) and "".join(pieces) == tokenizer.decode(some)

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import pytest
 import torch
 
 from helpers.engine import recorded_events
-from helpers.models import max_difference
+from helpers.models import max_difference, tiny_model
+from helpers.oracles.pipelines import PIPELINES
 from model import LoadedModel
 from model.drawing.weight_buffer import lower_triangle
 from model.serving.sequence import ContextShift
+from model.tokenizer import from_spec
 from web.runs.store import Runs, RunWriter
 
 
@@ -69,3 +72,15 @@ def test_a_shift_continues_in_another_run(loaded: LoadedModel) -> None:
     text = writer.run.earlier + loaded.tokenizer.decode(writer.run.ids)
     assert text.startswith("ab") and len(text) == 2 + n_new  # a character a token
     assert writer.runs.get(first.id) is first and writer.run.recording.n_rows == len(writer.run.ids)
+
+
+@pytest.mark.parametrize("name", ["llama 2", "llama 3", "qwen 2"])
+def test_the_dropped_text_is_whole(name: str) -> None:
+    """A space that begins a later part stays, and so does a character that two parts share."""
+    tokenizer = from_spec(PIPELINES[name]())
+    given = tokenizer.encode_prompt("one two é three 日本 four")
+    runs, most = Runs(), len(given)
+    run = runs.new(tiny_model(tokenizer=tokenizer, context_length=most), given, most)
+    while len(run.ids) > 2:
+        run = runs.shifted(run, run.ids[2:])
+    assert run.earlier == tokenizer.decode(given[: run.n_earlier]) and len(run.earlier) > 20
