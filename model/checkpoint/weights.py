@@ -22,6 +22,10 @@ from .pickled import read_pickled
 SAFETENSORS = "the weights as safetensors"
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")  # a container's own control group
+CGROUPS = (  # in versions 2 and 1: the folder, and the names of the limit, of what is used, and of idle files in memory
+    ("", "memory.max", "memory.current", "inactive_file"),
+    ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
 Keep = Callable[[str, Tensor], Tensor]  # converts a stored tensor, given its name in ``GPT``
 # A tensor in a file: its name and dtype there, its shape, and a function that reads it.
 StoredTensor = tuple[str, str, list[int], Callable[[], Tensor]]
@@ -253,11 +257,15 @@ def free_of_machine() -> int | None:
 
 
 def free_of_container() -> int | None:
-    try:
-        most, used = (int((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-        return max(0, most - used)
-    except (OSError, ValueError):  # "max": no limit
-        return None
+    """The bytes that the control group may still use: unlike recently used files, those unused for long make room."""
+    for folder, limit, current, idle in CGROUPS:
+        try:
+            most, used = (int((CGROUP / folder / name).read_text()) for name in (limit, current))
+            statistics = dict(line.split() for line in (CGROUP / folder / "memory.stat").read_text().splitlines())
+            return max(0, most - max(0, used - int(statistics.get(idle, 0))))
+        except (OSError, ValueError):  # another version; "max": no limit
+            continue
+    return None
 
 
 def gpt_on_meta(config: GPTConfig) -> GPT:

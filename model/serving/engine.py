@@ -60,6 +60,11 @@ class Engine:
         """The text of ``request``, ready for ``submit``."""
         return TextSequence(request, self.loaded, listener, client, deadline)
 
+    def use(self, reader: Reader) -> None:
+        """Let ``reader`` serve the texts admitted from now on; never overwritten by the default of a text just then."""
+        with self.changed:
+            self.reader = reader
+
     def submit(self, *sequences: TextSequence) -> None:
         """Add all of these to the queue, or none. Raises ``Busy`` or ``Closed``."""
         with self.changed:

@@ -17,6 +17,7 @@ from helpers.server import Server
 from helpers.training import TRAINING_TEXT
 from helpers.training.visitors import QUICK, Visitor, quick_server
 from web.serving.served_models import TOKEN_HEADER
+from web.training.visitor_cookie import cookie_name
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,23 @@ def trained(quick: Server) -> tuple[Visitor, list[dict[str, Any]], str]:
 def stranger(quick: Server) -> Visitor:
     """Another visitor without a training, with a cookie that looks valid."""
     visitor = Visitor(quick)
-    visitor.cookies.set("headscope_visitor", "x" * 32)
+    visitor.cookies.set(cookie_name({"scheme": "http", "headers": []}), "x" * 32)
     return visitor
+
+
+def test_an_id_that_the_visitor_was_given_elsewhere_shows_nothing(quick: Server) -> None:
+    name, planted = cookie_name({"scheme": "http", "headers": []}), "A" * 32
+    visitor = Visitor(quick)
+    visitor.cookies.set(name, planted)
+    given = visitor.train().headers["set-cookie"]
+    assert planted not in given and "Path=/" in given and "HttpOnly" in given
+    planter = Visitor(quick)
+    planter.cookies.set(name, planted)
+    assert planter.get("/train/state").json()["mine"] is None
+    owner = Visitor(quick)
+    owner.cookies.set(name, given.partition(";")[0].partition("=")[2])
+    assert owner.get("/train/state").json()["mine"]
+    assert owner.post("/train/forget").status_code == 204
 
 
 def test_events_report_loss_heads_and_samples(trained: tuple[Visitor, list[dict[str, Any]], str]) -> None:

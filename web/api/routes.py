@@ -22,9 +22,11 @@ from ..client import client_of
 from ..services import Services
 from ..serving.activations_answer import ActivationsAnswer
 from ..serving.attention_answer import AttentionAnswer
+from ..serving.budget import Sending
 from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model, parse_ids
 from ..serving.server_sent_events import EVENT_STREAM
+from ..serving.workers import Workers
 from ..settings import PIECE_BYTES
 from . import openapi
 from .chat import answer_conversation
@@ -55,6 +57,7 @@ COMPLETIONS = "/v1/completions"
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 ATTENTION = "/v1/attention"
+MAX_ANSWERS = 8  # of whole texts that are sent to one client at the same time, since each holds memory
 ACTIVATIONS = "/v1/activations"
 
 JSON, BINARY = "application/json", "application/octet-stream"
@@ -105,6 +108,7 @@ def v1(services: Services) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, generate_unique_id_function=lambda route: route.name)
     documents: list[bytes] = []  # filled by the first request
     making_document = asyncio.Lock()
+    answers = Workers(services.limits.max_connections, services.limits.max_waiting, max_per_client=MAX_ANSWERS)
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
@@ -186,29 +190,37 @@ def v1(services: Services) -> FastAPI:
         """Compute the pieces of an answer one after the other while the client reads them."""
         client = client_of(request)
         outcome = "cancelled"  # unless the answer is sent completely
+        sending: Sending
 
-        async def send() -> AsyncIterator[bytes]:
+        async def send(piece: bytes | None) -> AsyncIterator[bytes]:
             nonlocal outcome
             try:
-                while (piece := await services.trace_workers.resume(client, next, pieces, None)) is not None:
+                while piece is not None:
                     for begin in range(0, len(piece), PIECE_BYTES):
-                        yield piece[begin : begin + PIECE_BYTES]
+                        with sending.waiting():
+                            yield piece[begin : begin + PIECE_BYTES]
+                    piece = await services.trace_workers.resume(client, next, pieces, None)
                 outcome = "ok"
             except Exception:
                 outcome = "failed"
                 raise
 
+        async def begin() -> bytes:
+            nonlocal sending
+            await stack.enter_async_context(answers.place(client))
+            sending = stack.enter_context(services.budget.hold_while_sent(held_bytes, request.scope, client))
+            return await services.trace_workers.run(client, next, pieces)
+
         async with AsyncExitStack() as stack:
             with count_refusal(services, route):
-                stack.enter_context(services.budget.hold(held_bytes, client))
                 # The status is sent with the first piece, so a request that is dropped from the queue still gets a 429.
-                first = await unless_client_leaves(request, services.trace_workers.run(client, next, pieces))
+                first = await unless_client_leaves(request, begin())
             stack.callback(lambda: services.metrics.count(route, outcome))
             if first is None:
                 return LEFT
             # The response outlives this function, so the memory reserved for it must too.
             on_end = stack.pop_all().aclose
-        return Stream(then(first, send()), on_end, services.limits, media_type=media_type)
+        return Stream(send(first), on_end, services.limits, media_type=media_type)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)
     async def post_tokenize(request: Request) -> Response:

@@ -7,6 +7,7 @@ import codecs
 import json
 import re
 from collections.abc import Collection
+from contextlib import ExitStack
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -16,13 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..api.errors import ApiError, RefusedBody, as_api_error
 from ..client import client_in
 from ..request_path import path_of
-from ..serving.budget import Budget, NoRoom
+from ..serving.budget import DROP, Budget, NoRoom, Sending
 from ..settings import PIECE_BYTES
 
 GRADIO = "/gradio_api/"
 MAY_HOLD_FILE = re.compile(rb"_type|\\u")  # the name of the key, or escapes that may spell it
 BOM = "\ufeff"
-DROP = "headscope.drop"  # in a scope's extensions: closes the connection
 
 
 class BodyFormatMiddleware:
@@ -163,35 +163,36 @@ class ResponseBudgetMiddleware:
                 start = message
                 return
             body = message.get("body", b"")
-            n_bytes = len(body) if len(body) > PIECE_BYTES else 0
-            try:
-                self.budget.take(n_bytes, client)
-            except NoRoom as error:
-                refused = True
-                if start:
-                    await as_api_error(error).response()(scope, receive, send)
-                else:
-                    scope["extensions"][DROP]()
-                return
-            try:
+            if len(body) <= PIECE_BYTES:
                 if start:
                     await send(start)
                     start = None
-                if n_bytes:
-                    await self.send_in_pieces(message, body, send)
-                else:
-                    await send(message)
-            finally:
-                self.budget.give_back(n_bytes, client)
+                await send(message)
+                return
+            with ExitStack() as stack:
+                try:
+                    sending = stack.enter_context(self.budget.hold_while_sent(len(body), scope, client))
+                except NoRoom as error:
+                    refused = True
+                    if start:
+                        await as_api_error(error).response()(scope, receive, send)
+                    else:
+                        scope["extensions"][DROP]()
+                    return
+                if start:
+                    await send(start)
+                    start = None
+                await self.send_in_pieces(message, body, send, sending)
 
         await self.app(scope, receive, counted)
 
-    async def send_in_pieces(self, message: Message, body: bytes, send: Send) -> None:
+    async def send_in_pieces(self, message: Message, body: bytes, send: Send, sending: Sending) -> None:
         view = memoryview(body)
         for begin in range(0, len(body), PIECE_BYTES):
-            end = begin + PIECE_BYTES
-            more = end < len(body) or bool(message.get("more_body"))
-            await send({"type": message["type"], "body": bytes(view[begin:end]), "more_body": more})
+            piece = bytes(view[begin : begin + PIECE_BYTES])
+            more = begin + PIECE_BYTES < len(body) or bool(message.get("more_body"))
+            with sending.waiting():
+                await send({"type": message["type"], "body": piece, "more_body": more})
 
 
 def is_large(start: Message) -> bool:

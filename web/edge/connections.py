@@ -21,9 +21,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..client import client_at, client_in, set_client_address
-from ..serving.budget import Budget
+from ..serving.budget import DROP, Budget
 from ..settings import UPLOAD_SECONDS
-from .bodies import DROP
 from .parse_turns import ParseTurns
 
 STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a client that does nothing

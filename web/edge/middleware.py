@@ -64,7 +64,7 @@ def checks_of_headers(settings: Settings) -> list[Middleware]:
     frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
     return [
         Middleware(RequestLogMiddleware, access_log=settings.access_log, log_format=settings.log_format),
-        Middleware(HostMiddleware, allowed=allowed_hosts(settings)),
+        Middleware(HostMiddleware, allowed=allowed_hosts(settings), trusted_proxies=settings.trusted_proxies),
         Middleware(
             OriginMiddleware,
             allowed=settings.allowed_origins,

@@ -33,11 +33,14 @@ class HostMiddleware:
 
     IP addresses, ``localhost`` and this machine's name are always allowed. ``allowed`` adds names such as
     ``example.org`` or ``*.example.org``, or ``*`` for all. If ``Host`` is missing, as HTTP/1.0 allows, it is set to the
-    server's address, because Gradio relies on it.
+    server's address, because Gradio relies on it. Headers from which Gradio would make the page's own address are
+    removed: that of its rendering server, which is not used here, and ``X-Forwarded-Host`` unless there are
+    ``trusted_proxies``.
     """
 
-    def __init__(self, app: ASGIApp, allowed: Sequence[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, allowed: Sequence[str] = (), trusted_proxies: int = 0) -> None:
         self.app = app
+        self.removed = {b"x-gradio-server"} if trusted_proxies else {b"x-gradio-server", b"x-forwarded-host"}
         own = socket.gethostname()
         short = own.partition(".")[0]
         names = [name.lower() for name in ("localhost", "*.localhost", own, short, f"{short}.local", *allowed)]
@@ -46,6 +49,7 @@ class HostMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            scope["headers"] = [each for each in scope["headers"] if each[0] not in self.removed]
             headers = Headers(scope=scope)
             host, forwarded = headers.get("host"), headers.get("x-forwarded-host")
             if host is None:

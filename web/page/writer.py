@@ -126,9 +126,9 @@ class PageWriter:
             state, why = "failed", f"{error} Try again soon."
         except Closed:
             state, why = "failed", "The server is shutting down."
-        except Exception as error:  # whatever the model raises, the page must continue to work
+        except Exception:  # whatever the model raises, the page must continue to work
             log.exception("writing failed")
-            state, why = "failed", f"Writing failed: {error}"
+            state, why = "failed", "An error on the server ended this text. Its operator finds the reason in the log."
         finally:
             # In a thread, since it computes and this may be the event loop.
             ending = asyncio.get_running_loop().run_in_executor(self.services.runs.recorder, writer.end)

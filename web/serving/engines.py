@@ -132,7 +132,7 @@ class Engines:
             return
         self.tidy_up()  # frees the memory that was needed to make it
         if reader:
-            engine.reader = reader
+            engine.use(reader)
             if engine.closed:
                 reader.close()
 

@@ -35,7 +35,7 @@ from .training_request import (
     seconds_of,
 )
 from .trainings import AlreadyTraining, DiskFull, Training, Trainings, writing_files
-from .visitor_cookie import COOKIE, give_cookie, new_visitor
+from .visitor_cookie import cookie_name, give_cookie
 
 MAX_UPLOADS = 4  # texts that are received at the same time
 
@@ -111,9 +111,8 @@ def train_routes(trainings: Trainings) -> APIRouter:
         return training
 
     def start(request: Request, wanted: TrainingRequest) -> Response:
-        visitor = VISITOR.get() or new_visitor()
         try:
-            training = trainings.start(visitor, wanted, client_of(request))
+            training = trainings.start(VISITOR.get(), wanted, client_of(request))
         except AlreadyTraining:
             raise HTTPException(409, "You are already training a GPT here; stop it before starting another.") from None
         except Busy:
@@ -123,7 +122,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         except DiskFull as error:
             raise HTTPException(507, str(error)) from None
         response = JSONResponse({"name": training.name})
-        give_cookie(response, request, visitor)
+        give_cookie(response, request, training.visitor)
         return response
 
     @router.get("/state")
@@ -268,8 +267,7 @@ def train_endpoint(trainings: Trainings) -> Callable[..., Any]:
         """
         try:
             wanted = request_with_text(trainings.limits, size, arch, text.encode())
-            visitor = new_visitor()
-            training = trainings.start(visitor, wanted, client_of(request))
+            training = trainings.start("", wanted, client_of(request))
         except (InputError, UnicodeEncodeError, DiskFull) as error:
             raise gr.Error(str(error), print_exception=False) from None
         except Busy:
@@ -280,7 +278,9 @@ def train_endpoint(trainings: Trainings) -> Callable[..., Any]:
             raise gr.Error("The server is shutting down.", print_exception=False) from None
         progress = gr.Progress()  # not a parameter: gr.api would take it for an input
         seconds = seconds_of(wanted.size, trainings.limits)
-        known: dict[str, Any] = {"cookie": f"{COOKIE}={visitor}", "download": ARCHIVE, "name": training.name}
+        assert request.request  # of which ``request.scope`` would be a copy in JSON
+        cookie = f"{cookie_name(request.request.scope)}={training.visitor}"
+        known: dict[str, Any] = {"cookie": cookie, "download": ARCHIVE, "name": training.name}
         async with aclosing(training.follow()) as events:
             async for event in events:
                 if event is None or event["kind"] not in SENT_KINDS | {"step"}:

@@ -26,6 +26,7 @@ from ..services import Services
 from ..serving.served_models import PRIVATE_PREFIX
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
+from .visitor_cookie import new_visitor
 
 LEAVING_SECONDS = 15  # for which a training continues while no page watches it: a reload takes less
 KEPT_SECONDS = 600  # for which a trained model is kept after its page was closed
@@ -180,15 +181,18 @@ class Trainings:
         """The training of a visitor, running or ended."""
         return self.by_visitor.get(visitor)
 
-    def start(self, visitor: str, request: TrainingRequest, client: str | None) -> Training:
-        """Put a training of ``client`` into the queue. It replaces the visitor's previous one if that has ended.
+    def start(self, previous: str, request: TrainingRequest, client: str | None) -> Training:
+        """Put a training of ``client`` into the queue, of a visitor with a new id.
+
+        It replaces the training of the visitor with the id ``previous``, if that has ended. An id that somebody else
+        may have put into the visitor's browser thus gives no access to it.
 
         If the queue is full, the newest of the client with the most trainings leaves it. Raises ``Closed``,
         ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``; then nothing has given way to it.
         """
         if self.closed:
             raise Closed
-        before = self.by_visitor.get(visitor)
+        before = self.by_visitor.get(previous)
         if before and not before.ended:
             raise AlreadyTraining
         refused: list[Training] = []
@@ -196,7 +200,9 @@ class Trainings:
             n_over = len(self.queue) + 1 - self.limits.max_waiting_trainings
             refused = self.queue.to_refuse(client, n_over, counted=[*self.queue, *self.at_work])
         with writing_files():
-            training = Training(visitor, self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client)
+            training = Training(
+                new_visitor(), self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client
+            )
             try:
                 if request.text is not None:
                     training.text_file.write_text(request.text, encoding="utf-8", newline="")
@@ -206,8 +212,8 @@ class Trainings:
         for each in refused:
             self.queue.remove(each)
             self.fail(each, GAVE_WAY)
-        self.forget(visitor)
-        self.by_visitor[visitor] = training
+        self.forget(previous)
+        self.by_visitor[training.visitor] = training
         self.queue.append(training)
         self.advance()
         if not any(task.get_name() == "expire" for task in self.tasks):

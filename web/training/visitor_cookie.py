@@ -1,9 +1,9 @@
 """The cookie that identifies a visitor, and gives the page access to the model that its owner trained."""
 
+import hashlib
 import os
 import re
 import secrets
-from http.cookies import CookieError, SimpleCookie
 from typing import Literal
 
 from starlette.datastructures import Headers
@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..request_path import path_of
 from ..serving.served_models import VISITOR
 
-COOKIE = "headscope_visitor"
+COOKIE = "headscope_visitor_"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}", re.ASCII)
 # Routes that the page calls; programs call those under the last one without a cookie.
 PAGE = ("/look/", "/learn/", "/train/", "/v1/lens/")
@@ -30,17 +30,33 @@ class VisitorMiddleware:
         if scope["type"] == "http":
             # Always, since a request that is pipelined inherits the value of the one before it.
             is_page = path_of(scope).startswith(PAGE)
-            VISITOR.set(visitor_in(Headers(scope=scope).get("cookie", "")) if is_page else "")
+            VISITOR.set(visitor_in(scope) if is_page else "")
         await self.app(scope, receive, send)
 
 
-def visitor_in(cookies: str) -> str:
-    """The visitor in a Cookie header, "" if there is none."""
-    try:
-        cookie = SimpleCookie(cookies).get(COOKIE)
-    except CookieError:
-        return ""
-    return cookie.value if cookie and TOKEN.fullmatch(cookie.value) else ""
+def is_secure(scope: Scope) -> bool:
+    return scope["scheme"] == "https" or Headers(scope=scope).get("x-forwarded-proto") == "https"
+
+
+def cookie_name(scope: Scope) -> str:
+    """The name of the cookie, which differs between servers below different paths of one host.
+
+    Over https its prefix makes browsers refuse it from anyone but this host: a page under a sibling name cannot set it,
+    nor one over http.
+    """
+    below = hashlib.sha256(scope.get("root_path", "").rstrip("/").encode()).hexdigest()[:8]
+    return f"{'__Host-' if is_secure(scope) else ''}{COOKIE}{below}"
+
+
+def visitor_in(scope: Scope) -> str:
+    """The visitor whose cookie a request carries, "" if there is none."""
+    name = cookie_name(scope)
+    for cookies in Headers(scope=scope).getlist("cookie"):
+        for cookie in cookies.split(";"):  # one by one, so that a malformed one from elsewhere hides no other
+            found, _, value = cookie.strip().partition("=")
+            if found == name and TOKEN.fullmatch(value):
+                return value
+    return ""
 
 
 def new_visitor() -> str:
@@ -49,7 +65,7 @@ def new_visitor() -> str:
 
 def give_cookie(response: Response, request: Request, visitor: str) -> None:
     """Set a session cookie with ``visitor``."""
-    secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+    secure = is_secure(request.scope)
     # A Space is shown inside another site's frame, and browsers accept SameSite=None over https only.
     same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") and secure else "lax"
-    response.set_cookie(COOKIE, visitor, httponly=True, secure=secure, samesite=same_site)
+    response.set_cookie(cookie_name(request.scope), visitor, path="/", httponly=True, secure=secure, samesite=same_site)

@@ -11,7 +11,7 @@ from gradio_client import Client
 from helpers.models import tiny_model
 from helpers.server import Server
 from model.lens.head_roles import CLEAR_COPYING, CLEAR_ROLE, LOOKS, copying_scores, role_scores, sampled_tokens
-from web.training.visitor_cookie import COOKIE, new_visitor
+from web.training.visitor_cookie import cookie_name, new_visitor
 
 
 def get(server: Server, **query: str) -> httpx.Response:
@@ -37,14 +37,14 @@ def test_role_scores_come_with_the_uniform_baseline(server: Server) -> None:
 
 
 def test_private_models_answer_only_their_owner(server: Server) -> None:
-    visitor = new_visitor()
+    visitor, name = new_visitor(), cookie_name({"scheme": "http", "headers": []})
     private = server.served.private
     private.add(visitor, replace(server.served.models["other"], name="my-own"), Path("nowhere"))
     url = f"{server.url}/v1/lens/roles?model=my-own"
     try:
-        found = httpx.get(url, cookies={COOKIE: visitor}, timeout=60)
+        found = httpx.get(url, cookies={name: visitor}, timeout=60)
         assert found.status_code == 200 and found.json()["heads"] == get(server, model="other").json()["heads"]
-        for cookies in ({}, {COOKIE: new_visitor()}):
+        for cookies in ({}, {name: new_visitor()}):
             assert httpx.get(url, cookies=cookies, timeout=60).status_code == 404
     finally:
         private.remove(visitor)

@@ -1,7 +1,7 @@
 """Pages of other sites can read what is public, and nothing more unless the operator allows it."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +164,25 @@ def test_known_host_names_are_served(host: str, allowed: bool) -> None:
 
     assert HostMiddleware(app, ["demo.example.org", "*.example.net"]).is_allowed(host) == allowed
     assert HostMiddleware(app, ["*"]).is_allowed(host)
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("X-Forwarded-Host", "other.example"),
+        ("X-Gradio-Server", "http://other.example"),
+        ("X-Gradio-Server", "javascript:other.example"),
+    ],
+)
+def test_visitors_do_not_choose_the_address_of_the_page(server: Server, header: str, value: str) -> None:
+    headers = {header: value}
+    assert httpx.get(f"{server.url}/config", headers=headers).json()["root"] == server.url
+    for path in ("/", "/gradio_api/mcp/"):
+        page = httpx.get(server.url + path, headers=headers | {"Accept": "text/html"}, timeout=60)
+        assert "other.example" not in page.text and "other.example" not in str(page.headers)
+
+
+def test_a_trusted_proxy_chooses_it(launch: Callable[..., Server], checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny", trusted_proxies=1)
+    headers = {"X-Forwarded-Host": "heads.example", "X-Gradio-Server": "http://other.example"}
+    assert httpx.get(f"{server.url}/config", headers=headers).json()["root"] == "http://heads.example"

@@ -116,9 +116,15 @@ def test_weights_larger_than_memory_are_refused(folder: Path, tmp_path: Path, mo
     assert memory.free_memory() == 10_240
     assert "GB of weights, expected at most 0.0 GB" in refused_anywhere(folder)
     (group / "memory.max").write_text("5000\n")
-    (group / "memory.current").write_text("1000\n")
-    assert memory.free_memory() == 4_000
+    (group / "memory.current").write_text("4500\n")
+    (group / "memory.stat").write_text("anon 900\nactive_file 100\ninactive_file 3500\n")
+    assert memory.free_memory() == 4_000  # files that nobody has read for long make room
     (group / "memory.max").write_text("max\n")
     assert memory.free_memory() == 10_240
+    (group / "memory").mkdir()  # version 1
+    for name, content in (("limit_in_bytes", 6_000), ("usage_in_bytes", 5_000), ("stat", "total_inactive_file 2000")):
+        (group / "memory" / f"memory.{name}").write_text(f"{content}\n")
+    assert memory.free_memory() == 3_000
+    (group / "memory" / "memory.limit_in_bytes").write_text("none\n")
     meminfo.unlink()
     assert memory.free_memory() is None and model.load(folder).config.n_layer == 2

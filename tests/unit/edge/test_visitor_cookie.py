@@ -1,14 +1,24 @@
 """Which visitor a request is for."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from web.serving.served_models import VISITOR
-from web.training.visitor_cookie import COOKIE, VisitorMiddleware
+from web.training.visitor_cookie import VisitorMiddleware, cookie_name, visitor_in
 
 TOKEN = "x" * 32
+HTTPS = {b"x-forwarded-proto": b"https"}
+
+
+def scope_with(cookies: str, root_path: str = "", **more: Any) -> dict[str, Any]:
+    headers = [(b"cookie", cookies.encode())]
+    return {"type": "http", "scheme": "http", "root_path": root_path, "path": "/look/x", "headers": headers} | more
+
+
+NAME = cookie_name(scope_with(""))
 
 
 @pytest.mark.parametrize(
@@ -28,8 +38,38 @@ def test_a_request_is_for_the_visitor_of_its_own_cookie_alone(path: str, expecte
 
     async def after_another_request() -> None:
         VISITOR.set("y" * 32)
-        headers = [(b"cookie", f"{COOKIE}={TOKEN}".encode())]
-        await VisitorMiddleware(app)({"type": "http", "path": path, "headers": headers}, receive, send)
+        await VisitorMiddleware(app)(scope_with(f"{NAME}={TOKEN}", path=path), receive, send)
 
     asyncio.run(after_another_request())
     assert seen == [expected]
+
+
+@pytest.mark.parametrize(
+    ("cookies", "expected"),
+    [
+        (f"{NAME}={TOKEN}", TOKEN),
+        (f"a=[b]; c={{}}; {NAME}={TOKEN}", TOKEN),
+        (f'a="; {NAME}={TOKEN}', TOKEN),
+        (f"a; =b; {NAME}={TOKEN};", TOKEN),
+        (f"é=ü;{NAME}={TOKEN}", TOKEN),
+        (f"{NAME}=short; {NAME}={TOKEN}", TOKEN),
+        (f"{NAME}={TOKEN}x", ""),
+        (f"x{NAME}={TOKEN}", ""),
+        (f'a="{NAME}={TOKEN}"', ""),
+        ("", ""),
+    ],
+)
+def test_the_cookie_is_found_among_others(cookies: str, expected: str) -> None:
+    assert visitor_in(scope_with(cookies)) == expected
+
+
+def test_servers_below_different_paths_have_different_cookies() -> None:
+    assert visitor_in(scope_with(f"{NAME}={TOKEN}", root_path="/heads")) == ""
+    assert cookie_name(scope_with("", root_path="/")) == NAME
+
+
+@pytest.mark.parametrize("more", [{"scheme": "https"}, {"headers": [*HTTPS.items()]}])
+def test_over_https_no_other_host_can_set_the_cookie(more: dict[str, Any]) -> None:
+    assert cookie_name(scope_with("", **more)) == f"__Host-{NAME}"
+    headers = [*more.get("headers", []), (b"cookie", f"{NAME}={TOKEN}".encode())]
+    assert visitor_in(scope_with("") | more | {"headers": headers}) == ""

@@ -1,7 +1,11 @@
 """The bytes that all clients and one client may hold, and uncollected answers."""
 
+import asyncio
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -9,7 +13,8 @@ from model.errors import Busy
 from web import process_memory
 from web.edge.body_limit import BYTES_PER_SECOND, MAX_DELAY, LargeBodyQueue
 from web.process_memory import share_heaps, trim_heap
-from web.serving.budget import Budget, NoRoom
+from web.serving import budget as budget_module
+from web.serving.budget import DROP, SLOW_SECONDS, Budget, NoRoom
 from web.serving.uncollected_answers import UncollectedAnswers
 
 
@@ -133,3 +138,57 @@ def test_two_heaps_for_all_threads_where_the_c_library_is_glibc(monkeypatch: pyt
     monkeypatch.setattr(process_memory, "of_glibc", lambda _: None)
     share_heaps()
     trim_heap()
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(budget_module, "time", clock)
+    return clock
+
+
+def sending_to(*clients: str, seconds: float, asks: Callable[[Budget], None], clock: Clock) -> list[str]:
+    """The clients that lose the answer of 25 bytes which they read, when ``asks`` uses a budget of 100 bytes.
+
+    Each has waited for its client for some ``seconds``.
+    """
+    budget, dropped = Budget(100), list[str]()
+
+    async def run() -> None:
+        with ExitStack() as stack:
+            for client in clients:
+                scope: Any = {"extensions": {DROP: partial(dropped.append, client)}}
+                sending = stack.enter_context(budget.hold_while_sent(25, scope, client))
+                stack.enter_context(sending.waiting())
+            clock.now += seconds
+            asks(budget)
+            await asyncio.sleep(0)
+            n_left = len(clients) - len(dropped)
+            assert budget.held == 25 * n_left + budget.clients["new"]
+        assert budget.held == sum(budget.clients.values()) and set(budget.clients) <= {"new"}
+
+    asyncio.run(run())
+    return dropped
+
+
+def test_slow_readers_give_way_to_clients_that_hold_less(clock: Clock) -> None:
+    held = ["a", "a", "b", "b"]
+    assert sending_to(*held, seconds=10, asks=lambda budget: budget.take(20, "new"), clock=clock) in (["a"], ["b"])
+
+
+@pytest.mark.parametrize(("seconds", "n_bytes"), [(SLOW_SECONDS / 2, 20), (10, 25)])
+def test_readers_do_not_give_way_while_they_read_or_to_clients_that_would_hold_as_much(
+    seconds: float, n_bytes: int, clock: Clock
+) -> None:
+    def asks(budget: Budget) -> None:
+        with pytest.raises(NoRoom):
+            budget.take(n_bytes, "new")
+
+    assert sending_to("a", "b", "c", "d", seconds=seconds, asks=asks, clock=clock) == []

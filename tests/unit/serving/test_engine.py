@@ -1,5 +1,6 @@
 """The engine writes the same text for each request, regardless of which others join and leave."""
 
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -271,3 +272,21 @@ def test_a_cache_grows_with_the_longest_text(tiny: LoadedModel) -> None:
 
 def test_on_a_cpu_a_cache_is_as_long_as_the_context_from_the_start(tiny: LoadedModel) -> None:
     assert TorchReader(tiny.gpt, 2).cache.keys.shape[3] == 64
+
+
+def test_a_faster_reader_is_not_overwritten_by_the_default_of_a_text_just_then(
+    tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, faster, default = Engine(tiny, max_batch=2), TorchReader(tiny.gpt, 2), TorchReader(tiny.gpt, 2)
+    arriving = Thread(target=engine.use, args=(faster,))
+
+    def make(*_: Any) -> TorchReader:
+        arriving.start()
+        arriving.join(0.1)  # as far as it can get: the end of the text's admission is what it must wait for
+        return default
+
+    monkeypatch.setattr(engine_module, "TorchReader", make)
+    engine.submit(Asked(tiny, prompt_ids(3), 2, seed=0).sequence)
+    engine.step()
+    arriving.join()
+    assert engine.reader is faster
