@@ -1,6 +1,7 @@
 """Publish on the Hugging Face Hub: ``python -m web.publish model FOLDER --repo USER/NAME``, or ``space --repo ...``."""
 
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -52,6 +53,7 @@ class Plan:
     hardware: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     shown: tuple[str, ...] = ("README.md",)  # files that ``describe`` prints in full
+    replaced: tuple[str, ...] = ()  # patterns: what else matches them in an existing repository is deleted
 
     def __post_init__(self) -> None:
         if not REPO_ID.fullmatch(self.repo_id):
@@ -74,8 +76,8 @@ class Plan:
         lines = [f"{self.repo_type} {self.repo_id}{hardware}: {len(names)} files, {total:,} bytes", ""]
         lines += [f"{self.size(name):>12,}  {name}" for name in names]
         lines += [f"{'variable':>12}  {name}={value}" for name, value in self.variables.items()]
-        if self.repo_type == "space":
-            lines += ["", "If the Space exists, all its other files are deleted."]
+        if self.replaced:
+            lines += ["", f"If the Space exists, its other files {', '.join(self.replaced)} are deleted."]
         for name in self.shown:
             lines += ["", f"---- {name}", "", self.text(name).rstrip("\n")]
         return "\n".join(lines)
@@ -97,8 +99,8 @@ class Plan:
 def upload(plan: Plan, private: bool) -> str:
     """Create the repository if it does not exist, upload the files, and return its address.
 
-    In an existing Space, the files that are not in the plan are deleted; variables and hardware are set once the files
-    exist. A large upload is several commits. Raises ``CannotPublish`` if the Hub refuses or cannot be reached.
+    In an existing Space, variables and hardware are set once the files exist. A large upload is several commits. Raises
+    ``CannotPublish`` if the Hub refuses or cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
@@ -124,7 +126,7 @@ def upload(plan: Plan, private: bool) -> str:
                 repo_type=plan.repo_type,
                 folder_path=folder,
                 commit_message="Upload from Headscope",
-                delete_patterns="*" if is_space else None,
+                delete_patterns=list(plan.replaced) or None,
             )
         if is_space and was_there:  # ``create_repo`` sets both only for a new Space
             for key, value in plan.variables.items():
@@ -278,9 +280,21 @@ def new_card(loaded: model.LoadedModel, repo_id: str) -> str:
 # The app with its checkpoints as a Space.
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ("app.py", "requirements.txt", "LICENSE")
-CODE_FOLDERS = ("model", "web", "bench/readme")
-CODE_SUFFIXES = {".py", ".mjs", ".css", ".json", ".png", ".svg", ".webp"}
+# Nothing else of this repository is uploaded.
+CODE = (
+    "app.py",
+    "requirements.txt",
+    "LICENSE",
+    "model/**/*.py",
+    "web/**/*.py",
+    "web/js/**/*.mjs",
+    "web/js/**/*.css",
+    "web/js/look/ask/**/*.json",
+    "web/learn/*.json",
+    "bench/readme/*.png",
+    "bench/readme/*.svg",
+    "bench/readme/*.webp",
+)
 HARDWARE = [each.value for each in SpaceHardware]
 ZERO_GPU = SpaceHardware.ZERO_A10G.value
 # The newest versions that ZeroGPU lists.
@@ -295,10 +309,13 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
     Raises ``CannotPublish`` for a checkpoint that cannot be loaded, or whose weights are in a pickle.
     """
     names = list(checkpoints) or all_checkpoints()
-    files: dict[str, Path | str] = {name: ROOT / name for name in CODE}
-    for top in CODE_FOLDERS:
-        paths = (path for path in sorted((ROOT / top).rglob("*")) if path.suffix in CODE_SUFFIXES)
-        files |= {path.relative_to(ROOT).as_posix(): path for path in paths if path.is_file() and not is_hidden(path)}
+    files: dict[str, Path | str] = {}
+    replaced = []
+    for pattern in CODE:
+        paths = {path.relative_to(ROOT): path for path in sorted(ROOT.glob(pattern)) if path.is_file()}
+        if found := {name.as_posix(): path for name, path in paths.items() if not is_hidden(name)}:
+            files |= found
+            replaced.append(pattern.replace("**/", ""))  # for the Hub, * also matches several folders
     served = []
     for name in names:
         folder = CHECKPOINTS / name if (CHECKPOINTS / name).is_dir() else Path(name)
@@ -307,6 +324,7 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
             top = f"checkpoints/{folder.resolve().name}"
             served.append(folder.resolve().name)
             files |= {f"{top}/{path}": file for path, file in files_of(folder).items()}
+            replaced.append(f"{glob.escape(top)}/*")
         elif HUB_ID.fullmatch(name) and not is_local(name):
             served.append(name)
         else:
@@ -317,7 +335,8 @@ def space_plan(repo_id: str, checkpoints: Sequence[str], hardware: str) -> Plan:
         files["requirements.txt"] = zero_gpu_requirements()
     files["README.md"] = space_card(hardware, [name for name in served if "/" in name])
     variables = {"HEADSCOPE_CHECKPOINT": ",".join(served)}
-    return Plan(repo_id, "space", files, hardware, variables, shown=("README.md", "requirements.txt"))
+    shown = ("README.md", "requirements.txt")
+    return Plan(repo_id, "space", files, hardware, variables, shown, tuple(replaced))
 
 
 def is_local(name: str) -> bool:
@@ -356,7 +375,8 @@ def space_card(hardware: str, hub_ids: Sequence[str]) -> str:
 
 
 def is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+    """Whether a path inside the repository is hidden. Folders above the repository do not count."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from huggingface_hub import HfApi, RepoCard
 from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+from huggingface_hub.utils import filter_repo_objects
 from safetensors.torch import load_file, save_file
 
 import model
@@ -140,11 +142,63 @@ def test_a_space_that_exists_is_changed(hub: Hub, folder: Path) -> None:
     hub.exists = True
     run("space", "--repo", "me/demo", "--checkpoint", folder, "--hardware", "t4-small")
     (_, _), (_, sent), *changes = hub.calls
-    assert sent["delete_patterns"] == "*"  # but for what is uploaded
+    assert "web/*.py" in sent["delete_patterns"] and "checkpoints/tiny/*" in sent["delete_patterns"]
     assert changes == [
         ("add_space_variable", {"repo_id": "me/demo", "key": "HEADSCOPE_CHECKPOINT", "value": "tiny"}),
         ("request_space_hardware", {"repo_id": "me/demo", "hardware": "t4-small"}),
     ]
+
+
+@pytest.fixture
+def below_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of this repository below a hidden folder."""
+    root = tmp_path / ".local/src/headscope"
+    for name in ("model", "web", "bench/readme"):
+        shutil.copytree(ROOT / name, root / name)
+    for name in ("app.py", "requirements.txt", "LICENSE", "README.md"):
+        shutil.copy(ROOT / name, root)
+    monkeypatch.setattr("web.publish.ROOT", root)
+    return root
+
+
+def test_a_space_is_published_from_below_a_hidden_folder(hub: Hub, folder: Path, below_hidden: Path) -> None:
+    run("space", "--repo", "me/demo", "--checkpoint", folder)
+    assert needed() <= hub.uploaded.keys()
+
+
+def test_only_code_is_uploaded(hub: Hub, folder: Path, below_hidden: Path) -> None:
+    run("space", "--repo", "me/demo", "--checkpoint", folder)
+    usual = hub.uploaded.keys()
+    for name in (
+        "web/.env.py",
+        "web/.ipynb_checkpoints/services-checkpoint.py",
+        "web/__pycache__/services.cpython-312.pyc",
+        "web/credentials.json",
+        "web/js/key.json",
+        "web/api-key",
+        "model/weights.safetensors",
+        "model/train/notes.md",
+        "bench/readme/visitors.json",
+        "api-key",
+    ):
+        put({name: b"private"}, below_hidden)
+    run("space", "--repo", "me/demo", "--checkpoint", folder)
+    assert hub.uploaded.keys() == usual and b"private" not in hub.uploaded.values()
+
+
+@pytest.mark.parametrize("missing", [(), ("model", "bench")])
+def test_a_space_loses_only_what_is_replaced(
+    missing: tuple[str, ...], hub: Hub, folder: Path, below_hidden: Path
+) -> None:
+    """Old code would be imported in place of new code, and old weights loaded; the owner's own files stay."""
+    for name in missing:
+        shutil.rmtree(below_hidden / name)
+    run("space", "--repo", "me/demo", "--checkpoint", folder)
+    (_, sent) = hub.calls[-1]
+    old = {"model/old/__init__.py", "web/js/old.mjs", "checkpoints/tiny/model-00001-of-00002.safetensors"}
+    own = {"notes.md", "data/mine.json", "web/own.txt", "checkpoints/other/model.safetensors", ".gitattributes"}
+    lost = set(filter_repo_objects(old | own, allow_patterns=sent["delete_patterns"]))
+    assert lost == {name for name in old if not name.startswith(missing)}
 
 
 def in_gpt2s_files(folder: Path) -> None:
@@ -228,12 +282,15 @@ def test_a_space_on_zero_gpu(hub: Hub, folder: Path, capsys: pytest.CaptureFixtu
     assert card.data["sdk"] == "gradio" and "models" not in card.data
 
 
+def needed() -> set[str]:
+    """The paths in the repository of all code and data that the app reads."""
+    paths = [path for top in ("model", "web") for path in (ROOT / top).rglob("*")]
+    return {path.relative_to(ROOT).as_posix() for path in paths if path.suffix in (".py", ".mjs", ".css", ".json")}
+
+
 def test_a_space_holds_all_that_the_app_imports_and_serves() -> None:
     files = set(space_plan("me/demo", ["two-layer-steps"], "cpu-basic").files)
-    needed = [
-        path for top in ("model", "web") for path in (ROOT / top).rglob("*") if path.suffix in (".py", ".mjs", ".css")
-    ]
-    assert {path.relative_to(ROOT).as_posix() for path in needed} <= files
+    assert needed() <= files
     pictures = set(re.findall(r"bench/readme/[\w.-]+", (ROOT / "README.md").read_text()))
     assert len(pictures) >= 2 and pictures <= files
 
