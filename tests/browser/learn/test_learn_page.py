@@ -39,6 +39,27 @@ def problem(page: Any) -> Any:
     return page.locator(".hl-problem").first
 
 
+SLIDERS = """() => [...document.querySelectorAll(".hl-lesson input[type=range]")].map((range) => {
+  const [value, min, max] = [range.value, range.min, range.max].map(Number);
+  return [Number(range.style.getPropertyValue("--part") || -1), max > min ? (value - min) / (max - min) : 0];
+})"""
+
+
+@pytest.mark.parametrize("rung", [2, *also_slow(3, 4, 6, 8, 10)])
+def test_sliders_are_filled_up_to_their_values(page: Any, rung: int) -> None:
+    open_rung(page, rung)
+
+    def check() -> None:
+        parts = page.evaluate(SLIDERS)
+        assert parts and all(part == pytest.approx(right, abs=1e-6) for part, right in parts), parts
+
+    check()
+    page.locator(".hl-lesson input[type=range]").first.press("ArrowRight")
+    check()
+    settle(page, rung)
+    check()  # also with what the server answers
+
+
 @pytest.mark.parametrize("rung", [5, *also_slow(1, 2, 4, 6, 7, 8, 9, 10)])
 def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
     open_rung(page, rung)

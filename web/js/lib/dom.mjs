@@ -48,6 +48,30 @@ export const smallButton = (words, onclick = null, { class: more, ...attributes 
   make("button", { type: "button", class: more ? `hs-small ${more}` : "hs-small", onclick, ...attributes }, words);
 
 /**
+ * A slider. Where code sets its value or its ends, it does so with `setRange`.
+ * @param {Parameters<typeof make>[1]} attributes
+ */
+export function rangeInput(attributes) {
+  const range = make("input", { type: "range", ...attributes });
+  range.addEventListener("input", () => setRange(range, range.value));
+  setRange(range, range.value);
+  return range;
+}
+
+/**
+ * Set the value of a slider, whose track is filled up to there.
+ * @param {Pick<HTMLInputElement, "min" | "max" | "value" | "style">} range
+ * @param {number | string} value
+ * @param {{ min?: number, max?: number }} [ends] that change
+ */
+export function setRange(range, value, { min = Number(range.min), max = Number(range.max) } = {}) {
+  range.min = String(min);
+  range.max = String(max);
+  range.value = String(value);
+  range.style.setProperty("--part", String((Number(range.value) - min) / (max - min || 1)));
+}
+
+/**
  * A button that opens a file, and the hidden field behind it.
  * @param {string} label of the field
  * @param {string} accept

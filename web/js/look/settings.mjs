@@ -1,6 +1,6 @@
 // The settings behind the bar's button: how a text is written, and its seed.
 
-import { make, smallButton } from "../lib/dom.mjs";
+import { make, rangeInput, setRange, smallButton } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
 
 /** @import { Control } from "../types.js" */
@@ -129,9 +129,10 @@ export class Settings {
     this.own.hidden = sentence === "";
   }
 
-  /** Show the seed of the newest text, without pinning it. @param {unknown} seed */
+  /** Show the seed of a text, without pinning it; a pinned one stays. @param {unknown} seed */
   showSeed(seed) {
-    if (typeof seed === "number" && document.activeElement !== this.seed) this.seed.value = String(seed);
+    if (typeof seed !== "number" || this.pinned.checked || document.activeElement === this.seed) return;
+    this.seed.value = String(seed);
   }
 
   /** Limit the length of a text to the context, unless the context may shift. @param {number} [contextLength] */
@@ -163,7 +164,7 @@ export function ownSettings(recommended, controls) {
 const digits = (control) => (String(control.step).split(".")[1] ?? "").length;
 
 export class Slider {
-  #most; // for any model
+  #chosen = 0; // what is sent and shown unless a limit is below it
 
   /**
    * @param {Control & { least: number, most: number, step: number, start: number }} control
@@ -171,14 +172,13 @@ export class Slider {
    */
   constructor(control, onChange) {
     this.control = control;
-    this.#most = control.most;
     const { label, least, most, step } = control;
     const limits = { min: least, max: most, step };
-    this.range = make("input", { type: "range", ...limits, "aria-label": label });
+    this.range = rangeInput({ ...limits, "aria-label": label });
     this.field = make("input", { type: "number", ...limits, "aria-label": `${label}, as a number` });
     this.range.addEventListener("input", () => this.#choose(this.range.value, onChange));
     this.field.addEventListener("input", () => this.field.value && this.#choose(this.field.value, onChange));
-    this.field.addEventListener("blur", () => this.show(this.value));
+    this.field.addEventListener("blur", () => this.#write());
     const name = make("span", { class: "hs-setting-name" }, label ?? control.name);
     const help = make("small", {}, control.help);
     this.element = make("div", { class: "hs-setting" }, name, this.field, this.range, help);
@@ -191,29 +191,28 @@ export class Slider {
 
   /** @param {number} value */
   show(value) {
-    this.range.value = String(value);
-    this.field.value = this.value.toFixed(digits(this.control));
-    this.#fill();
+    this.#chosen = value;
+    setRange(this.range, value);
+    this.#write();
   }
 
-  /** Allow nothing above `limit` for now. @param {number} limit */
+  /** Allow nothing above `limit` for now; without it, what was chosen is back. @param {number} limit */
   limit(limit) {
-    const most = Math.min(limit, this.#most);
-    this.control = { ...this.control, most };
-    this.range.max = this.field.max = String(most);
-    this.show(Math.min(this.value, most));
+    const max = Math.min(limit, this.control.most);
+    this.field.max = String(max);
+    setRange(this.range, this.#chosen, { max });
+    this.#write();
   }
 
   /** @param {string} text @param {() => void} onChange */
   #choose(text, onChange) {
-    this.range.value = text;
-    if (document.activeElement !== this.field) this.field.value = this.value.toFixed(digits(this.control));
-    this.#fill();
+    setRange(this.range, text);
+    this.#chosen = this.value;
+    if (document.activeElement !== this.field) this.#write();
     onChange();
   }
 
-  #fill() {
-    const { least, most } = this.control;
-    this.range.style.setProperty("--part", String((this.value - least) / (most - least || 1)));
+  #write() {
+    this.field.value = this.value.toFixed(digits(this.control));
   }
 }

@@ -1,6 +1,6 @@
 // A slider over what came at some steps of a training; it follows the newest until the visitor goes back.
 
-import { make } from "../lib/dom.mjs";
+import { make, rangeInput, setRange } from "../lib/dom.mjs";
 import { thousands } from "./words.mjs";
 
 /** @template {{ step: number }} Item */
@@ -13,7 +13,7 @@ export class StepSlider {
   constructor(label, show) {
     this.show = show;
     this.words = make("p", { class: "ht-now" });
-    this.range = make("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": label, hidden: true });
+    this.range = rangeInput({ min: 0, max: 0, step: 1, "aria-label": label, hidden: true });
     this.range.addEventListener("input", () => {
       const at = Number(this.range.value);
       this.#at = at === this.#items.length - 1 ? -1 : at;
@@ -44,9 +44,7 @@ export class StepSlider {
     if (!shown) return;
     const last = this.#items.length - 1;
     const at = this.#at < 0 ? last : this.#at;
-    range.max = String(last);
-    range.value = String(at);
-    range.style.setProperty("--part", String(at / Math.max(last, 1)));
+    setRange(range, at, { max: last });
     range.hidden = last < 1;
     words.textContent = shown.step ? `after step ${thousands(shown.step)}` : "before the first step";
     range.setAttribute("aria-valuetext", words.textContent);

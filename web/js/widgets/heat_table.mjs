@@ -1,6 +1,6 @@
 // A table of numbers whose cells are coloured and, if the table allows it, explained on a click or edited.
 
-import { ARROWS, make } from "../lib/dom.mjs";
+import { ARROWS, make, rangeInput, setRange } from "../lib/dom.mjs";
 import { MAX_RAMP_SHADE, onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { clamp, fixed, withoutZero } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
@@ -289,19 +289,19 @@ export class CellEditor {
 
   constructor() {
     const range = {
-      type: "range",
       step: 0.01,
       min: -MAX_ON_SLIDER,
       max: MAX_ON_SLIDER,
       "aria-label": "Change this number",
     };
     this.field = make("input", { type: "number", step: 0.01, min: -MAX_NUMBER, max: MAX_NUMBER });
-    this.slider = make("input", range);
+    this.slider = rangeInput(range);
     for (const input of [this.field, this.slider]) {
       input.addEventListener("input", () => {
         if (input.value === "" || !Number.isFinite(Number(input.value))) return;
         const value = hundredths(Number(input.value));
-        (input === this.field ? this.slider : this.field).value = String(value);
+        if (input === this.field) setRange(this.slider, value);
+        else this.field.value = String(value);
         this.#change?.(value);
       });
     }
@@ -312,9 +312,9 @@ export class CellEditor {
   /** @param {number} value @param {(value: number) => void} change */
   show(value, change) {
     this.#change = change;
-    for (const input of [this.field, this.slider]) {
-      if (document.activeElement !== input) input.value = String(Number(value.toFixed(4)));
-    }
+    const shown = Number(value.toFixed(4));
+    if (document.activeElement !== this.field) this.field.value = String(shown);
+    if (document.activeElement !== this.slider) setRange(this.slider, shown);
   }
 }
 

@@ -1,6 +1,6 @@
 // Small elements that all lessons use.
 
-import { make, tabs } from "../../lib/dom.mjs";
+import { make, rangeInput, setRange, tabs } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
 
 /** @import { Lesson } from "../rung.js" */
@@ -85,7 +85,7 @@ let made = 0; // number of sliders, for their ids
 export function slider({ label, min = 0, max = 1, step = 1, value, values = null, format = String, change }) {
   const id = `hl-slider-${(made += 1)}`;
   const range = values ? { min: 0, max: values.length - 1, step: 1 } : { min, max, step };
-  const input = make("input", { id, type: "range", ...range, value: values ? values.indexOf(value) : value });
+  const input = rangeInput({ id, ...range, value: values ? values.indexOf(value) : value });
   const read = () => (values ? values[Number(input.value)] : Number(input.value));
   const output = make("output", { for: id });
   const showValue = () => {
@@ -104,8 +104,7 @@ export function slider({ label, min = 0, max = 1, step = 1, value, values = null
    * @param {number | null} [most]
    */
   const update = (next, most = null) => {
-    if (most !== null) input.max = String(most);
-    input.value = String(values ? values.indexOf(next) : next);
+    setRange(input, values ? values.indexOf(next) : next, most === null ? {} : { max: most });
     showValue();
   };
   return { element, input, update };

@@ -1,7 +1,7 @@
 // The mixing desk outside its panel: controls in the header of the open head, badges on the tiles, taps that mute, and
 // the key M.
 
-import { make, setFlag, setHidden, smallButton } from "../../lib/dom.mjs";
+import { make, rangeInput, setFlag, setHidden, setRange, smallButton } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
@@ -15,8 +15,7 @@ export function headScale(mixer) {
   const mute = smallButton("Mute", () => mixer.toggle(store.open));
   const solo = smallButton("Solo", () => mixer.solo(store.open));
   solo.title = "Mute all other heads of the model; every MLP is kept";
-  const range = make("input", {
-    type: "range",
+  const range = rangeInput({
     min: 0,
     max: MAX_SCALE,
     step: 0.05,
@@ -35,8 +34,7 @@ export function headScale(mixer) {
     setFlag(mute, "aria-pressed", scale === 0);
     mute.textContent = scale === 1 || scale === 0 ? "Mute" : "Back to 1";
     setFlag(solo, "aria-pressed", mixer.isSolo(store.open));
-    range.value = String(scale);
-    range.style.setProperty("--part", String(scale / MAX_SCALE));
+    setRange(range, scale);
     number.textContent = `× ${scale.toFixed(2)}`;
   };
   store.on("state view open", show);

@@ -1,7 +1,7 @@
 // The texts of a comparison: a title for each, its tokens (shared ones in grey, with marks where the texts differ), the
 // model that reads the second text, and both as a table.
 
-import { dropdown, make } from "../../lib/dom.mjs";
+import { dropdown, make, rangeInput, setRange } from "../../lib/dom.mjs";
 import { clamp, counted, exact, withSign } from "../../lib/numbers.mjs";
 import { baseName, stepOf, visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
@@ -136,7 +136,7 @@ export class SecondModel {
     this.texts = texts;
     this.pair = pair;
     this.model = dropdown("Model that reads text B", {}, (name) => this.ask(name));
-    this.range = make("input", { type: "range", min: 0, step: 1, "aria-label": "Training step of B" });
+    this.range = rangeInput({ min: 0, step: 1, "aria-label": "Training step of B" });
     this.range.addEventListener("input", () => this.describe());
     this.range.addEventListener("change", () => this.askStep());
     this.step = make("output", {});
@@ -167,11 +167,10 @@ export class SecondModel {
     this.model.value = baseName(pointer.model);
     this.training.hidden = !steps.length;
     if (!steps.length) return;
-    this.range.max = String(steps.length);
     const step = stepOf(pointer.model);
-    if (document.activeElement !== this.range || Number(this.range.value) !== steps.length) {
-      this.range.value = String(step === null ? steps.length : steps.indexOf(step));
-    }
+    const isFollowing = document.activeElement !== this.range || Number(this.range.value) !== steps.length;
+    const at = step === null ? steps.length : steps.indexOf(step);
+    setRange(this.range, isFollowing ? at : this.range.value, { max: steps.length });
     this.describe();
   }
 
@@ -180,7 +179,6 @@ export class SecondModel {
     const text = at >= this.steps.length ? "final weights" : String(this.steps[at]);
     this.step.textContent = text;
     this.range.setAttribute("aria-valuetext", text);
-    this.range.style.setProperty("--part", String(at / Math.max(this.steps.length, 1)));
   }
 
   askStep() {

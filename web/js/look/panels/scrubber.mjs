@@ -1,8 +1,8 @@
 // Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make, setHidden, smallButton } from "../../lib/dom.mjs";
+import { dropdown, make, rangeInput, setHidden, setRange, smallButton } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { clamp, exact, surprise } from "../../lib/numbers.mjs";
+import { exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 
@@ -25,7 +25,7 @@ export class Scrubber {
     this.store = store;
     this.clock = clock;
     this.describe = describe;
-    this.range = make("input", { type: "range", step: 1, "aria-label": "Step" });
+    this.range = rangeInput({ step: 1, "aria-label": "Step" });
     this.range.addEventListener("input", () => {
       this.pause();
       this.goto(Number(this.range.value));
@@ -119,13 +119,7 @@ export class Scrubber {
       this.status.textContent = "";
       return;
     }
-    range.min = String(store.firstReplayed);
-    range.max = String(length - 1);
-    range.value = String(at);
-    range.style.setProperty(
-      "--part",
-      String(clamp((at - store.firstReplayed) / Math.max(length - 1 - store.firstReplayed, 1), 0, 1)),
-    );
+    setRange(range, at, { min: store.firstReplayed, max: length - 1 });
     const { text, numbers } = chosen === null ? { text: "", numbers: "" } : this.describe(chosen);
     this.status.replaceChildren(make("b", {}, text), numbers && ` ${numbers}`);
     range.setAttribute("aria-valuetext", numbers ? `${text}, ${numbers}` : text);

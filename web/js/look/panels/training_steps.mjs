@@ -1,6 +1,6 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
-import { make, setHidden, svg } from "../../lib/dom.mjs";
+import { make, rangeInput, setHidden, setRange, svg } from "../../lib/dom.mjs";
 import { strongestHead } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -32,7 +32,7 @@ export class TrainingSteps {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.range = make("input", { type: "range", min: 0, step: 1, "aria-label": "Training step" });
+    this.range = rangeInput({ min: 0, step: 1, "aria-label": "Training step" });
     this.range.addEventListener("input", () => this.read());
     this.title = make("b", {});
     this.sentence = make("p", { class: "hs-hint", role: "status" });
@@ -125,9 +125,7 @@ export class TrainingSteps {
     if (!steps.length) return;
     const { kept } = this.#report;
     const at = this.step ?? (kept != null && steps.includes(kept) ? kept : steps[steps.length - 1]);
-    this.range.max = String(steps.length - 1);
-    this.range.value = String(Math.max(0, steps.indexOf(at)));
-    this.range.style.setProperty("--part", String(steps.indexOf(at) / Math.max(steps.length - 1, 1)));
+    setRange(this.range, Math.max(0, steps.indexOf(at)), { max: steps.length - 1 });
     const name = `Training step ${at.toLocaleString("en")}`;
     this.range.setAttribute("aria-valuetext", name);
     this.title.textContent = this.loading !== null ? `${name}, loading …` : name;

@@ -1,6 +1,6 @@
 // "View": what the tiles show, how the heads are ordered, and how weights become colours. Closed at first.
 
-import { checkbox, dropdown, make, setFlag, smallButton } from "../../lib/dom.mjs";
+import { checkbox, dropdown, make, rangeInput, setFlag, setRange, smallButton } from "../../lib/dom.mjs";
 import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
@@ -78,12 +78,11 @@ function rangeControls(store, grid) {
    * @param {string} label
    */
   const end = (name, words, label) => {
-    const input = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": label });
+    const input = rangeInput({ min: 0, max: 1, step: 0.01, "aria-label": label });
     input.addEventListener("input", () => view.set({ [name]: Number(input.value) }));
     const output = make("output", {});
     const show = () => {
-      input.value = String(view.options[name]);
-      input.style.setProperty("--part", input.value);
+      setRange(input, view.options[name]);
       output.textContent = measured(view.options[name] * grid.most, METRICS[view.options.metric]);
       input.setAttribute("aria-valuetext", output.textContent);
     };
@@ -111,15 +110,14 @@ export function colourControls(view) {
   const scale = dropdown("Colour scale", names, (key) => view.set({ scale: key }));
   const hide = checkbox((checked) => view.set({ hideFirst: checked }));
   // The slider sets the square root, so that small thresholds can be chosen precisely.
-  const threshold = make("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": "Smallest weight drawn" });
+  const threshold = rangeInput({ min: 0, max: 1, step: 0.01, "aria-label": "Smallest weight drawn" });
   threshold.addEventListener("input", () => view.set({ threshold: Number(threshold.value) ** 2 }));
   const least = make("output", {});
   const show = () => {
     const { options } = view;
     scale.value = options.scale;
     hide.checked = options.hideFirst;
-    threshold.value = String(Math.sqrt(options.threshold));
-    threshold.style.setProperty("--part", threshold.value);
+    setRange(threshold, Math.sqrt(options.threshold));
     least.textContent = options.threshold ? options.threshold.toFixed(4) : "all";
   };
   view.on(show);
