@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clamp, counted, exact, fixed, full, measured, number, surprise } from "../../web/js/lib/numbers.mjs";
-import { pictureName, sentence, shorten, spoken, visible, wordUpTo } from "../../web/js/lib/words.mjs";
+import {
+  characters,
+  ending,
+  pictureName,
+  sentence,
+  shorten,
+  spoken,
+  unitOf,
+  visible,
+  wordUpTo,
+} from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
 import { percent } from "../../web/js/train/words.mjs";
 
@@ -99,4 +109,22 @@ test("what a size costs is said in words", () => {
 test("a probability is never rounded to 0 or to 100%", () => {
   const written = [0.5, 0.2304, Math.exp(-6.055), 1e-5, 0.9987].map(percent);
   assert.deepEqual(written, ["50%", "23%", "0.23%", "less than 0.01%", "99.9%"]);
+});
+
+test("texts are shortened between characters, at either end", () => {
+  for (const one of ["a", "😀", "👍🏽", "é", "🇩🇪", "👨‍👩‍👧"]) {
+    const text = one.repeat(12);
+    assert.equal(shorten(text, 5), `${one.repeat(4)}…`);
+    assert.equal(ending(text, 5), `…${one.repeat(5)}`);
+    assert.equal(shorten(text, 12), text);
+    assert.equal(ending(text, 12), text);
+    assert.deepEqual(characters(text), Array(12).fill(one));
+  }
+});
+
+test("a text of single characters, of however many units, is one of letters", () => {
+  const unit = (/** @type {string[]} */ ...texts) => unitOf({ tokens: texts.map((text) => ({ text })) });
+  assert.equal(unit("a", "😀", "\n"), "letter");
+  assert.equal(unit("a", "😀😀"), "word");
+  assert.equal(unit(), "word");
 });

@@ -7,6 +7,7 @@ import {
   nothingToCarry,
   verdict,
 } from "../../../web/js/look/ask/questions/patching.mjs";
+import { characters } from "../../../web/js/lib/words.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../../../web/js/look/ask/choices.mjs";
 
 test("an edit turns one text into the other, and survives a link", () => {
@@ -25,6 +26,37 @@ test("an edit turns one text into the other, and survives a link", () => {
   }
   assert.equal(findEdit("same", "same"), null);
   assert.equal(readEdit(writeEdit(null)), null);
+});
+
+test("an edit takes and gives whole characters", () => {
+  const whole = ["😀", "😁", "👍", "👍🏽", "e", "é", "é", "🇩🇪", "🇪🇸", "👨‍👩‍👧", "👨‍👩‍👦", "❤", "❤️", "한", "क्षि", "\r\n"];
+  for (const one of whole)
+    for (const other of whole) {
+      for (const [before, after] of [
+        ["", ""],
+        ["I like ", "!"],
+        ["🇫🇷🇩🇪", "🇩🇪"],
+        ["😀", "é"],
+      ]) {
+        const [from, to] = [before + one + after, before + other + after];
+        const edit = readEdit(writeEdit(findEdit(from, to)));
+        assert.equal(applyEdit(from, edit), to);
+        if (!edit) continue;
+        const [start, end] = [edit.at, edit.at + edit.removed];
+        for (const cut of [start, end]) assert.equal(characters(from).join("|"), cutAt(from, cut), `${from} at ${cut}`);
+        assert.equal(edit.text.isWellFormed(), true);
+      }
+    }
+});
+
+/** The characters of a text that is cut at a place first: the same ones if that is not within one. */
+const cutAt = (/** @type {string} */ text, /** @type {number} */ at) =>
+  [...characters(text.slice(0, at)), ...characters(text.slice(at))].join("|");
+
+test("an edit from a link that would leave half a character changes nothing", () => {
+  assert.equal(applyEdit("a😀b", { at: 2, removed: 1, text: "x" }), "a😀b");
+  assert.equal(applyEdit("a😀b", { at: 1, removed: 1, text: "" }), "a😀b");
+  assert.equal(applyEdit("a😀b", { at: 1, removed: 2, text: "x" }), "axb");
 });
 
 test("an invalid edit changes nothing", () => {

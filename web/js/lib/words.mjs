@@ -44,13 +44,31 @@ export function wordUpTo(tokens, position) {
  * @param {{ tokens: readonly Pick<Token, "text">[] }} text
  */
 export const unitOf = ({ tokens }) =>
-  tokens.length && tokens.every(({ text }) => text.length === 1) ? "letter" : "word";
+  tokens.length && tokens.every(({ text }) => text.length === 1 || countCharacters(text) === 1) ? "letter" : "word";
 
 /** The number of characters, counted as Python does: an emoji is one, not two. @param {string} text */
 export const countCharacters = (text) => text.length - (text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)?.length ?? 0);
 
+const SEGMENTER = new Intl.Segmenter("en"); // what counts as a character is the same in every language
+
+/**
+ * The characters of a text as a reader sees them: a flag, a family or a letter with its accents is one.
+ * @param {string} text
+ */
+export const characters = (text) => Array.from(SEGMENTER.segment(text), ({ segment }) => segment);
+
 /** At most `length` characters, the last one an ellipsis. @param {string} text @param {number} length */
-export const shorten = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+export function shorten(text, length) {
+  if (text.length <= length) return text;
+  const all = characters(text);
+  return all.length > length ? `${all.slice(0, length - 1).join("")}…` : text;
+}
+
+/** The last `length` characters, after an ellipsis if there are more. @param {string} text @param {number} length */
+export function ending(text, length) {
+  const all = characters(text);
+  return all.length > length ? `…${all.slice(-length).join("")}` : text;
+}
 
 /**
  * The name of a picture: a head, the mean of a layer or of all heads, a rollout.

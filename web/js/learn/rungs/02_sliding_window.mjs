@@ -2,6 +2,7 @@
 
 import { make, setFlag } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
+import { ending } from "../../lib/words.mjs";
 import { Arithmetic, dotProduct, named } from "../../widgets/arithmetic.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
@@ -423,7 +424,7 @@ class WindowList {
     const { inputs, targets } = windows[window];
     const given = inputs.slice(0, place + 1).map(({ text }) => text);
     const text = given.join(" ");
-    const shown = text.length > SHOWN_CHARACTERS ? `… ${text.slice(-SHOWN_CHARACTERS)}` : text;
+    const shown = ending(text, SHOWN_CHARACTERS);
     this.status.textContent =
       `Window ${window}, target ${place}: from “${shown}” (${counted(place + 1, "token")}) the model has to predict ` +
       `“${targets[place].text}”.`;

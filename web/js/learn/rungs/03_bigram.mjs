@@ -326,13 +326,13 @@ function textAsData() {
     which.show(isOwn ? "own" : "lecture");
     const shownText = (isOwn && own) || lecture;
     if (!shownText) return;
-    const text = shownText.beginning.slice(0, 9);
+    const text = [...shownText.beginning].slice(0, 9); // a token is a code point
     const ids = shownText.ids.slice(0, 9);
     const { inputs, targets } = shownText.batch;
     beginning.replaceChildren(...describe(shownText));
     const items = ids.slice(0, -1).map((_, t) => {
       const input = make("code", {}, `[${ids.slice(0, t + 1).join(", ")}]`);
-      const words = ` “${visible(text.slice(0, t + 1))}” → “${visible(text[t + 1])}”`;
+      const words = ` “${visible(text.slice(0, t + 1).join(""))}” → “${visible(text[t + 1])}”`;
       const target = make("code", {}, ids[t + 1]);
       return make("li", {}, "when the input is ", input, " the target is ", target, make("small", {}, words));
     });

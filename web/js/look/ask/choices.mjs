@@ -1,5 +1,7 @@
 // The visitor's choices for a question, as stored in links.
 
+import { characters } from "../../lib/words.mjs";
+
 const PART = /^[\w-]+$/;
 
 /**
@@ -28,25 +30,33 @@ export function writeChoices(choices, defaults) {
 /** @typedef {{ at: number, removed: number, text: string }} Edit */
 
 /**
- * The smallest change that turns one text into another; null if they are the same.
+ * The smallest change of whole characters that turns one text into another; null if they are the same. `at` and
+ * `removed` count UTF-16 units.
  * @param {string} from
  * @param {string} to
  * @returns {Edit | null}
  */
 export function findEdit(from, to) {
   if (from === to) return null;
-  let at = 0;
-  while (at < Math.min(from.length, to.length) && from[at] === to[at]) at++;
+  const [before, after] = [from, to].map(characters);
+  const shortest = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shortest && before[start] === after[start]) start++;
   let end = 0;
-  const most = Math.min(from.length, to.length) - at;
-  while (end < most && from[from.length - 1 - end] === to[to.length - 1 - end]) end++;
-  return { at, removed: from.length - at - end, text: to.slice(at, to.length - end) };
+  while (end < shortest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
+  const [at, removed, text] = [
+    before.slice(0, start),
+    before.slice(start, before.length - end),
+    after.slice(start, after.length - end),
+  ].map((part) => part.join(""));
+  return { at: at.length, removed: removed.length, text };
 }
 
-/** @param {string} text @param {Edit | null} edit */
+/** An edit that does not fit changes nothing. @param {string} text @param {Edit | null} edit */
 export function applyEdit(text, edit) {
   if (!edit || edit.at + edit.removed > text.length) return text;
-  return text.slice(0, edit.at) + edit.text + text.slice(edit.at + edit.removed);
+  const changed = text.slice(0, edit.at) + edit.text + text.slice(edit.at + edit.removed);
+  return changed.isWellFormed() ? changed : text;
 }
 
 /** Encode a text with letters, digits, - and _ only. @param {string} text */

@@ -10,7 +10,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { clamp, weightText } from "../../lib/numbers.mjs";
-import { pictureName, sentence, visible } from "../../lib/words.mjs";
+import { characters, pictureName, sentence, visible } from "../../lib/words.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -194,7 +194,7 @@ export class StepRows extends Emitter {
     for (let key = 0; key < n; key += step) {
       const text = label(this.store.tokens[key].text);
       const fits = context.measureText(text).width <= this.#cell + 2;
-      const shown = haveTexts ? (fits ? text : text[0]) : String(key);
+      const shown = haveTexts ? (fits ? text : characters(text)[0]) : String(key);
       context.fillText(shown, LEFT + (key + 0.5) * this.#cell, TOP / 2);
     }
   }
