@@ -123,15 +123,20 @@ export class LatestRequest {
   /** @type {AbortController | null} */
   #controller = null;
 
+  /** The answer is not wanted any more. */
+  abort() {
+    this.#controller?.abort();
+  }
+
   /**
-   * The answer, or null if a newer request was made in the meantime.
+   * The answer, or null if it was aborted or a newer request was made in the meantime.
    * @template Answer
    * @param {(signal: AbortSignal) => Promise<Answer>} ask
    * @param {number} [pause] milliseconds to wait first, in case a newer request comes
    * @returns {Promise<Answer | null>}
    */
   async send(ask, pause = 0) {
-    this.#controller?.abort();
+    this.abort();
     const { signal } = (this.#controller = new AbortController());
     if (pause) await wait(pause);
     if (signal.aborted) return null;

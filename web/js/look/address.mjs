@@ -32,11 +32,6 @@ export class Address {
     this.controls = controls;
   }
 
-  /** Whether the browser has moved to an address that leads to another text. */
-  get isAnother() {
-    return location.search !== this.shown;
-  }
-
   get #link() {
     return new URL(makeLink(this.texts.linkState, this.controls, location.href)).search;
   }
@@ -70,7 +65,18 @@ export class Address {
 
   /** Before two texts are compared: let Back return to the text as it looks now, with the open question. */
   remember() {
-    if (this.texts.isComparing) return;
+    if (!this.texts.isComparing) this.#replace();
+  }
+
+  /** A link to what is shown. The address becomes the same link, so that it is found in the history, too. */
+  copy() {
+    const { texts } = this;
+    if (!texts.stores.some(({ isGrowing }) => isGrowing)) this.#replace();
+    return makeLink(texts.linkState, this.controls, location.href);
+  }
+
+  #replace() {
+    if (this.isOpening) return;
     this.shown = this.#link;
     history.replaceState(history.state, "", `${this.shown}${location.hash}`);
   }

@@ -2,6 +2,7 @@
 
 import { make, PHONE } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
+import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { restoreLinkedView, showOpening } from "./address.mjs";
@@ -93,7 +94,10 @@ class Page {
   /** @type {(gradio: GradioTransport) => void} gives the page Gradio's transport of texts */
   connect = () => {};
 
-  #nOpening = 0; // addresses that the server has not answered yet
+  /** @type {string | null} the query of the address that the server has not answered yet */
+  #awaited = null;
+  #landing = new LatestRequest();
+  #opening = new LatestRequest(); // of a model that was chosen
 
   /**
    * @param {Control[]} controls
@@ -134,7 +138,7 @@ class Page {
     this.history = new PageHistory({
       read: () => this.#pageState,
       show: (state) => this.#show(state),
-      isHeld: () => this.#nOpening > 0,
+      isHeld: () => this.#awaited !== null,
       pageOf,
     });
     this.texts.address.entry = () => this.history.entry;
@@ -157,8 +161,8 @@ class Page {
   /** The browser has gone to another entry of its history. */
   #arrive() {
     if (this.texts.left?.address === location.search) this.texts.close();
-    if (this.texts.address.isAnother) this.reopen();
-    else this.history.arrive();
+    if (location.search === (this.#awaited ?? this.texts.address.shown)) this.history.arrive();
+    else this.reopen();
   }
 
   /** Start the introduction, which is about the text. */
@@ -180,7 +184,7 @@ class Page {
   async open(screen = null) {
     this.showPage(pageOf(location.hash));
     const { search } = location;
-    this.#nOpening++;
+    this.#opening.abort();
     if (screen) {
       const { models, pointer } = screen;
       usePrepared(fromFirstScreen(screen));
@@ -188,17 +192,45 @@ class Page {
       this.#land({ models, pointer, settings, second: null, training: false }, search);
     }
     try {
-      const response = await request(`look/landing${search}`);
-      /** @type {Landing} */
-      const landing = await response.json();
+      const landing = await this.#askLanding(search, screen !== null);
+      if (!landing) return;
       if (!screen || !this.#confirm(landing, screen)) this.#land(landing, search);
       if (landing.training) comeBackToTraining();
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
-    } finally {
-      this.#nOpening--;
-      this.history.begin();
     }
+    this.history.begin();
+  }
+
+  /**
+   * The server's answer to an address; null if another text was opened or written meanwhile.
+   * @param {string} search the query of the address
+   * @param {boolean} isShown whether its text is shown before the answer
+   * @returns {Promise<Landing | null>}
+   */
+  #askLanding(search, isShown) {
+    this.#awaited = search;
+    this.texts.address.isOpening = !isShown;
+    return this.#landing.send(async (signal) => {
+      try {
+        return await (await request(`look/landing${search}`, { signal })).json();
+      } finally {
+        if (!signal.aborted) this.#endOpening();
+      }
+    });
+  }
+
+  #endOpening() {
+    this.#awaited = null;
+    this.texts.address.isOpening = false;
+  }
+
+  /** Another text takes the place of the one that is being opened. */
+  #leaveOpening() {
+    this.#opening.abort();
+    if (!this.texts.address.isOpening) return; // at most the first screen waits to be confirmed
+    this.#landing.abort();
+    this.#endOpening();
   }
 
   /**
@@ -280,6 +312,7 @@ class Page {
    * @param {(run: string) => void} [started] gets the run of the text once it is known
    */
   async send(changes, more = {}, started = undefined) {
+    this.#leaveOpening();
     this.bar.showWriting(true);
     this.bar.refuse("");
     try {
@@ -338,14 +371,15 @@ class Page {
 
   /** @param {string} name */
   async chooseModel(name) {
+    this.#leaveOpening();
     this.abandon();
     this.texts.workspace.mixer.reset();
     this.bar.refuse("");
     this.tellModel();
     try {
-      const response = await request(`look/opening/${encodeURIComponent(name)}`);
-      const pointer = await response.json();
-      if (this.bar.models.name !== name) return;
+      const path = `look/opening/${encodeURIComponent(name)}`;
+      const pointer = await this.#opening.send(async (signal) => (await request(path, { signal })).json());
+      if (!pointer || this.bar.models.name !== name) return;
       this.texts.showAlone("a");
       this.follow(pointer);
       showOpening(this.store);

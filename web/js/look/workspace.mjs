@@ -16,7 +16,6 @@ import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
 
-/** @import { Control } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Settings } from "./settings.mjs" */
 /** @import { View } from "./state/view.mjs" */
@@ -27,11 +26,10 @@ export class Workspace {
 
   /**
    * @param {View} view
-   * @param {Control[]} controls
    * @param {Pick<Settings, "on" | "values">} settings
    * @param {Texts | null} texts null where there is no model
    */
-  constructor(view, controls, settings, texts) {
+  constructor(view, settings, texts) {
     const store = new Store(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
@@ -51,7 +49,7 @@ export class Workspace {
     this.panels.append(heads, ...(ask ? [ask.element] : []));
     heads.prepend(tilesExplanation(store));
     mixTiles(mixer, heads);
-    const withModel = () => [copyLink(store, controls), headScale(mixer)];
+    const withModel = () => [copyLink(store, () => /** @type {Texts} */ (texts).address.copy()), headScale(mixer)];
     const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];
     this.panels.append(headPanel(store, actionsOfHead));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);

@@ -39,10 +39,10 @@ export class Texts extends Emitter {
   constructor(view, writing, controls, settings) {
     super();
     this.writing = writing;
-    this.workspace = new Workspace(view, controls, settings, this);
+    this.workspace = new Workspace(view, settings, this);
     this.pair = new Pair(view);
     this.#saved = new Store(view);
-    this.compare = new CompareView(this, [copyLink(this.pair.stores.a, controls, () => this.linkState)]);
+    this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
     this.address = new Address(this, controls);
     this.rereads = new RereadRequests(this);
     this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && this.#changed());

@@ -1,19 +1,16 @@
-// "Copy link": to the clipboard and the address bar; if the browser refuses the clipboard, into a field to copy from.
+// "Copy link": to the clipboard; if the browser refuses the clipboard, into a field to copy from.
 
 import { make, smallButton } from "../../lib/dom.mjs";
-import { makeLink } from "../../lib/link.mjs";
 
-/** @import { Control, LinkState } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const CONFIRMATION_TIME = 2500; // milliseconds for which the button confirms the copy
 
 /**
  * @param {Store} store
- * @param {Control[]} controls
- * @param {() => LinkState} [linkState] of the view that the link leads to
+ * @param {() => string} linkNow
  */
-export function copyLink(store, controls, linkState = () => store.linkState) {
+export function copyLink(store, linkNow) {
   const button = smallButton("Copy link");
   const announcement = make("span", { class: "hs-hidden", role: "status" });
   const field = make("input", { type: "text", readonly: true, "aria-label": "Link to this view" });
@@ -44,8 +41,7 @@ export function copyLink(store, controls, linkState = () => store.linkState) {
     }, CONFIRMATION_TIME);
   };
   button.addEventListener("click", async () => {
-    const link = makeLink(linkState(), controls, location.href);
-    history.replaceState(history.state, "", link);
+    const link = linkNow();
     try {
       await navigator.clipboard.writeText(link);
       confirm();

@@ -29,7 +29,7 @@ export async function start() {
   view.set({ details: wantsDetails(), ...shown?.options });
   const controls = saved.controls ?? [];
   const sliders = new FewSettings(controls, saved.pointer.settings ?? {});
-  const { store, element, panels } = new Workspace(view, controls, sliders, null);
+  const { store, element, panels } = new Workspace(view, sliders, null);
   if (sliders.element) panels.querySelector(".hs-next")?.append(sliders.element);
   const { model, run } = { run: PREPARED, ...saved.pointer };
   const precision = saved.exact ? "float32 weights" : "weights stored in half precision, shown to three digits";
