@@ -130,6 +130,43 @@ def test_the_page_saves_its_view(page: Any, server: Server, visit: Any, tmp_path
     assert texts[0] == texts[1]
 
 
+@pytest.mark.parametrize("about", ["a set", "own prompts", *also_slow("a long text")])
+def test_an_answer_about_other_texts_is_saved_with_them(
+    page: Any, server: Server, visit: Any, tmp_path: Path, about: str
+) -> None:
+    page.get_by_role("button", name="Ask", exact=True).click()
+    answer = page.get_by_role("region", name="Ask", exact=True)
+    if about == "a long text":
+        answer.get_by_role("button", name=re.compile("^Where does this head fire")).click()
+        answer.get_by_role("textbox").fill("To be, or not to be: that is the question. " * 3)
+        answer.get_by_role("button", name="Read this").click()
+    else:
+        answer.get_by_role("button", name=re.compile("^What holds over many prompts")).click()
+        answer.get_by_label("Measure").select_option("previous")
+    if about == "own prompts":
+        answer.get_by_label("Set of prompts").select_option("own")
+        answer.get_by_role("textbox").fill("To be\n\nor not")
+        answer.get_by_role("button", name="Use these").click()
+        expect(answer.get_by_role("table", name="Every prompt").locator("tbody tr")).to_have_count(2)
+    expect(answer.locator(".hs-plain b")).not_to_be_empty()
+    said = answer.locator(".hs-plain").text_content()
+    rows = answer.get_by_role("table", name="Every prompt").locator("tbody tr").all_text_contents()
+    page.get_by_role("button", name="Save this picture").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("menuitem", name="HTML", exact=True).click()
+    waiting.value.save_as(tmp_path / "saved.html")
+    server.wait_until_idle()
+    visit.goto((tmp_path / "saved.html").as_uri())
+    saved = visit.get_by_role("region", name="Ask", exact=True)
+    expect(saved.locator(".hs-plain")).to_have_text(said)
+    assert saved.get_by_role("table", name="Every prompt").locator("tbody tr").all_text_contents() == rows
+    if about != "a long text":
+        choice = saved.get_by_label("Set of prompts")
+        assert choice.evaluate("e => e.selectedOptions[0].textContent.length") > 3
+        saved.get_by_label("Measure").select_option("knockout")
+        expect(saved.get_by_text("This file does not have that answer")).to_be_visible()
+
+
 def test_attention_of_an_encoder(visit: Any, tmp_path: Path) -> None:
     """Whole squares, each cell of which has its number, and nothing that needs a model."""
     attention = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)

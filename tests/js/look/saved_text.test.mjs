@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
 
+import { setOf } from "../../../web/js/look/ask/prompts/set_chooser.mjs";
 import { openSaved } from "../../../web/js/look/saved/saved_text.mjs";
 
 /** @type {any} */ (globalThis).unpack = async (/** @type {string} */ text) => {
@@ -88,6 +89,20 @@ test("logits: all of them, or the likeliest with the right sum of the rest", asy
     found,
     [1, 1, 1, 0, 2].map((_, i) => [0.083333, 0.25, 0.083333, 0.083333, 0.5][i]),
   );
+});
+
+test("a saved answer about a set brings its prompts, with their lines", async () => {
+  const asked = /** @type {any} */ ({
+    route: "knockout/prompts",
+    body: { model: "tiny", prompts: [{ prompt: "one" }, { prompt: "two" }] },
+    set: { title: "own prompts", about: "", lines: [1, 3] },
+  });
+  const saved = await openSaved(SAVED, structuredClone({ asked, answer: { n: 2 } }));
+  const set = setOf(saved.asked);
+  assert.deepEqual(set, { rows: asked.body.prompts, set: asked.set });
+  const again = /** @type {any} */ ({ ...asked, body: { model: "tiny", prompts: set?.rows }, set: set?.set });
+  assert.deepEqual(saved.answerTo?.(again), { n: 2 });
+  assert.equal(setOf((await openSaved(SAVED, null)).asked), null);
 });
 
 test("the saved answer answers only its own question", async () => {

@@ -39,6 +39,7 @@ export async function openSaved(saved, answered) {
       if (kind === "queries") return pictures.query(first).buffer;
       return logitsAt(first).buffer;
     },
+    asked: answered?.asked,
     answerTo: (asked) => (JSON.stringify(asked) === JSON.stringify(answered?.asked) ? answered?.answer : undefined),
   };
 }

@@ -18,6 +18,7 @@
  * @property {string[] | null} vocabulary
  * @property {(path: string) => ArrayBuffer | undefined} answer to a path below the run's address
  * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; there is no server if a text has this
+ * @property {AskRequest} [asked] the question that it can answer
  */
 
 /** The run of a prepared text; that of an opening until the server names it. */
@@ -49,3 +50,6 @@ export const preparedVocabulary = (sha256) => (prepared?.sha256 === sha256 ? pre
 
 /** What a file without a server answers to a question. @returns {((asked: AskRequest) => any) | undefined} */
 export const preparedAnswers = () => prepared?.answerTo;
+
+/** The question whose answer such a file has; undefined for none, and where there is a server. */
+export const preparedQuestion = () => prepared?.asked;

@@ -1,10 +1,12 @@
 // Which set of prompts a question is about: one that comes with the page, or the visitor's own.
 
 import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
+import { preparedQuestion } from "../../state/prepared.mjs";
 import { readStored, writeStored } from "../../state/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
 
 /** @import { AskContext } from "../question.js" */
+/** @import { AskRequest } from "../../state/ask_server.mjs" */
 /** @import { PromptRow } from "./prompt_rows.mjs" */
 
 const OWN = "own";
@@ -12,6 +14,8 @@ const STORED = "headscope-prompts";
 export const FIRST_SET = "names";
 
 /** @typedef {{ key: string, title: string, about: string, rows: PromptRow[] }} PromptSet */
+/** @typedef {{ title: string, about: string, lines: number[] }} AboutSet with the line of each prompt */
+/** @typedef {{ rows: PromptRow[], set: AboutSet }} ChosenSet */
 
 /** @type {PromptSet[]} */
 let sets = [];
@@ -24,7 +28,15 @@ function codeOf(text) {
 }
 
 /**
- * The chosen set is `choices.set`.
+ * The set that a question was about.
+ * @param {AskRequest} [asked]
+ * @returns {ChosenSet | null}
+ */
+export const setOf = (asked) =>
+  asked?.set ? { rows: /** @type {{ prompts: PromptRow[] }} */ (asked.body).prompts, set: asked.set } : null;
+
+/**
+ * The chosen set is `choices.set`. A file has no other than the one that its answer is about.
  * @param {Pick<AskContext, "store" | "choices" | "choose">} context
  * @param {Record<string, string>} [others] what else can be chosen in place of a set, by its key
  */
@@ -48,6 +60,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
     file.button,
   );
   const about = make("p", { class: "hs-hint" });
+  const saved = setOf(preparedQuestion());
   let shownSets = "";
 
   select.addEventListener("change", () => choose({ set: select.value }));
@@ -59,7 +72,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
   }
 
   async function loadSets() {
-    if (sets.length) return;
+    if (sets.length || store.view.isLookOnly) return;
     const response = await fetch(new URL("prompt_sets.json", import.meta.url));
     sets = await response.json();
     store.refreshView();
@@ -68,29 +81,34 @@ export function setChooser({ store, choices, choose }, others = {}) {
 
   function show() {
     const code = choices.set.startsWith(OWN) ? choices.set : OWN;
-    const entries = [...Object.entries(others), ...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
+    const entries = store.view.isLookOnly
+      ? [[choices.set, saved?.set.title ?? others[choices.set]]]
+      : [...Object.entries(others), ...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
     if (shownSets !== JSON.stringify(entries)) {
       select.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
       shownSets = JSON.stringify(entries);
     }
     select.value = choices.set;
-    own.hidden = !choices.set.startsWith(OWN);
-    about.textContent = sets.find(({ key }) => key === choices.set)?.about ?? "";
+    own.hidden = store.view.isLookOnly || !choices.set.startsWith(OWN);
+    about.textContent = saved?.set.about ?? sets.find(({ key }) => key === choices.set)?.about ?? "";
   }
 
-  /** Show the choice. Returns the rows of the set, and the line of each, or why there are none. */
+  /** Show the choice. Returns the set, or why there is none. @returns {ChosenSet | string} */
   function rows() {
     show();
+    if (saved) return saved;
     if (!choices.set.startsWith(OWN)) {
       const set = sets.find(({ key }) => key === choices.set);
-      return set ? { rows: set.rows, lines: set.rows.map((_, at) => at + 1) } : "Loading the prompts…";
+      if (!set) return "Loading the prompts…";
+      return { rows: set.rows, set: { title: set.title, about: set.about, lines: set.rows.map((_, at) => at + 1) } };
     }
     if (choices.set === OWN) return "Paste prompts above, or open a file.";
     const text = readStored(STORED);
     if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
     if (!area.value) area.value = text;
     try {
-      return parseRows(text);
+      const { lines, ...parsed } = parseRows(text);
+      return { ...parsed, set: { title: "own prompts", about: "", lines } };
     } catch (error) {
       return /** @type {Error} */ (error).message;
     }

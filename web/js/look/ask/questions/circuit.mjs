@@ -137,9 +137,9 @@ function build({ store, choices, choose, conclude, overlay }) {
       const chosen = isText ? twin.pair() : set.rows();
       set.show();
       if (typeof chosen === "string") return chosen;
-      const prompts = "rows" in chosen ? chosen.rows : [rowOf(chosen)];
+      const { rows: prompts, set: about } = "rows" in chosen ? chosen : { rows: [rowOf(chosen)], set: undefined };
       const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
-      return { route: "circuit", body: { model, prompts, method } };
+      return { route: "circuit", body: { model, prompts, method }, set: about };
     },
     /** @param {CircuitAnswer} answer */
     draw(answer) {

@@ -3,6 +3,8 @@
 import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
+import { countCharacters } from "../../../lib/words.mjs";
+import { preparedQuestion } from "../../state/prepared.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
@@ -17,8 +19,9 @@ const tooMany = (bytes) => `${bytes.toLocaleString("en")} bytes; at most 1,000,0
  * @param {() => void} changed is called when another text is chosen
  */
 export function textChoice(store, changed) {
-  let text = "";
-  let name = "";
+  const asked = /** @type {{ text?: string } | undefined} */ (preparedQuestion()?.body);
+  let text = asked?.text ?? ""; // of a file: what its answer is about
+  let name = text && "the text that was read";
   const area = make("textarea", { rows: 3, spellcheck: "false", placeholder: "Paste a text of up to 1 MB" });
   const file = fileButton("Text file", "text/*,.txt,.md,.json,.csv,.py", async (chosen) => {
     if (chosen.size <= MAX_BYTES) use(await chosen.text(), chosen.name);
@@ -37,7 +40,7 @@ export function textChoice(store, changed) {
       return;
     }
     [text, name] = [chosen, from];
-    status.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${counted(chosen.length, "character")}.`;
+    status.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${counted(countCharacters(chosen), "character")}.`;
     changed();
   }
 

@@ -4,7 +4,7 @@ import { dropdown, make, smallButton } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { pictureName } from "../../../lib/words.mjs";
+import { ending, pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { HeadList } from "../head_list.mjs";
 import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
@@ -14,6 +14,7 @@ import { percent } from "./residual_table.mjs";
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 /** @import { AskRequest } from "../../state/ask_server.mjs" */
 /** @import { PromptRow } from "../prompts/prompt_rows.mjs" */
+/** @import { ChosenSet } from "../prompts/set_chooser.mjs" */
 
 /**
  * @typedef {object} Measure
@@ -99,6 +100,8 @@ const MEASURES = {
   },
 };
 
+const MAX_PROMPT = 60; // characters of a prompt that its row shows
+
 const DEFAULTS = { measure: "patch", set: FIRST_SET };
 
 /** @type {Question} */
@@ -129,8 +132,8 @@ function build({ store, choices, choose, conclude, overlay }) {
   const head = make("thead", {}, make("tr", {}, ...titles, named));
   const table = make("table", {}, make("caption", { class: "hs-hidden" }, "Every prompt"), head, body);
   const every = make("div", { class: "hs-head-list" }, table);
-  /** @type {{ rows: PromptRow[], lines: number[] }} */
-  let current = { rows: [], lines: [] };
+  /** @type {ChosenSet | null} */
+  let current = null;
 
   const measure = () => MEASURES[choices.measure] ?? MEASURES.patch;
 
@@ -153,6 +156,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       return /** @type {AskRequest} */ ({
         route: `${asked}/prompts`,
         body: { model: store.pointer.model, ...more, prompts: chosen.rows },
+        set: chosen.set,
       });
     },
     /** @param {PromptsAnswer} answer */
@@ -176,13 +180,11 @@ function build({ store, choices, choose, conclude, overlay }) {
       const [layer, column] = first.picture;
       body.replaceChildren(
         ...answer.rows.map((row) => {
-          const { prompt, answer: right } = current.rows[Number(row.row)] ?? { prompt: "" };
-          const line = `${current.lines[Number(row.row)] ?? ""}`;
-          const opener = smallButton(
-            prompt.length > 60 ? `…${prompt.slice(-60)}` : prompt,
-            () => void open({ prompt }),
-          );
+          const { prompt, answer: right } = current?.rows[Number(row.row)] ?? { prompt: "" };
+          const line = `${current?.set.lines[Number(row.row)] ?? ""}`;
+          const opener = smallButton(ending(prompt, MAX_PROMPT), () => void open({ prompt }));
           opener.title = `Open “${prompt}” in the page`;
+          opener.disabled = store.view.isLookOnly;
           const numbers = /** @type {number[][] | undefined} */ (row[number]);
           const text = numbers ? words(numbers[layer][column]) : String(row.error);
           const expected = right === undefined ? "" : ` → ${right}`;

@@ -67,8 +67,11 @@ export const patching = {
 
 /** @type {Promise<Example[]> | null} */
 let loading = null;
-const loadExamples = () =>
-  (loading ??= fetch(new URL("patching_examples.json", import.meta.url)).then((response) => response.json()));
+/** A file, which cannot open them, has none. @param {boolean} isFile @returns {Promise<Example[]>} */
+const loadExamples = async (isFile) =>
+  isFile
+    ? []
+    : (loading ??= fetch(new URL("patching_examples.json", import.meta.url)).then((response) => response.json()));
 
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, mixer, choices, choose, conclude, overlay }) {
@@ -112,7 +115,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
   /** @type {Example[]} */
   let known = [];
 
-  loadExamples().then(
+  loadExamples(store.view.isLookOnly).then(
     (answer) => {
       known = answer;
       showExamples();
