@@ -143,6 +143,8 @@ def test_an_answer_about_other_texts_is_saved_with_them(
     else:
         answer.get_by_role("button", name=re.compile("^What holds over many prompts")).click()
         answer.get_by_label("Measure").select_option("previous")
+    if about == "a set":
+        answer.get_by_label("Set of prompts").select_option("verbs")
     if about == "own prompts":
         answer.get_by_label("Set of prompts").select_option("own")
         answer.get_by_role("textbox").fill("To be\n\nor not")

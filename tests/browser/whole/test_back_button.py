@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, expect
 
+from helpers.models import tiny_model
 from helpers.page import (
     change_settings,
     choose_model,
@@ -21,7 +22,8 @@ from helpers.page import (
     two_frames,
     write,
 )
-from helpers.server import Server, save_tiny
+from helpers.server import CHARACTERS, Server
+from model.tokenizer import CharTokenizer
 
 pytestmark = pytest.mark.gradio
 
@@ -68,7 +70,7 @@ def write_two(page: Any) -> None:
 def hold_landings(page: Any) -> list[Any]:
     """What the server is asked about addresses, held until each is answered."""
     held: list[Any] = []
-    page.route("**/look/landing*", held.append)
+    page.route("**/look/landing*", lambda route: held.append(route))
     return held
 
 
@@ -140,6 +142,7 @@ def test_what_is_asked_for_meanwhile_is_shown_instead_of_a_slow_answer(page: Any
     else:
         choose_model(page, "other")
         page.wait_for_function("location.search === '?model=other'")
+        expect(text(page)).to_have_text(re.compile("^ROMEO:."))
     shown = text(page).text_content()
     answer(held[0])
     server.wait_until_idle()
@@ -150,9 +153,9 @@ def test_what_is_asked_for_meanwhile_is_shown_instead_of_a_slow_answer(page: Any
 
 def test_back_fetches_nothing_after_the_link_was_copied(page: Any) -> None:
     write_two(page)
-    page.locator(".hs-writing .hs-token").nth(2).click()
+    page.get_by_label("Colour scale").select_option("log")
     page.get_by_role("button", name="Copy link").click()
-    page.wait_for_function("location.search.includes('step=')")
+    page.wait_for_function("location.search.includes('scale=log')")
     shown = text(page).text_content()
     page.get_by_role("button", name="Ask", exact=True).click()
     panel = page.get_by_role("region", name="Ask", exact=True)
@@ -194,7 +197,8 @@ def test_a_pinned_seed_stays(page: Any) -> None:
 def test_a_small_context_shortens_no_text_of_other_models(
     browser: Any, launch: Callable[..., Server], checkpoints: Path, tmp_path: Path
 ) -> None:
-    server = launch(checkpoints / "tiny", save_tiny(tmp_path / "small", context_length=16))
+    tiny_model(0, CharTokenizer.train(CHARACTERS), context_length=16).save(tmp_path / "small")
+    server = launch(checkpoints / "tiny", tmp_path / "small")
     page = browser.new_page()
     page.goto(server.url)
     expect_drawn(page)

@@ -69,13 +69,13 @@ def test_five_steps_by_keyboard_end_where_they_began(browser: Any, story: Server
     page.keyboard.press("Space")
     said = expect_step(page, "off")
     muted = page.locator(".hs-grid .hs-muted")
-    assert int(re.search(r"Without these (\d+) heads that copy", said)[1]) == muted.count()  # type: ignore[index]
+    assert int(re.search(r"Without these (\d+) heads, “kite”, the likeliest word,", said)[1]) == muted.count()  # type: ignore[index]
     # The numbers are the model's own.
     places = muted.evaluate_all("(tiles) => tiles.map((tile) => tile.dataset.picture)")
     heads = [tuple(map(int, place.split(","))) for place in places]
     falls = last_probabilities(story.served.models["stories-bpe"], before, heads)
     shown = [float(part) / 100 for part in re.findall(r"([\d.]+)\s?%", said)]
-    assert shown == [pytest.approx(falls[0], abs=0.006), pytest.approx(falls[1], abs=0.0006)]
+    assert shown[:2] == [pytest.approx(falls[0], abs=0.006), pytest.approx(falls[1], abs=0.0006)]
     assert falls[0] > 0.9 and falls[1] < 0.05
     page.keyboard.press("Space")
     said = expect_step(page, "diverge")

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -49,9 +50,21 @@ def test_without_such_heads_the_text_is_written_twice_in_place(browser: Any, sto
         tuple(map(int, place.split(","))) for place in muted.evaluate_all("(all) => all.map((e) => e.dataset.picture)")
     ]
     said = shown.get_by_role("status").text_content()
-    assert f"Without these {len(heads)} heads that copy, “kite” falls" in said
+    n = len(heads)
+    assert said.startswith(
+        f"{n} heads look back at “kite” and copy it. Without these {n} heads, “kite”, the likeliest "
+    )
     with_all, without = last_probabilities(story.served.models["stories-bpe"], before, heads)
-    assert shares(said) == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
+    assert shares(said)[:2] == [pytest.approx(with_all, abs=0.006), pytest.approx(without, abs=0.0006)]
+    # The bars are sorted, and their lines are on the scale of the bars.
+    bars = page.get_by_role("region", name="Next token").locator("tbody tr")
+    parts = bars.locator(".hs-amount").evaluate_all(
+        "(all) => all.map((e) => ['--part', '--plain'].map((name) => Number(e.style.getPropertyValue(name))))"
+    )
+    assert len(set(bars.locator(".hs-amount").evaluate_all("(all) => all.map((e) => e.clientWidth)"))) == 1
+    assert [part for part, _ in parts] == sorted((part for part, _ in parts), reverse=True)
+    assert max(plain for _, plain in parts) == pytest.approx(with_all, abs=1e-3)
+    assert shares(said)[2] == pytest.approx(parts[0][0], abs=0.006)
     first, second = shown.locator(".hs-text").all_text_contents()
     assert first.startswith(before) and not second.startswith(before)
     assert len(second) < len(before) + 150  # it stops soon after the texts have diverged
@@ -90,9 +103,27 @@ def test_why_this_word_names_the_heads_that_speak_for_it(browser: Any, story: Se
     said = shown.get_by_role("status").text_content()
     assert not JARGON.search(shown.inner_text())
     heads = [tuple(map(int, re.findall(r"\d+", row)[:2])) for row in rows.all_text_contents()]
-    assert said == f"{len(heads)} heads add most to “kite”: all look back at an earlier one."
+    ids = story.served.models["stories-bpe"].tokenizer.encode(before)
+    body = {"tokens": ids, "position": len(ids) - 2, "token": ids[-1], "against": "likeliest"}
+    told = httpx.post(f"{story.url}/v1/lens/attribution", json=body, timeout=60).raise_for_status().json()
+    part, total = sum(told["heads"][layer][head] for layer, head in heads), sum(map(sum, told["heads"]))
+    assert part > total > 0
+    other = told["against"]["text"].strip()
+    assert said == (
+        f"{len(heads)} heads favour “kite” over “{other}”: they add more than all 64 together, "
+        "as others count against it. All look back at an earlier “kite”."
+    )
     with_all, without = last_probabilities(story.served.models["stories-bpe"], before, heads)
     assert without < 0.1 * with_all
+    # The arithmetic is that of the head that was opened.
+    panel = page.locator(".hs-open")
+    opened_head = re.compile("L{} H{}".format(*heads[0]))
+    expect(panel).to_have_attribute("aria-label", opened_head)
+    shown.get_by_role("button", name="Show me the arithmetic").click()
+    expect(page.get_by_role("region", name="Ask", exact=True).locator(".hs-plain")).to_contain_text(opened_head)
+    expect(panel).to_have_attribute("aria-label", opened_head)
+    page.get_by_role("button", name="Close Ask").click()
+    shown = ask(page, "Why this word?")
     # Each opens its head; another word of the text is explained in the same place.
     rows.first.get_by_role("button").click()
     layer, head = heads[0]

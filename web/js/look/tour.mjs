@@ -8,10 +8,10 @@ import { Scale } from "../lib/drawing/scale.mjs";
 import { isHead, isSamePicture } from "../lib/heads.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
+import { changeWords } from "../lib/without_heads.mjs";
 import { plainly, unitOf } from "../lib/words.mjs";
 import { showOpening } from "./address.mjs";
-import { effectOf, fallWords } from "./answers/effect.mjs";
-import { nameHeads } from "./answers/plain_answer.mjs";
+import { effectOf, inBold } from "./answers/effect.mjs";
 import { turningPoint } from "./answers/turning_point.mjs";
 import { traceArcs } from "./panels/arcs.mjs";
 import { describeFocus } from "./panels/focus_sentence.mjs";
@@ -299,7 +299,7 @@ export class Tour {
     const { mixer } = texts.workspace;
     mixer.try(removal.mask);
     const effect = await effectOf(store, mixer, removal.mask, query);
-    if (turn === this.#turn) this.#say(`Without ${nameHeads(store, removal.heads)}, `, ...fallWords(effect), ".");
+    if (turn === this.#turn) this.#say(...inBold(changeWords(effect, removal.heads.length, unitOf(store))));
   }
 
   /** Write the text twice from the token that looks back, and say where the two diverge. @param {number} turn */

@@ -4,18 +4,26 @@
 
 import { make, smallButton } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
-import { headEntries, isSamePicture } from "../../lib/heads.mjs";
+import { isSamePicture } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { counted, share } from "../../lib/numbers.mjs";
+import { share } from "../../lib/numbers.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
-import { plainly, unitOf } from "../../lib/words.mjs";
+import {
+  changeWords,
+  likeliestWords,
+  lookWords,
+  originOf,
+  shareWords,
+  strongestFor,
+  titlesOf,
+} from "../../lib/without_heads.mjs";
+import { plainly, spoken, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
-import { copies, roleOf } from "../roles/head_roles.mjs";
 import { MIN_LOOK, withoutAlike } from "../roles/heads_alike.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
-import { effectOf, fallWords } from "./effect.mjs";
+import { effectOf, inBold } from "./effect.mjs";
 import { TwoTexts } from "./two_texts.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
@@ -25,9 +33,6 @@ import { TwoTexts } from "./two_texts.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 /** @typedef {"" | "without" | "why" | "instead"} Question */
-
-const MIN_NAMED_SHARE = 1 / 3; // of the largest contribution: heads with a smaller share are not named
-const MAX_NAMED_HEADS = 6;
 
 /** Topics: asked (also when an answer is closed). */
 export class PlainAnswer extends Emitter {
@@ -183,26 +188,24 @@ export class PlainAnswer extends Emitter {
     await this.#try(turn, async () => {
       const removal = await alike;
       if (turn !== this.#turn || !removal) return;
-      const heads = nameHeads(store, removal.heads);
-      mixer.try(removal.mask);
-      const given = this.#given(removal.query);
-      const { head_mask } = store.pointer;
-      const effect = await effectOf(store, mixer, removal.mask, removal.query);
+      const { heads, mask, query, look } = removal;
+      mixer.try(mask);
+      const effect = await effectOf(store, mixer, mask, query);
       if (turn !== this.#turn) return;
-      const words = [`Without ${heads}, `, ...fallWords(effect)];
-      // Both go on with the most probable tokens; a text that was drawn at random keeps its own word.
-      const next = store.tokens[removal.query + 1];
-      const isOwn = next !== undefined && next.id !== effect.likeliest.id;
-      if (isOwn) words.push(`. “${plainly(effect.likeliest.text)}” was more probable with all heads, too`);
-      this.#say(...words, ".");
+      const n = heads.length;
+      const unit = unitOf(store);
+      const said = [lookWords(n, look), ...changeWords(effect, n, unit), " ", ...likeliestWords(effect, n, unit)];
+      this.#say(...inBold(said));
+      const given = this.#given(query);
+      const [title, without] = titlesOf(n);
       const written = two.write(store, [
-        { given: isOwn ? given + next.text : given, head_mask, title: "With all heads, the likeliest words" },
-        { given, head_mask: removal.mask, title: `Without ${heads}` },
+        { given, head_mask: store.pointer.head_mask, title },
+        { given, head_mask: mask, title: without },
       ]);
       if (!(await written) || turn !== this.#turn) return;
       isDone = true;
       this.full.disabled = false;
-      if (two.areSame) this.#say(...words, ". The text stays the same.");
+      if (two.areSame) this.#say(...inBold(said), " Both texts are the same.");
     });
     return isDone;
   }
@@ -246,17 +249,20 @@ export class PlainAnswer extends Emitter {
       const body = { ...textBody(store), position, token, against: /** @type {const} */ ("likeliest") };
       const [answer, weights] = await Promise.all([askServer({ route: "attribution", body }), fetcher.query(position)]);
       if (turn !== this.#turn) return;
-      const { heads, token: asked, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
+      const { heads, token: asked, against, probability, alternatives } = /** @type {AttributionAnswer} */ (answer);
       const most = strongestFor(heads);
-      const word = plainly(asked.text);
       const looks = most.map(({ picture, value }) => ({ picture, value, ...this.#target(weights, picture, position) }));
       const unit = unitOf(store);
-      const lead = forWords(looks, word);
-      const [rival] = alternatives.filter((one) => one.probability > probability);
-      const more = rival
-        ? ` “${plainly(rival.text)}” is more probable (${share(rival.probability)} against ${share(probability)}).`
-        : "";
-      this.#say(lead + more);
+      const word = spoken(asked.text);
+      const shares = shareWords(heads, most, word, against ? spoken(against.text) : "");
+      const words = [shares, ...backWords(looks, plainly(asked.text), word)];
+      const [likeliest] = alternatives; // they are sorted
+      if (likeliest && likeliest.probability > probability) {
+        const drawn = originOf(store.pointer, position + 1) === "drawn" ? " was drawn by chance:" : ":";
+        const chances = `${share(likeliest.probability)} against ${share(probability)}`;
+        words.push(`${word}${drawn} ${spoken(likeliest.text)} is more probable (${chances}).`);
+      }
+      this.#say(words.join(" "));
       if (most.length) {
         this.#opened = { from: this.#opened?.from ?? store.open, to: most[0].picture };
         store.view.choose(most[0].picture);
@@ -303,41 +309,23 @@ export class PlainAnswer extends Emitter {
     this.close();
   }
 
-  /** @param {string} question of Ask */
+  /** @param {string} question of Ask, about the head that is open */
   #askAbout(question) {
+    this.#opened = null;
     this.close();
     this.store.view.set({ ask: question, askWith: "" });
   }
 }
 
-/** "these 6 heads that copy", "this head". @param {Store} store @param {PictureId[]} heads */
-export function nameHeads(store, heads) {
-  if (heads.length === 1) return "this head";
-  const does = copies(roleOf(store, store.open)) ? " that copy" : " that look there";
-  return `these ${heads.length} heads${store.selectedHeads.chosen.length > 1 ? "" : does}`;
-}
-
 /**
- * The heads that do most for a token, the largest first.
- * @param {number[][]} values [layer][head] what each adds
- */
-function strongestFor(values) {
-  const sorted = headEntries(values)
-    .filter(({ value }) => value > 0)
-    .sort((a, b) => b.value - a.value);
-  return sorted.filter(({ value }) => value >= MIN_NAMED_SHARE * sorted[0].value).slice(0, MAX_NAMED_HEADS);
-}
-
-/**
- * Which heads favour a word, in plain words.
+ * How many of the heads look back at an earlier occurrence of the word.
  * @param {{ word: string, weight: number }[]} heads with the word that each looks at most
  * @param {string} word
+ * @param {string} name the word as it is said
  */
-function forWords(heads, word) {
-  if (!heads.length) return `No head favours “${word}”.`;
+function backWords(heads, word, name) {
   const back = heads.filter((head) => head.weight >= MIN_LOOK && head.word === word).length;
-  const most = `${counted(heads.length, "head")} ${heads.length === 1 ? "adds" : "add"} most to “${word}”`;
-  if (!back) return `${most}.`;
-  const those = back === heads.length ? (back === 1 ? "it" : "all") : `${back} of them`;
-  return `${most}: ${those} ${back === 1 ? "looks" : "look"} back at an earlier one.`;
+  if (!back) return [];
+  const those = back < heads.length ? `${back} of them` : back === 1 ? "It" : "All";
+  return [`${those} ${back === 1 ? "looks" : "look"} back at an earlier ${name}.`];
 }

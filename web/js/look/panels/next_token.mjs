@@ -5,6 +5,7 @@ import { mouseOrTouch, make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { counted, exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
+import { comparedIds } from "../../lib/without_heads.mjs";
 import { plainly, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
@@ -28,8 +29,8 @@ import { OneStop } from "../keyboard.mjs";
 
 /**
  * The probabilities of a token: `drawn` with the settings, and the model's `own`. While heads are muted or scaled,
- * `plain` is the drawn probability without that change, and `change` the difference in log-probability.
- * @typedef {{ drawn: number, own: number, plain?: number, change?: number }} Shown
+ * `plain` are the same two without that change, and `change` is the difference in log-probability.
+ * @typedef {{ drawn: number, own: number, plain?: { drawn: number, own: number }, change?: number }} Shown
  */
 
 /** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
@@ -74,9 +75,9 @@ export function nextTokenPanel(store, settings, texts, mixer, answer) {
   const name = () => {
     const { details } = store.view.options;
     const after = store.tokens[next.position] ? ` after “${wordUpTo(store.tokens, next.position)}”` : "";
-    const without = next.isChanged ? ", heads off (line: all on)" : "";
+    const without = next.isChanged ? ", heads off (line: with them)" : "";
     const words = details ? "Next token" : `Next ${unitOf(store)}${after}${without}`;
-    title.title = next.isChanged ? "Outlines: with all heads" : "";
+    title.title = next.isChanged ? "Lines: with these heads" : "";
     if (title.textContent !== words) title.textContent = words;
   };
   const next = new NextToken(store, settings, branchAt, mixer);
@@ -233,8 +234,12 @@ export class NextToken {
     const written = (this.#written = this.writtenId);
     const { details } = this.store.view.options;
     const count = details ? MAX_TOKENS : MAX_PLAIN_TOKENS;
-    const likely = prediction ? likeliest(own, prediction.own, count, details) : most.slice(0, count);
-    const ids = written === null || likely.includes(written) ? likely : [...likely, written];
+    const likely = most.slice(0, count);
+    const ids = prediction // with details, the order stays while a head is scaled
+      ? comparedIds(own, prediction.own, { count, written, by: details ? own : prediction.own })
+      : written === null || likely.includes(written)
+        ? likely
+        : [...likely, written];
     const before = visible(this.store.tokens[this.#position]?.text ?? "");
     const which = prediction ? ", with heads muted or scaled; outlines: without that" : "";
     this.caption.textContent = `Token ${this.#position + 1}, after “${before}”${which}`;
@@ -244,7 +249,7 @@ export class NextToken {
     const rows = this.#rows.slice(0, ids.length);
     rows.forEach((row, i) => {
       const id = ids[i];
-      const more = prediction && { plain: plain[id], change: prediction.change[id] };
+      const more = prediction && { plain: { drawn: plain[id], own: own[id] }, change: prediction.change[id] };
       row.fill(id, { drawn: drawn[id], own: shownOwn[id], ...more });
     });
     const others = logits.length - ids.length;
@@ -252,7 +257,8 @@ export class NextToken {
       /** @param {Float64Array} all */
       const remainder = (all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
       const { cells, set } = numberCells();
-      set({ drawn: remainder(drawn), own: remainder(shownOwn), ...(prediction && { plain: remainder(plain) }) });
+      const more = prediction && { plain: { drawn: remainder(plain), own: remainder(own) } };
+      set({ drawn: remainder(drawn), own: remainder(shownOwn), ...more });
       this.rest.replaceChildren(make("th", { scope: "row" }, counted(others, "other")), ...cells);
     }
     const shown = [...rows.map((row) => row.element), ...(others && details ? [this.rest] : [])];
@@ -298,10 +304,11 @@ function numberCells() {
   const [drawnNumber, ownCell, changeCell] = [make("span"), make("td"), make("td", { class: "hs-change" })];
   /** @param {Shown} shown @param {boolean} [details] */
   const set = ({ drawn, own, plain, change }, details = true) => {
+    const before = plain && (details ? plain.drawn : plain.own);
     bar.style.setProperty("--part", String(details ? drawn : own));
-    bar.style.setProperty("--plain", String(plain ?? 0));
-    bar.classList.toggle("hs-outlined", plain !== undefined);
-    bar.title = plain === undefined ? "" : `${exact(plain)} before`;
+    bar.style.setProperty("--plain", String(before ?? 0));
+    bar.classList.toggle("hs-outlined", before !== undefined);
+    bar.title = before === undefined ? "" : `${exact(before)} with these heads`;
     drawnNumber.textContent = details ? exact(drawn) : share(own);
     ownCell.textContent = exact(own);
     changeCell.textContent = change === undefined ? "" : signed(change, 3);
@@ -321,18 +328,4 @@ function changedPrediction(plain, changed, settings) {
   const before = logSoftmax(plain);
   const change = logSoftmax(changed).map((logprob, id) => logprob - before[id]);
   return { drawn: probabilities(changed, settings), own: softmax(changed), change };
-}
-
-/**
- * The most probable ids of either distribution: by their larger probability, or by the first, so that the order stays
- * while the second changes.
- * @param {Float64Array} plain
- * @param {Float64Array} changed
- * @param {number} count
- * @param {boolean} isSteady
- */
-function likeliest(plain, changed, count, isSteady) {
-  const larger = plain.map((probability, id) => Math.max(probability, changed[id]));
-  const ids = mostProbable(larger, count);
-  return isSteady ? ids.sort((a, b) => plain[b] - plain[a] || a - b) : ids;
 }

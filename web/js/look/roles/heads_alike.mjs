@@ -6,6 +6,8 @@ import { wait } from "../../lib/latest.mjs";
 import { plainly } from "../../lib/words.mjs";
 import { copies, roleOf } from "./head_roles.mjs";
 
+/** @import { Mask } from "../../lib/head_masks.mjs" */
+/** @import { Look } from "../../lib/without_heads.mjs" */
 /** @import { Focus, PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -76,19 +78,27 @@ export function looksElsewhere(store, least = MIN_FOCUSED) {
 }
 
 /**
- * The heads that are selected together; else those that do what the open one does at the token in focus. With the mask
- * without them; null if that is not known.
+ * Heads to switch off together, the mask without them, the token that looks, and what they have in common.
+ * @typedef {{ heads: PictureId[], mask: Mask, query: number, look: Look }} Removal
+ */
+
+/**
+ * The heads that are selected together; else those that do what the open one does at the token in focus. Null if that
+ * is not known.
  * @param {Store} store
+ * @returns {Promise<Removal | null>}
  */
 export async function withoutAlike(store) {
   const { fetcher, pointer } = store;
   const { focus } = store.selection;
   if (!focus || focus.key === null) return null;
   const { query } = focus;
-  const without = (/** @type {PictureId[]} */ heads) => ({
+  /** @param {PictureId[]} heads @param {Removal["look"]} [look] */
+  const without = (heads, look = null) => ({
     heads,
     mask: withScale(pointer.head_mask, pointer, heads, 0),
     query,
+    look,
   });
   const { chosen } = store.selectedHeads;
   if (chosen.length > 1) return without(chosen);
@@ -98,7 +108,8 @@ export async function withoutAlike(store) {
     // On a page that has just been opened, what the heads do is not known yet.
     if (!store.roles) await Promise.race([store.next("roles"), wait(ROLES_TIMEOUT)]);
     if (fetcher !== store.fetcher) return null;
-    return without(headsAlike(store, weights, focus));
+    const look = { word: store.tokens[focus.key].text, isCopying: copies(roleOf(store, store.open)) };
+    return without(headsAlike(store, weights, focus), look);
   } catch (error) {
     store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
     return null;

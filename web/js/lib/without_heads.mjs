@@ -1,0 +1,187 @@
+// What switching heads off does to the next word: which words to show, and sentences that are true in every case. All
+// probabilities are the model's own, with the heads and without them: a text's sampling settings change neither side.
+
+import { mostProbable, softmax } from "./sampling.mjs";
+import { headEntries } from "./heads.mjs";
+import { counted, share } from "./numbers.mjs";
+import { spoken } from "./words.mjs";
+
+/** @import { PictureId } from "../types.js" */
+/** @import { Floats } from "./sampling.mjs" */
+
+/** A part of a sentence: what is strong is set in bold. @typedef {string | { strong: string }} Part */
+
+/** How a word came into the text; "" for one that is not in it. @typedef {"given" | "drawn" | "written" | ""} Origin */
+
+/**
+ * A word, and its probability with the heads and without them.
+ * @typedef {{ id: number, text: string, from: number, to: number }} Word
+ */
+
+/**
+ * What switching heads off does to a word, and the likeliest words with the heads and without them.
+ * @typedef {Word & { origin: Origin, likeliest: Word, without: Word }} Effect
+ */
+
+/**
+ * @param {Floats} before logits with the heads
+ * @param {Floats} after logits without them
+ * @param {string[]} texts of the vocabulary
+ * @param {number | null} [written] the word in the text; the likeliest one where the text ends
+ * @param {Origin} [origin]
+ * @returns {Effect}
+ */
+export function effectOn(before, after, texts, written = null, origin = "") {
+  const [from, to] = [before, after].map(softmax);
+  const [likeliest, without] = [before, after].map((logits) => mostProbable(logits, 1)[0]);
+  /** @param {number} id */
+  const word = (id) => ({ id, text: texts[id] ?? "", from: from[id], to: to[id] });
+  const isWritten = written !== null;
+  return {
+    ...word(isWritten ? written : likeliest),
+    origin: isWritten ? origin : "",
+    likeliest: word(likeliest),
+    without: word(without),
+  };
+}
+
+/**
+ * How a word of a text came to stand there.
+ * @param {object} text
+ * @param {number} text.n_prompt
+ * @param {{ temperature?: unknown }} text.settings
+ * @param {{ at: number } | null} text.branch where the visitor chose another word
+ * @param {number} position of the word
+ * @returns {Origin}
+ */
+export function originOf({ n_prompt, settings: { temperature }, branch }, position) {
+  if (position < n_prompt || position === branch?.at) return "given";
+  return typeof temperature === "number" && temperature > 0 ? "drawn" : "written";
+}
+
+/**
+ * The words to show for both sides: the likeliest of each, the written one, and others that are likely on either side.
+ * @param {Floats} from probabilities with the heads
+ * @param {Floats} to probabilities without them
+ * @param {object} options
+ * @param {number} options.count of words, besides the written one
+ * @param {number | null} [options.written]
+ * @param {Floats} options.by what they are sorted by, the largest first
+ * @returns {number[]}
+ */
+export function comparedIds(from, to, { count, written = null, by }) {
+  const larger = from.map((probability, id) => Math.max(probability, to[id]));
+  const leading = [from, to].map((probabilities) => mostProbable(probabilities, 1)[0]);
+  const ids = [...new Set([...leading, ...mostProbable(larger, count)])].slice(0, Math.max(count, 2));
+  if (written !== null && !ids.includes(written)) ids.push(written);
+  return ids.sort((a, b) => by[b] - by[a] || a - b);
+}
+
+/** "this head", "these 7 heads". @param {number} n */
+export const theseHeads = (n) => (n === 1 ? "this head" : `these ${n} heads`);
+
+/**
+ * What all heads look at that are switched off together, and whether all copy it.
+ * @typedef {{ word: string, isCopying: boolean } | null} Look
+ */
+
+/**
+ * What they have in common; "" if that is not known.
+ * @param {number} n heads
+ * @param {Look} look
+ */
+export function lookWords(n, look) {
+  if (!look || n < 2) return "";
+  return `${counted(n, "head")} look back at ${spoken(look.word)}${look.isCopying ? " and copy it" : ""}. `;
+}
+
+const ORIGINS = { given: ", which was given,", drawn: ", drawn by chance,", written: "", "": "" };
+
+/**
+ * "Without these 7 heads, “kite”, the likeliest word, falls from 95% to 0.2%."
+ * @param {Effect} effect
+ * @param {number} n heads
+ * @param {"word" | "letter"} unit
+ * @returns {Part[]}
+ */
+export function changeWords(effect, n, unit) {
+  const { id, from, to, likeliest } = effect;
+  const [was, is] = [share(from), share(to)];
+  const isLikeliest = id === likeliest.id;
+  const which = isLikeliest ? `, the likeliest ${unit},` : ORIGINS[effect.origin];
+  const changes =
+    was === is
+      ? [" stays at ", { strong: is }]
+      : [to < from ? " falls from " : " rises from ", { strong: was }, " to ", { strong: is }];
+  return [`Without ${theseHeads(n)}, `, name(effect), which, ...changes, "."];
+}
+
+/**
+ * "Then “new” is the likeliest (31%)."
+ * @param {Effect} effect
+ * @param {number} n heads
+ * @param {"word" | "letter"} unit
+ * @returns {Part[]}
+ */
+export function likeliestWords({ id, likeliest, without }, n, unit) {
+  const [first, other] = [likeliest, without].map(name);
+  const same = likeliest.id === without.id;
+  const then = share(without.to);
+  if (likeliest.id === id)
+    return same ? [`It stays the likeliest ${unit}.`] : [`Then `, other, ` is the likeliest (${then}).`];
+  const them = n === 1 ? "it" : "them";
+  const was = share(likeliest.from);
+  if (same) return [`The likeliest ${unit} is `, first, ` with ${them} (${was}) and without ${them} (${then}).`];
+  const end = without.id === id ? [name(without), " is."] : [other, ` (${then}).`];
+  return [`The likeliest ${unit} is `, first, ` with ${them} (${was}), and without ${them} `, ...end];
+}
+
+/** @param {Word} word @returns {Part} */
+const name = ({ text }) => ({ strong: spoken(text) });
+
+/**
+ * The two texts that are written from the same beginning, both with the likeliest words.
+ * @param {number} n heads that are off in the second one
+ * @returns {[string, string]} their titles
+ */
+export const titlesOf = (n) => [`With ${theseHeads(n)}, the likeliest words`, `Without ${n === 1 ? "it" : "them"}`];
+
+// Which heads favour a word.
+
+const MIN_NAMED_SHARE = 1 / 3; // of the largest contribution: heads with a smaller share are not named
+const MAX_NAMED_HEADS = 6;
+
+/**
+ * The heads that add most to a word, the largest first.
+ * @param {number[][]} values [layer][head] what each adds
+ * @returns {{ picture: PictureId, value: number }[]}
+ */
+export function strongestFor(values) {
+  const sorted = headEntries(values)
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value);
+  return sorted.filter(({ value }) => value >= MIN_NAMED_SHARE * sorted[0].value).slice(0, MAX_NAMED_HEADS);
+}
+
+/**
+ * Of what all heads add to a word, how much some of them add.
+ * @param {number[][]} values [layer][head] what each adds
+ * @param {{ value: number }[]} some of them
+ * @param {string} word as it is said
+ * @param {string} against the word whose part is subtracted; "" for none
+ */
+export function shareWords(values, some, word, against) {
+  const favoured = against ? `${word} over ${against}` : word;
+  if (!some.length) return `No head favours ${favoured}.`;
+  const all = values.flat();
+  const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, value) => total + value, 0);
+  const [part, total] = [sum(some.map(({ value }) => value)), sum(all)];
+  const isOne = some.length === 1;
+  const heads = isOne ? "One head" : `${some.length} heads`;
+  if (part <= 0) return `${heads} ${isOne ? "does" : "do"} not favour ${favoured}.`;
+  const favour = `${heads} ${isOne ? "favours" : "favour"} ${favoured}`;
+  if (total <= 0) return `${favour}, but all ${all.length} together count against it.`;
+  const they = isOne ? "it adds" : "they add";
+  if (part > total) return `${favour}: ${they} more than all ${all.length} together, as others count against it.`;
+  return `${favour}: of what all ${all.length} heads add, ${they} ${share(part / total)}.`;
+}
