@@ -14,6 +14,7 @@ from model.drawing.recording import Recording
 from model.drawing.weight_buffer import triangle
 from web.runs import routes
 from web.runs import run as run_module
+from web.serving.budget import Budget, NoRoom
 
 
 @pytest.mark.parametrize("n_new", [1, 20, 49])
@@ -131,6 +132,16 @@ def test_a_text_as_an_html_file(server: Server) -> None:
     for change, said in (({"ids": []}, "empty"), ({"ids": [10_000]}, "10000"), ({"head_mask": [[1.0]]}, "head_mask")):
         refused = httpx.post(f"{server.url}/look/file", json=body | change)
         assert refused.status_code == 400 and said in refused.json()["detail"]
+
+
+def test_a_saved_text_counts_towards_the_budget(server: Server) -> None:
+    loaded, snapshots = server.served.models["tiny"], server.services.snapshots
+    text = routes.SavedRun(sha256=loaded.sha256, ids=loaded.parse_prompt("To be"), n_prompt=5)
+    needed = 4 * (12 * 5**2 + 5 * loaded.config.vocab_size)
+    budget = Budget(2 * needed)
+    assert routes.saved_file(snapshots, text, budget, "a") and budget.highest == needed and not budget.held
+    with pytest.raises(NoRoom):
+        routes.saved_file(snapshots, text, Budget(2 * needed - 2), "a")
 
 
 def test_a_text_with_too_many_weights_is_not_saved(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,11 +191,13 @@ def has_more_values(value: Any, most: int) -> bool:
 
 @dataclass
 class Session:
-    """A Gradio session (a browser tab or a single call) and the events that it is waiting for."""
+    """A Gradio session (a browser tab or a single call), and the client of each event that it is waiting for.
 
-    client: str | None
-    n_bytes: int = 0
-    events: set[str] = field(default_factory=set)
+    A browser may change between IPv4 and IPv6, so its requests may come from several clients.
+    """
+
+    n_bytes: Counter[str | None] = field(default_factory=Counter)  # held in the budget, by client
+    events: dict[str, str | None] = field(default_factory=dict)
     n_listeners: int = 0
     left_at: float = field(default_factory=time.monotonic)
 
@@ -212,13 +214,13 @@ class QueueSessions:
         self.watching: asyncio.Task[None] | None = None
 
     def n_waiting(self, client: str | None) -> int:
-        waiting = sum(len(session.events) for session in self.by_name.values() if session.client == client)
+        waiting = sum(list(session.events.values()).count(client) for session in self.by_name.values())
         return waiting + self.joining[client]
 
     def joined(self, name: str, client: str | None, event: str, n_bytes: int) -> None:
-        session = self.by_name.setdefault(name, Session(client))
-        session.events.add(event)
-        session.n_bytes += n_bytes
+        session = self.by_name.setdefault(name, Session())
+        session.events[event] = client
+        session.n_bytes[client] += n_bytes
         if self.watching is None:
             self.watching = asyncio.create_task(self.watch())
 
@@ -265,7 +267,8 @@ class QueueSessions:
 
     def drop_answered(self, name: str, session: Session) -> None:
         """Remove a session's events that Gradio no longer lists as pending: their answers have been sent."""
-        session.events &= self.queue.pending_event_ids_session.get(name, set())
+        for event in session.events.keys() - self.queue.pending_event_ids_session.get(name, set()):
+            del session.events[event]
 
     async def drop(self, names: Iterable[str]) -> None:
         dropped = {name: self.by_name.pop(name) for name in names}
@@ -276,7 +279,8 @@ class QueueSessions:
             self.queue.pending_event_ids_session.pop(name, None)
             self.forget_state(name)
             self.answers.drop(name)
-            self.answers.budget.give_back(session.n_bytes, session.client)
+            for client, n_bytes in session.n_bytes.items():
+                self.answers.budget.give_back(n_bytes, client)
         for task in list(self.queue._asyncio_tasks):
             if task.get_name().rpartition("<gradio-sep>")[2] in events:
                 task.cancel()
@@ -366,7 +370,7 @@ class GradioQueueMiddleware:
                 message = {**message, "body": sessions.answers.fill_in(body, name)}
             await send(message)
             if done := DONE.match(body):
-                session.events.discard(done[1].decode())
+                session.events.pop(done[1].decode(), None)
 
         session.n_listeners += 1
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
 from typing import Annotated
 from weakref import WeakKeyDictionary
@@ -15,6 +15,7 @@ from model.lens.text_pass import TextPass
 
 from ..client import client_of
 from ..serving.body_types import HeadMask, TokenIds, Unicode
+from ..serving.budget import Budget
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
@@ -43,7 +44,7 @@ class SavedRun(LostRun):
     settings: dict[str, JsonValue] = {}
 
 
-def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
+def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers, budget: Budget) -> APIRouter:
     """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are posted.
 
     Whatever may read a whole text runs in ``workers``, so only a few run at a time, and clients take turns.
@@ -117,7 +118,8 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
     @router.post("/file")
     async def post_file(request: Request, text: SavedRun) -> Response:
         """The text as an HTML file (``model/drawing/html.py``), into which the page puts its view."""
-        return octets(await workers.run(client_of(request), saved_file, snapshots, text))
+        client = client_of(request)
+        return octets(await workers.run(client, saved_file, snapshots, text, budget, client))
 
     @router.post("/scaled/{position}")
     async def post_scaled(request: Request, text: LostRun, position: int) -> Response:
@@ -141,17 +143,18 @@ def recompute(snapshots: Snapshots, runs: Runs, text: LostRun) -> Run:
     return runs.recompute(loaded, ids, text.n_prompt, loaded.parse_head_mask(text.head_mask))
 
 
-def saved_file(snapshots: Snapshots, text: SavedRun) -> bytes:
-    """The text as an HTML file. Raises ``InputError`` if the model cannot read it, or if it is too long."""
+def saved_file(snapshots: Snapshots, text: SavedRun, budget: Budget, client: Hashable) -> bytes:
+    """The text as an HTML file. Raises ``InputError`` if the model cannot read it or it is too long, and ``NoRoom``."""
     loaded = model_with_hash(snapshots, text.sha256)
-    ids = text.ids[: loaded.config.context_length]
-    n_weights = loaded.config.n_layer * loaded.config.n_head * len(ids) ** 2
+    config, ids = loaded.config, text.ids[: loaded.config.context_length]
+    n_weights = config.n_layer * config.n_head * len(ids) ** 2
     if n_weights > MAX_FILE_WEIGHTS:
         message = f"The text has {n_weights:,} attention weights; at most {MAX_FILE_WEIGHTS:,} are saved as a file."
         raise InputError("ids", message)
-    trace = loaded.trace(ids, head_mask=loaded.parse_head_mask(text.head_mask))
     settings = {name: value for name, value in text.settings.items() if isinstance(value, int | float)}
-    return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
+    with budget.hold(4 * (n_weights + len(ids) * config.vocab_size), client):  # weights and logits, float32
+        trace = loaded.trace(ids, head_mask=loaded.parse_head_mask(text.head_mask))
+        return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
 
 def scaled_logits(snapshots: Snapshots, text: LostRun, position: int) -> bytes:

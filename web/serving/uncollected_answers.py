@@ -9,27 +9,22 @@ import re
 import secrets
 import threading
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
 from .budget import Budget
 
 PLACEHOLDER = re.compile(rb'"headscope-answer-([0-9a-f]{32})"')
 
 
-@dataclass
-class SessionAnswers:
-    """The uncollected answers of one Gradio session, as JSON by the number in their placeholder."""
-
-    client: Hashable
-    answers: dict[str, bytes] = field(default_factory=dict)
-
-
 class UncollectedAnswers:
-    """The uncollected answers of all sessions. Thread-safe."""
+    """The uncollected answers of all sessions. Thread-safe.
+
+    ``sessions`` has each session's answers, as JSON, by the number in their placeholder. Each is kept with its client,
+    since a browser may change between IPv4 and IPv6 within a session.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.sessions: dict[str, SessionAnswers] = {}
+        self.sessions: dict[str, dict[str, tuple[bytes, Hashable]]] = {}
         self.lock = threading.Lock()
 
     def store(self, answer: bytes, session: str, client: Hashable) -> str:
@@ -37,7 +32,7 @@ class UncollectedAnswers:
         self.budget.take(len(answer), client)
         number = secrets.token_hex(16)
         with self.lock:
-            self.sessions.setdefault(session, SessionAnswers(client)).answers[number] = answer
+            self.sessions.setdefault(session, {})[number] = answer, client
         return f"headscope-answer-{number}"
 
     def fill_in(self, content: bytes, session: str) -> bytes:
@@ -47,17 +42,17 @@ class UncollectedAnswers:
     def take(self, number: str, session: str) -> bytes | None:
         with self.lock:
             pending = self.sessions.get(session)
-            if pending is None or number not in pending.answers:
+            if pending is None or number not in pending:
                 return None
-            answer = pending.answers.pop(number)
-            if not pending.answers:
+            answer, client = pending.pop(number)
+            if not pending:
                 del self.sessions[session]
-        self.budget.give_back(len(answer), pending.client)
+        self.budget.give_back(len(answer), client)
         return answer
 
     def drop(self, session: str) -> None:
         """Remove the uncollected answers of a session."""
         with self.lock:
-            pending = self.sessions.pop(session, None)
-        if pending:
-            self.budget.give_back(sum(map(len, pending.answers.values())), pending.client)
+            pending = self.sessions.pop(session, {})
+        for answer, client in pending.values():
+            self.budget.give_back(len(answer), client)

@@ -27,6 +27,7 @@ from ..serving.served_models import PRIVATE_PREFIX
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
 from .visitor_cookie import new_visitor
+from .work_folder import WorkFolder, remove_leftovers
 
 LEAVING_SECONDS = 15  # for which a training continues while no page watches it: a reload takes less
 KEPT_SECONDS = 600  # for which a trained model is kept after its page was closed
@@ -171,10 +172,11 @@ class Trainings:
         self.queue: FairQueue[Training] = FairQueue()
         self.at_work: set[Training] = set()
         self.tasks: set[asyncio.Task[None]] = set()
-        self.root: Path | None = None
+        self.root: WorkFolder | None = None
         self.closed = False
         self.lock = threading.Lock()
         services.closers.append(self.close)
+        remove_leftovers()
         services.metrics.registry.register(TrainingGauges(self.at_work, self.queue))
 
     def get(self, visitor: str) -> Training | None:
@@ -230,8 +232,8 @@ class Trainings:
     def make_root(self) -> Path:
         with self.lock:
             if self.root is None:
-                self.root = Path(tempfile.mkdtemp(prefix="headscope-training-"))
-            return self.root
+                self.root = WorkFolder()
+            return self.root.path
 
     def run_task(self, work: Coroutine[None, None, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)
@@ -372,4 +374,5 @@ class Trainings:
                 training.process.kill()
         with self.lock:
             if self.root:
-                shutil.rmtree(self.root, ignore_errors=True)
+                self.root.remove()
+                self.root = None

@@ -65,6 +65,18 @@ def test_a_network_does_not_fill_the_queue(
         assert visit.result().status_code == 200
 
 
+def test_a_browser_that_changes_its_address_leaves_nothing_behind(launch: Launch, checkpoints: Path) -> None:
+    """One session that joins Gradio's queue over IPv4 and then over IPv6 is charged and credited to each."""
+    server = launch(checkpoints / "tiny", trusted_proxies=1)
+    budget = server.services.budget
+    with httpx.Client(base_url=server.url, timeout=60) as browser:
+        for address in ("192.0.2.7", VISITOR):
+            headers, body = {"X-Forwarded-For": address}, {"data": ["ab", None], "session_hash": "tab"}
+            assert browser.post("/gradio_api/call/tokenize", json=body, headers=headers).status_code == 200
+    until(server, lambda: not budget.held, lambda: budget.clients)
+    assert not set(budget.clients) - {"127.0.0.1"}
+
+
 def test_a_network_holds_no_more_than_half_of_the_memory(
     launch: Launch, checkpoints: Path, together: Callable[..., socket.socket]
 ) -> None:

@@ -89,6 +89,17 @@ def test_uncollected_answers_expire() -> None:
     assert not answers.sessions
 
 
+def test_answers_are_credited_to_the_client_that_was_charged() -> None:
+    """A browser may change between IPv4 and IPv6 within one session."""
+    answers = UncollectedAnswers(Budget(1_000))
+    placeholders = [answers.store(b"x" * n, "session", client) for n, client in ((10, "a"), (20, "b"), (40, "b"))]
+    assert answers.budget.clients == {"a": 10, "b": 60}
+    answers.fill_in(f'"{placeholders[1]}"'.encode(), "session")
+    assert answers.budget.clients == {"a": 10, "b": 40}
+    answers.drop("session")
+    assert not answers.budget.clients
+
+
 def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     budget, trimmed, now = Budget(10**9), [], [100.0]
     monkeypatch.setattr("web.serving.budget.trim_heap", lambda: trimmed.append(True))
