@@ -7,15 +7,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from .ask.inquiry import Ask
 from .runs.store import Runs
+from .serving.budget import Budget
 from .serving.engines import Engines
 
 
 class Gauges:
     """A Prometheus collector for the gauges of engines, cached runs and questions."""
 
-    def __init__(self, engines: Engines, runs: Runs, ask: Ask, model_name: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, engines: Engines, runs: Runs, ask: Ask, budget: Budget, model_name: Callable[[str], str] = str
+    ) -> None:
         """``model_name`` maps a model's name to the one used in the metrics; models that share it are added up."""
-        self.engines, self.runs, self.ask, self.model_name = engines, runs, ask, model_name
+        self.engines, self.runs, self.ask, self.budget, self.model_name = engines, runs, ask, budget, model_name
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
@@ -71,6 +74,10 @@ class Gauges:
             "Texts of the page read again, because something requested of them was not kept.",
             self.runs.exact.n_read,
         )
+        yield GaugeMetricFamily(
+            "headscope_budget_held_bytes", "Bytes of the memory budget that requests hold.", self.budget.held
+        )
+        yield GaugeMetricFamily("headscope_budget_bytes", "Bytes that requests may hold.", self.budget.n_bytes)
         turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
         asked.add_metric(["computing"], len(turns.running))

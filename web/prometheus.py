@@ -2,7 +2,14 @@
 
 from collections.abc import Callable
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
 FIRST_TOKEN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
 NEXT_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
@@ -17,6 +24,7 @@ class Metrics:
         """``model_name`` maps a model's name to the one used in the metrics."""
         self.model_name = model_name
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)  # memory, processor time and file descriptors, on Linux
         self.requests = Counter(
             "headscope_requests",
             "Requests that ended, by route and outcome.",

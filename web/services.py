@@ -120,7 +120,7 @@ def make_services(settings: Settings) -> Services:
         zero_gpu=settings.zero_gpu,
     )
     ask = Ask(settings.limits, metrics, settings.cache)
-    metrics.registry.register(Gauges(engines, runs, ask, metrics.model_name))
+    metrics.registry.register(Gauges(engines, runs, ask, budget, metrics.model_name))
     return Services(
         served=served,
         snapshots=Snapshots(served, runs.forget_read_with, ask.forget),

@@ -32,6 +32,22 @@ def test_health_when_nothing_loads(launch: Launch, checkpoints: Path) -> None:
     assert set(answer.json()["failed"]) == {"broken", "missing"}
 
 
+def test_health_while_the_server_shuts_down(launch: Launch, checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny")
+    server.services.close()
+    answer = httpx.get(f"{server.url}/health")
+    assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
+
+
+def test_metrics_show_the_budget_the_memory_and_the_descriptors(launch: Launch, checkpoints: Path) -> None:
+    server = launch(checkpoints / "tiny")
+    with server.services.budget.hold(1_000_000, "somebody"):
+        lines = dict(line.rsplit(" ", 1) for line in httpx.get(f"{server.url}/metrics").text.splitlines())
+    assert float(lines["headscope_budget_held_bytes"]) >= 1_000_000
+    assert float(lines["headscope_budget_bytes"]) == server.services.budget.n_bytes
+    assert float(lines["process_resident_memory_bytes"]) > 0 and float(lines["process_open_fds"]) > 0
+
+
 def test_health_without_its_body(server: Server) -> None:
     answer = httpx.head(f"{server.url}/health")
     assert answer.status_code == 200 and answer.content == b""

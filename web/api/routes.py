@@ -83,9 +83,9 @@ def api_routes(services: Services) -> list[BaseRoute]:
 
     @router.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> JSONResponse:
-        """200 once models are served; 503 while they load, when none could be loaded, and while the server closes."""
+        """200 once models are served; 503 while they load, when none could be loaded, and while running texts end."""
         if services.engines.closed:
-            return JSONResponse({"status": "closing"}, status_code=503)
+            return JSONResponse({"status": "draining"}, status_code=503)
         if not served.ready.done():
             return JSONResponse({"status": "loading"}, status_code=503)
         status = "ok" if served.models else "error"
