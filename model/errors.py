@@ -21,7 +21,8 @@ class CheckpointError(Exception):
     """A checkpoint that cannot be used. Names the file, what was found in it and what was expected."""
 
     def __init__(self, file: str | Path, found: str, expected: str) -> None:
-        found = found if len(found) <= MAX_FOUND else f"{found[:MAX_FOUND]} ... ({len(found):,} characters)"
+        if len(found) > MAX_FOUND:  # what is wrong with a long value may come before or after it
+            found = f"{found[: MAX_FOUND * 4 // 5]} ... {found[-MAX_FOUND // 5 :]}"
         self.file, self.found, self.expected = readable(str(file)), readable(found), readable(expected)
         super().__init__(f"{self.file}: {self.reason}")
 
@@ -117,12 +118,13 @@ class NotOneToken(InputError):
 
 
 class UnknownTokens(PromptError):
-    """Token ids outside the vocabulary."""
+    """Token ids outside the model's vocabulary, with the ``text`` of one that the tokenizer nevertheless has."""
 
     code = "unknown_token"
 
-    def __init__(self, found: object, vocab_size: int) -> None:
-        super().__init__(f"Token ids must be integers from 0 to {vocab_size - 1}, found {shorten(found)}.")
+    def __init__(self, found: object, vocab_size: int, text: str = "") -> None:
+        which = f", the token {shorten(text)}, which the tokenizer has and the model lacks" if text else ""
+        super().__init__(f"Token ids must be integers from 0 to {vocab_size - 1}, found {shorten(found)}{which}.")
 
 
 class ContextLengthExceeded(PromptError):

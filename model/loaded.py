@@ -37,10 +37,11 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
 
     ``FOLDER@NNNNNN`` loads the weights that training kept after step NNNNNN, ``FOLDER/steps/NNNNNN.safetensors``. A
     file of nanoGPT's weights can be loaded too if its vocabulary is in the same folder. Vocabulary rows without a token
-    in the tokenizer keep their logits and probabilities, but are never drawn; a warning gives their number. ``device``
-    is "auto" (cuda if available, else the CPU) or a torch device. ``dtype`` is "auto" (float32 up to 50 M weights;
-    above that, bfloat16 if the processor supports it), "float32", "bfloat16" or, on a CPU, "int8", which quantizes the
-    weights of the linear layers. No code in a file is executed. Raises ``CheckpointError`` if anything is wrong with
+    in the tokenizer keep their logits and probabilities, but are never drawn; a warning gives their number, and
+    that of tokens without a row, which no prompt may have. ``device`` is "auto" (cuda if available, else the CPU)
+    or a torch device. ``dtype`` is "auto" (float32 up to 50 M weights; above that, bfloat16 if the processor
+    supports it), "float32", "bfloat16" or, on a CPU, "int8", which quantizes the weights of the linear layers. No
+    code in a file is executed. Raises ``CheckpointError`` if anything is wrong with
     the checkpoint, and ``ValueError`` for an unknown device or dtype.
     """
     loaded = LoadedModel(*load_checkpoint(source, device, dtype))

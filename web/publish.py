@@ -30,7 +30,7 @@ from model.checkpoint.folder_format import (
 from model.checkpoint.hub import HUB_ID
 from model.checkpoint.pickled import SUFFIXES
 from model.checkpoint.source import SNAPSHOT
-from model.checkpoint.vocabulary import file_pair
+from model.checkpoint.vocabulary import ADDED_TOKENS, file_pair
 from model.checkpoint.weights import weight_files
 
 from .runs.openings import DECLARED, FIRST_SCREEN
@@ -163,6 +163,7 @@ OPTIONAL = (
     GENERATION_CONFIG,
     SPECIAL_TOKENS,
     "training.json",
+    ADDED_TOKENS,
     DECLARED,
     FIRST_SCREEN,
     "README.md",

@@ -49,6 +49,8 @@ LLAMA3 = {
     "high_freq_factor": "high_freq_factor",
     "original_max_position_embeddings": "original_context_length",
 }
+# What torch.compile and DistributedDataParallel add to the names of a model that they wrap, or of a part of it.
+WRAPPERS = re.compile(r"(?<![^.])(?:_orig_mod|module)\.")
 Json = dict[str, Any]  # from an untrusted file: ``GPTConfig`` checks the values
 
 
@@ -74,10 +76,12 @@ class Family(NamedTuple):
     config_to: Callable[[GPTConfig], Json]  # without model type and token ids
     tensors: Callable[[GPTConfig], Iterator[tuple[str, Stored]]]  # by their names without the prefix
     zeros: Callable[[GPTConfig], dict[str, torch.Size]] = lambda _config: {}  # stored or not, if ``GPT`` lacks them
+    other_names: Mapping[str, str] = {}  # of the modules of transformers 5, where its files have older ones
 
     def short(self, stored: str) -> str:
-        """A tensor's name without the prefix, which files of a model without an output head lack."""
-        return stored.removeprefix(self.prefix)
+        """A tensor's name without wrappers and without the prefix, which files of a model without a head lack."""
+        name = WRAPPERS.sub("", stored).removeprefix(self.prefix)
+        return self.other_names.get(name, name)
 
 
 def unsupported(name: str, value: object, allowed: str, kind: str = "") -> InvalidValue:

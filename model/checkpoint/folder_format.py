@@ -4,6 +4,7 @@ A folder holds ``config.json``, ``model.safetensors`` (with the tensor names of 
 and ``tokenizer_config.json``.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..config import GPTConfig
-from ..errors import InvalidValue, Mismatch
+from ..errors import MAX_FOUND, CheckpointError, InvalidValue, Mismatch, shorten
 from ..tokenizer import END_OF_TEXT, Tokenizer
 from .family import MAX_ROTARY_CONTEXT, Family
 from .files import checkpoint_errors, read_json
@@ -24,7 +25,10 @@ from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # written by transformers before it used safetensors
-SHARD_INDEX, TOKENIZER_CONFIG = "model.safetensors.index.json", "tokenizer_config.json"
+SHARDS = ".index.json"  # ends the name of a list of files that hold the weights together
+SHARD_INDEX, OLDER_SHARD_INDEX = WEIGHTS + SHARDS, OLDER_WEIGHTS + SHARDS
+WEIGHT_FILES = (WEIGHTS, SHARD_INDEX, OLDER_WEIGHTS, OLDER_SHARD_INDEX)  # the first of them that a folder has is used
+ADAPTER, TOKENIZER_CONFIG = "adapter_config.json", "tokenizer_config.json"
 CHAT_TEMPLATE, GENERATION_CONFIG = "chat_template.jinja", "generation_config.json"
 SPECIAL_TOKENS = "special_tokens_map.json"  # written by transformers before tokenizer_config.json had these names
 MAX_CONFIG_BYTES = 1_000_000
@@ -85,9 +89,24 @@ def family_of(config: GPTConfig) -> Family:
 def read_config(folder: Path) -> ModelConfig:
     """The ``config.json`` of the checkpoint in ``folder``. Raises ``CheckpointError``."""
     path = folder / CONFIG
+    if not os.path.isfile(path):
+        check_not_adapter(folder)
     content = read_json(path, MAX_CONFIG_BYTES)
     with checkpoint_errors(path, "the config of a model"):
         return config_from_json(content)
+
+
+def check_not_adapter(folder: Path) -> None:
+    """Raise ``CheckpointError`` if a folder that lacks a part of a model has an adapter, as PEFT writes it."""
+    path = folder / ADAPTER
+    if os.path.isfile(path):
+        content = read_json(path, MAX_CONFIG_BYTES)
+        base = content.get("base_model_name_or_path") if isinstance(content, dict) else None
+        raise CheckpointError(
+            path,
+            f"an adapter (such as LoRA's) without the model that it changes, {shorten(base, MAX_FOUND)}",
+            "a whole model: load both with PEFT, call merge_and_unload(), and save the result",
+        )
 
 
 def special_tokens(name: str, stored: object, vocab_size: int) -> list[int]:

@@ -70,6 +70,8 @@ def check_supported(source: Source) -> None:
             else "a tokenizer other than GPT-2's",
             "GPT-2's byte-level pieces, which have a token for every byte",
         )
+    if max(source.tokenizer.spec["model"]["vocab"].values()) >= config.vocab_size:
+        raise Mismatch("tokens without a row in the model", "a row for each token")
     if source.eos_token_id is None:  # llama.cpp would use token 11 instead
         raise Mismatch("no end token", "one, since llama.cpp requires an end token")
 

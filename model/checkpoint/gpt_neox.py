@@ -106,4 +106,5 @@ GPT_NEOX = Family(
     config_from=config_from,
     config_to=config_to,
     tensors=tensors,
+    other_names={"lm_head.weight": "embed_out.weight"},
 )

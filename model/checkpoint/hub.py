@@ -7,25 +7,27 @@ from pathlib import Path
 from ..errors import CheckpointError, HubError
 from .conventions import read_chat_template, read_end_ids, read_named_tokens, read_object
 from .folder_format import (
+    ADAPTER,
     CHAT_TEMPLATE,
     CONFIG,
     GENERATION_CONFIG,
-    OLDER_WEIGHTS,
+    OLDER_SHARD_INDEX,
     SHARD_INDEX,
     SPECIAL_TOKENS,
     TOKENIZER,
     TOKENIZER_CONFIG,
-    WEIGHTS,
+    WEIGHT_FILES,
+    check_not_adapter,
     read_config,
 )
-from .vocabulary import FILE_PAIRS, has_tokenizer, read_tokenizer
+from .vocabulary import ADDED_TOKENS, FILE_PAIRS, has_tokenizer, read_tokenizer
 from .weights import weight_files
 
 # USER/NAME@REVISION; with any of the characters in SEVERAL, the revision is a pattern that stands for training steps.
 HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96})(?:@([\w./*?+-]{1,4000}))?", re.ASCII)
 SEVERAL = re.compile(r"[*?+]")
-SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS, CHAT_TEMPLATE, GENERATION_CONFIG, SHARD_INDEX]
-SMALL_FILES += FILE_PAIRS[0]
+SMALL_FILES = [CONFIG, TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS, ADDED_TOKENS, *FILE_PAIRS[0]]
+SMALL_FILES += [CHAT_TEMPLATE, GENERATION_CONFIG, ADAPTER, SHARD_INDEX, OLDER_SHARD_INDEX]
 
 
 def download(source: str, cache: Path | None = None) -> Path:
@@ -47,12 +49,19 @@ def download(source: str, cache: Path | None = None) -> Path:
         named = read_named_tokens(folder, tokenizer, config.model_type)
         read_end_ids(folder, read_object(folder / GENERATION_CONFIG), named, tokenizer, config.config.vocab_size)
         read_chat_template(folder)
-        wanted = [path.name for path in weight_files(folder)] if (folder / SHARD_INDEX).is_file() else [WEIGHTS]
-        fetch(wanted)
-        if wanted == [WEIGHTS] and not (folder / WEIGHTS).is_file():
-            fetch([OLDER_WEIGHTS])
-        if not weight_files(folder)[0].is_file():
-            raise HubError(source, f"it has neither {WEIGHTS} nor {OLDER_WEIGHTS}, or the cache lacks them")
+        for name in WEIGHT_FILES:
+            if name not in SMALL_FILES:
+                fetch([name])
+            if (folder / name).is_file():
+                break
+        else:
+            check_not_adapter(folder)
+            raise HubError(source, f"it has no weights ({', '.join(WEIGHT_FILES)}), or the cache lacks them")
+        weights = weight_files(folder)
+        if name in SMALL_FILES:  # an index
+            fetch([path.name for path in weights])
+        if missing := [path.name for path in weights if not path.is_file()]:
+            raise HubError(source, f"it has no {missing[0]}, or the cache lacks it")
     except CheckpointError:
         raise
     except Exception as error:  # the Hub's client raises unrelated types

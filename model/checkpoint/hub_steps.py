@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import CheckpointError, HubError
-from .folder_format import CONFIG, OLDER_WEIGHTS, SHARD_INDEX, WEIGHTS
+from .folder_format import CONFIG, WEIGHT_FILES
 from .hub import download, is_unreachable, reason_of, repository_of
 from .vocabulary import has_tokenizer
 from .weights import weight_files
@@ -116,7 +116,7 @@ class HubSteps:
             with suppress(CacheNotFound):
                 for repository in scan_cache_dir(cache).repos:
                     for revision in repository.revisions if repository.repo_id == repo_id else ():
-                        if {WEIGHTS, OLDER_WEIGHTS, SHARD_INDEX} & {file.file_name for file in revision.files}:
+                        if set(WEIGHT_FILES) & {file.file_name for file in revision.files}:
                             commits |= dict.fromkeys(revision.refs, revision.commit_hash)
         return commits
 

@@ -1,7 +1,7 @@
 """Weights of other implementations of GPT-2, renamed to the modules of ``model.gpt.GPT``.
 
-Two are recognised by their tensor names: nanoGPT (or any other that uses GPT-2's names with ``nn.Linear`` weights), and
-the GPT of "Build a Large Language Model From Scratch".
+Two are recognised by their tensor names, once those are ``unwrapped``: nanoGPT (or any other that uses GPT-2's names
+with ``nn.Linear`` weights), and the GPT of "Build a Large Language Model From Scratch".
 """
 
 import re
@@ -39,7 +39,17 @@ BOOK_BLOCK_NAMES = {
 BOOK_BLOCK = re.compile(r"trf_blocks\.(\d+)\.(.+)", re.ASCII)
 BOOK_MASK = re.compile(r"trf_blocks\.\d+\.att\.mask", re.ASCII)
 BLOCK = re.compile(r"h\.(\d+)\..+", re.ASCII)
-PREFIXES = ("_orig_mod.", "module.", "transformer.")  # of torch.compile, of DistributedDataParallel, and of GPT-2
+
+
+def unwrapped(stored: Mapping[str, Tensor]) -> State:
+    """The tensors under their names without wrappers and without GPT-2's prefix. Raises ``Mismatch``."""
+    state: State = {}
+    for name, tensor in stored.items():
+        short = GPT2.short(name)
+        if short in state:
+            raise Mismatch(f"the tensor {short} twice", "each tensor once")
+        state[short] = tensor
+    return state
 
 
 def is_book(stored: Mapping[str, Tensor]) -> bool:
@@ -71,16 +81,8 @@ def from_book(stored: Mapping[str, Tensor]) -> State:
 
 
 def from_nanogpt(stored: Mapping[str, Tensor]) -> State:
-    """nanoGPT's weights, named as in ``GPT``, without the prefixes that wrappers add and without mask buffers."""
-    state: State = {}
-    for name, tensor in stored.items():
-        while prefix := next((prefix for prefix in PREFIXES if name.startswith(prefix)), ""):
-            name = name.removeprefix(prefix)
-        if name in state:
-            raise Mismatch(f"the tensor {name} twice", "each tensor once")
-        if not GPT2.ignored.fullmatch(name):
-            state[name] = tensor
-    return state
+    """nanoGPT's weights, named as in ``GPT``, without mask buffers."""
+    return {name: tensor for name, tensor in stored.items() if not GPT2.ignored.fullmatch(name)}
 
 
 def config_of(state: Mapping[str, Tensor], n_head: int, activation: Activation) -> GPTConfig:

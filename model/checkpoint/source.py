@@ -1,8 +1,10 @@
 """The sources of a model: a checkpoint folder, a file of another implementation, or a Hub repository."""
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,14 +16,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ..config import Activation, GPTConfig
-from ..errors import CheckpointError, readable
+from ..errors import CheckpointError, counted, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .conventions import read_chat_template, read_end_ids, read_generation_config, read_named_tokens
 from .files import checkpoint_errors, locate
 from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_config
 from .gpt2 import GPT2
 from .hub import HUB_ID, download
-from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book
+from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book, unwrapped
 from .pickled import SUFFIXES, read_pickled
 from .vocabulary import ALPHABET, PICKLES, has_tokenizer, read_tokenizer
 from .weights import (
@@ -32,6 +34,8 @@ from .weights import (
     read_weights,
     weight_files,
 )
+
+log = logging.getLogger(__name__)
 
 SNAPSHOT = re.compile(r"(.+)@(\d{6,})", re.ASCII)  # FOLDER@NNNNNN
 Keep = Callable[[GPTConfig, str, Tensor], Tensor]  # converts a tensor as it is read, given its name in ``GPT``
@@ -91,10 +95,20 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     before = file_versions(folder)
     config, bos, ends, model_type, declared_context = read_config(folder)
     tokenizer = tokenizer or read_tokenizer(folder, config.vocab_size)
-    check_tokenizer(folder / TOKENIZER, tokenizer, config)
+    if tokenizer.vocab_size > config.vocab_size:
+        tokenizer.n_rows = config.vocab_size
+        beyond = sum(bool(tokenizer.token_bytes(i)) for i in range(config.vocab_size, tokenizer.vocab_size))
+        log.warning("%s: the model has no row for %s; prompts with one are refused", name, counted(beyond, "token"))
     paths = weight_files(folder) if step is None else [folder / SNAPSHOTS / f"{step}.safetensors"]
     check_memory(folder, paths)
+    if paths[0].suffix in SUFFIXES:
+        log.warning("%s: weights in a pickle; `python -m model.checkpoint convert` writes them as safetensors", name)
     state = read_weights(paths, config, parameter_shapes(config), partial(keep, config), folder)
+    if config.tie_word_embeddings and "lm_head.weight" in state:
+        log.warning(
+            "%s: config.json ties the output head to the token embeddings, but a different one is stored and used", name
+        )
+        config = replace(config, tie_word_embeddings=False)
     sha256 = file_hash(paths, folder)
     if file_versions(folder) != before:  # the weights may belong to another config or vocabulary
         raise CheckpointError(
@@ -137,9 +151,10 @@ def read_file(
     stored = content.get("model") if arguments is not None else content.get("model_state_dict", content)
     if not isinstance(stored, dict) or not all(isinstance(tensor, Tensor) for tensor in stored.values()):
         raise CheckpointError(path, "values that are not tensors", "the weights of a GPT-2-shaped model")
-    book = is_book(stored)
     with checkpoint_errors(path, "the weights of a GPT-2-shaped model"):
-        state = from_book(stored) if book else from_nanogpt(stored)
+        named = unwrapped(stored)
+        book = is_book(named)
+        state = from_book(named) if book else from_nanogpt(named)
         heads = number_of_heads(path, arguments, n_head)
         config = config_of(state, heads, activation or ("gelu_new" if book else "gelu"))
         state = complete(state, config, parameter_shapes(config), partial(keep, config))
@@ -183,12 +198,15 @@ def read_safetensors(path: Path, folder: Path) -> dict[str, object]:
 
 
 def check_tokenizer(path: Path, tokenizer: Tokenizer, config: GPTConfig) -> None:
-    """Raise ``CheckpointError`` unless the model has a row for every token, and exactly one for each of an alphabet."""
+    """Raise ``CheckpointError`` unless a model without a config has a row for every token, and one for each character.
+
+    There, unlike in a folder, the vocabulary may be another model's.
+    """
     rows, tokens = config.vocab_size, tokenizer.vocab_size
     if tokens > rows:
         raise CheckpointError(path, f"token id {tokens - 1}", f"ids below vocab_size {rows}")
     padded = -(-tokens // PADDED_TO) * PADDED_TO
-    if isinstance(tokenizer, CharTokenizer) and path.name != TOKENIZER and rows not in (tokens, padded):
+    if isinstance(tokenizer, CharTokenizer) and rows not in (tokens, padded):
         raise CheckpointError(path, f"{rows} tokens in the model", f"{tokens}, the size of the alphabet given")
 
 

@@ -1,15 +1,22 @@
 """Reading a vocabulary: from ``tokenizer.json``, GPT-2's pair of files, or an alphabet."""
 
+import itertools
+import logging
 import os
 from pathlib import Path
+from typing import Any
 
 from ..config import MAX_VOCAB_SIZE
-from ..errors import CheckpointError
+from ..errors import CheckpointError, shorten
 from ..tokenizer import CharTokenizer, Tokenizer, from_spec
-from ..tokenizer.base import Spec
+from ..tokenizer.base import Spec, check_distinct, check_id
 from ..tokenizer.byte_pair import byte_to_character
+from ..tokenizer.pipeline import QWEN2_PATTERN
+from .conventions import read_object
 from .files import checkpoint_errors, read_json, read_text
-from .folder_format import TOKENIZER
+from .folder_format import CONFIG, SPECIAL_TOKENS, TOKENIZER, TOKENIZER_CONFIG
+
+log = logging.getLogger(__name__)
 
 MAX_TOKENIZER_BYTES = 64_000_000
 # In vocabulary and merges together. GPT-2's tokens take 30 bytes each, or 70 if the file is indented.
@@ -17,6 +24,7 @@ MAX_BYTES_PER_TOKEN = 256
 BASE_BYTES = 1_000_000  # allowed for any vocabulary
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+ADDED_TOKENS = "added_tokens.json"
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
 PICKLES = (".pkl", ".pickle")  # Python's own, never opened because that can run code
 VOCABULARY = "a character or BPE vocabulary"
@@ -51,27 +59,78 @@ def file_pair(folder: Path) -> tuple[Path, Path] | None:
 
 
 def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Spec:
-    """The content of a ``tokenizer.json`` that equals GPT-2's two files. Raises ``CheckpointError``."""
+    """The content of a ``tokenizer.json`` that equals the two files of GPT-2 or Qwen 2 and the tokens added to them.
+
+    Raises ``CheckpointError``.
+    """
     vocabulary = read_json(vocabulary_file, max_bytes)
     if not isinstance(vocabulary, dict):
         raise CheckpointError(vocabulary_file, "no map", "tokens and their ids")
     lines = read_text(merges_file, "one merge per line", max_bytes).splitlines()
     merges = [line.split(" ") for line in lines if line and not line.startswith("#version")]
-    made = {"".join(merge) for merge in merges} | set(byte_to_character().values())
-    special = [(token, token_id) for token, token_id in vocabulary.items() if token not in made]
+    folder = vocabulary_file.parent
+    config = read_object(folder / TOKENIZER_CONFIG, max_bytes)
+    added = added_tokens(folder, config, vocabulary, max_bytes)
+    made = {*map("".join, merges), *byte_to_character().values(), *(token["content"] for token in added)}
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    added += [{"id": i, "content": text, "special": True} for text, i in vocabulary.items() if text not in made]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    normalizer, pre_tokenizer = None, byte_level
+    kind = config.get("tokenizer_class") or read_object(folder / CONFIG, max_bytes).get("model_type")
+    if str(kind).startswith(("Qwen2Tokenizer", "qwen")):
+        split = {"type": "Split", "pattern": {"Regex": QWEN2_PATTERN}, "behavior": "Isolated", "invert": False}
+        normalizer = {"type": "NFC"}
+        pre_tokenizer = {"type": "Sequence", "pretokenizers": [split, byte_level | {"use_regex": False}]}
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": [{"id": i, "content": token, **flags, "special": True} for token, i in special],
-        "normalizer": None,
-        "pre_tokenizer": byte_level,
+        "added_tokens": [flags | token for token in added],
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
         "post_processor": None,
         "decoder": byte_level,
         "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
     }
+
+
+def added_tokens(folder: Path, config: Spec, vocabulary: Spec, max_bytes: int) -> list[Spec]:
+    """The tokens added to a ``vocabulary``, with the ids that transformers gives them. Raises ``CheckpointError``.
+
+    They are in ``config``, the content of ``tokenizer_config.json``, or, in older folders, in ``added_tokens.json``.
+    transformers takes the ids of the vocabulary for them, and otherwise the next ones after it, in the file's order.
+    """
+    path = folder / TOKENIZER_CONFIG
+    stored: list[tuple[Any, Spec]] = []
+    if "added_tokens_decoder" in config:
+        with checkpoint_errors(path, "a map of ids to added tokens"):
+            stored = [(int(token_id), dict(token)) for token_id, token in config["added_tokens_decoder"].items()]
+    else:
+        special = special_texts(config | read_object(folder / SPECIAL_TOKENS, max_bytes))
+        path = folder / ADDED_TOKENS
+        for text, token_id in read_object(path, max_bytes).items():
+            is_special = text in special
+            stored.append((token_id, {"content": text, "special": is_special, "normalized": not is_special}))
+    with checkpoint_errors(path, "added tokens with ids"):
+        for token_id, token in stored:
+            check_id(token["content"], token_id)
+        check_distinct({token["content"]: token_id for token_id, token in stored})
+        stored.sort(key=lambda each: each[0])
+        following = itertools.count(len(vocabulary))
+        for token_id, token in stored:
+            text = token["content"]
+            token["id"] = vocabulary[text] if text in vocabulary else next(following)
+            if token["id"] != token_id:
+                log.warning("%s: %s has the id %s, as in transformers", path, shorten(text), shorten(token["id"]))
+    return [token for _, token in stored]
+
+
+def special_texts(content: Spec) -> set[object]:
+    """The texts of the special tokens that a ``tokenizer_config.json`` or ``special_tokens_map.json`` names."""
+    values = [value for name, value in content.items() if name.endswith(("_token", "special_tokens"))]
+    tokens = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    texts = (token.get("content") if isinstance(token, dict) else token for token in tokens)
+    return {text for text in texts if isinstance(text, str)}
 
 
 def read_alphabet(path: Path) -> CharTokenizer:

@@ -16,7 +16,7 @@ from ..config import GPTConfig
 from ..errors import CheckpointError, shorten
 from ..gpt import GPT
 from .files import locate, open_file, parse_json, read_json, reason_of
-from .folder_format import OLDER_WEIGHTS, SHARD_INDEX, WEIGHTS, family_of
+from .folder_format import SHARDS, WEIGHT_FILES, WEIGHTS, check_not_adapter, family_of
 from .pickled import read_pickled
 
 SAFETENSORS = "the weights as safetensors"
@@ -34,18 +34,25 @@ MAX_INDEX_BYTES = 16_000_000
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The weights of a folder: one safetensors file, the shards listed in an index, or transformers' older file."""
-    single, index, older = folder / WEIGHTS, folder / SHARD_INDEX, folder / OLDER_WEIGHTS
-    if os.path.isfile(single) or not os.path.isfile(index):
-        return [older if os.path.isfile(older) and not os.path.isfile(single) else single]
+    """The weights of a folder: one file, or the shards in an index; safetensors if there are any, else pickles.
+
+    Raises ``CheckpointError`` if there are none.
+    """
+    found = next((name for name in WEIGHT_FILES if os.path.isfile(folder / name)), None)
+    if found is None:
+        check_not_adapter(folder)
+        locate(folder / WEIGHTS, f"the weights: one of {', '.join(WEIGHT_FILES)}")
+    index = folder / (found or WEIGHTS)
+    if not index.name.endswith(SHARDS):
+        return [index]
     content = read_json(index, MAX_INDEX_BYTES)
     weight_map = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(index, "no weight_map", "a map of tensor names to files")
-    names = sorted({str(name) for name in weight_map.values()})
+    names, suffix = sorted({str(name) for name in weight_map.values()}), Path(index.name.removesuffix(SHARDS)).suffix
     for name in names:
-        if Path(name).name != name or not name.endswith(".safetensors"):
-            raise CheckpointError(index, f"the file name {name!r}", "names of safetensors files in the same folder")
+        if Path(name).name != name or not name.endswith(suffix):
+            raise CheckpointError(index, f"the file name {name!r}", f"names of {suffix} files in the same folder")
     return [folder / name for name in names]
 
 
@@ -82,7 +89,8 @@ def read_weights(
     """The state dict of a GPT with these parameter ``shapes``, on the CPU unless ``keep`` moves it.
 
     Each parameter is passed to ``keep`` once it has been read, so that no more than a few are in memory twice.
-    ``folder`` is the checkpoint's folder; by default, that of each file. Raises ``CheckpointError``.
+    ``folder`` is the checkpoint's folder; by default, that of each file. An output head that ``config`` ties to the
+    token embeddings is in the state dict only if the files store one that differs. Raises ``CheckpointError``.
     """
     state: dict[str, Tensor] = {}
     parts: dict[str, dict[int, Tensor]] = {}  # the parts of incomplete parameters, by first row
@@ -103,28 +111,32 @@ def read_weights(
                 if sum(map(len, found.values())) == shapes[parameter][0]:
                     rows = [part for _, part in sorted(parts.pop(parameter).items())]
                     state[parameter] = keep(parameter, rows[0] if len(rows) == 1 else torch.cat(rows))
-    tied = {layout.head} if config.tie_word_embeddings else set()
-    missing = sorted(layout.tensors.keys() - seen - tied)
+    pair = {layout.head, layout.tokens} if config.tie_word_embeddings else set[str]()  # one of them is enough
+    missing = sorted(layout.tensors.keys() - seen - (pair if pair & seen else {layout.head} & pair))
     if missing:
         raise CheckpointError(
             paths[0], f"no tensor {missing[0]} ({len(missing)} missing)", f"{len(layout.tensors)} tensors"
         )
-    if tied & seen:
-        check_tied_head(paths, layout, folder)
+    if layout.head in pair & seen:
+        head, tokens = head_and_tokens(paths, layout, folder)
+        if tokens is None:
+            state["wte.weight"] = keep("wte.weight", head)
+        elif not torch.equal(head, tokens):
+            state["lm_head.weight"] = keep("lm_head.weight", head)
     return state
 
 
-def check_tied_head(paths: list[Path], layout: Layout, folder: Path | None) -> None:
-    """Raise ``CheckpointError`` if a tied output head differs: older files store it although it is tied."""
+def head_and_tokens(paths: list[Path], layout: Layout, folder: Path | None) -> tuple[Tensor, Tensor | None]:
+    """The stored output head and, if they are stored too, the token embeddings, in one dtype."""
     pair = {
         layout.family.short(stored): tensor
         for path in paths
         for stored, tensor in checked_tensors(path, layout, folder, only={layout.tokens, layout.head})
     }
-    head, tokens = pair[layout.head], pair[layout.tokens]
-    if head.dtype != tokens.dtype or not torch.equal(head, tokens):
-        found = f"an {layout.head} that differs from {layout.tokens}"
-        raise CheckpointError(paths[0], found, "equal tensors, because config.json ties them")
+    head, tokens = pair[layout.head], pair.get(layout.tokens)
+    if tokens is None or head.dtype == tokens.dtype:
+        return head, tokens
+    return head.float(), tokens.float()
 
 
 def checked_tensors(

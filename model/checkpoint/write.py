@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -161,7 +162,9 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process with this id exists."""
+    """Whether a process with this id exists, or may exist."""
+    if sys.platform == "win32":  # where 0 is the signal of Ctrl-C
+        return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -174,7 +177,7 @@ def is_running(pid: int) -> bool:
 def sync(path: Path) -> None:
     """Flush a file to disk, so that renaming it cannot leave an empty file after a crash."""
     path.chmod(0o644)
-    with path.open("rb") as file:
+    with path.open("r+b") as file:  # Windows flushes only files that are open for writing
         os.fsync(file.fileno())
 
 

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple
 
 from ..config import MAX_VOCAB_SIZE
-from ..errors import Mismatch, NotOneToken, UnknownCharacters, shorten
+from ..errors import Mismatch, NotOneToken, UnknownCharacters, UnknownTokens, shorten
 
 END_OF_TEXT = "<|endoftext|>"
 MAX_TOKEN_BYTES = 1_024  # limits on texts count tokens; Pythia's longest token has 512 bytes
@@ -26,6 +26,7 @@ class Tokenizer(ABC):
     begins_with: tuple[int, ...] = ()  # ids that come before every prompt
     pattern = ""  # of the pieces into which a text is split before any merge; "" if it is not split
     normalization: Literal["", "NFC"] = ""  # of a text before it is split
+    n_rows: int | None = None  # of the model, if the tokenizer has ids beyond them
 
     @property
     @abstractmethod
@@ -44,13 +45,22 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
-        """The token ids of ``text``. A character vocabulary may raise ``UnknownCharacters``."""
+        """The token ids of ``text``. A character vocabulary may raise ``UnknownCharacters``.
+
+        Raises ``UnknownTokens`` for an id that is not below ``n_rows``.
+        """
+
+    def checked(self, ids: list[int]) -> list[int]:
+        """``ids`` unchanged. Raises ``UnknownTokens`` for one that is not below ``n_rows``."""
+        if self.n_rows is not None and max(ids, default=0) >= self.n_rows:
+            raise UnknownTokens(max(ids), self.n_rows, token_text(self, max(ids)))
+        return ids
 
     def encode_prompt(self, text: str) -> list[int]:
         """The ids of ``text``, preceded by those that start every prompt unless it already begins with them."""
         ids = self.encode(text)
         begins = tuple(ids[: len(self.begins_with)]) == self.begins_with
-        return ids if begins else [*self.begins_with, *ids]
+        return ids if begins else self.checked([*self.begins_with, *ids])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The half-open span of characters of ``text`` that each token of ``encode(text)`` touches."""
@@ -143,7 +153,9 @@ def part_type(part: object) -> object:
 def check_id(token: str, token_id: object) -> None:
     """Raise ``Mismatch`` unless ``token_id`` can be the id of a token."""
     if not isinstance(token_id, int) or isinstance(token_id, bool) or not 0 <= token_id < MAX_VOCAB_SIZE:
-        raise Mismatch(f"token {token!r} with the id {token_id!r}", f"an integer from 0 to {MAX_VOCAB_SIZE - 1:,}")
+        raise Mismatch(
+            f"token {shorten(token)} with the id {shorten(token_id)}", f"an integer from 0 to {MAX_VOCAB_SIZE - 1:,}"
+        )
 
 
 def check_longest(tokenizer: Tokenizer) -> None:
@@ -164,9 +176,8 @@ def check_distinct(vocabulary: Mapping[str, int]) -> None:
     seen: dict[int, str] = {}
     for token, token_id in vocabulary.items():
         if token_id in seen:
-            raise Mismatch(
-                f"tokens {seen[token_id]!r} and {token!r} with the same id {token_id}", "a different id for each token"
-            )
+            both = f"{shorten(seen[token_id])} and {shorten(token)}"
+            raise Mismatch(f"tokens {both} with the same id {token_id}", "a different id for each token")
         seen[token_id] = token
 
 
@@ -187,13 +198,13 @@ def added_tokens(spec: Spec) -> list[dict[str, Any]]:
     added: list[dict[str, Any]] = spec.get("added_tokens") or []
     for token in added:
         if not isinstance(token, dict) or not isinstance(token.get("content"), str) or not token["content"]:
-            raise Mismatch(f"the added token {token!r}", "one with a 'content' and an 'id'")
+            raise Mismatch(f"the added token {shorten(token)}", "one with a 'content' and an 'id'")
         check_id(token["content"], token.get("id"))
         if spec["model"]["vocab"].get(token["content"], token["id"]) != token["id"]:
             raise Mismatch(
-                f"the added token {token['content']!r} with an id other than in the vocabulary", "the same id"
+                f"the added token {shorten(token['content'])} with an id other than in the vocabulary", "the same id"
             )
         for name in ("lstrip", "rstrip", "single_word"):
             if token.get(name):
-                raise Mismatch(f"the added token {token['content']!r} with {name}", "one without it")
+                raise Mismatch(f"the added token {shorten(token['content'])} with {name}", "one without it")
     return added

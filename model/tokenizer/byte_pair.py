@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..config import MAX_VOCAB_SIZE
-from ..errors import Mismatch
+from ..errors import Mismatch, shorten
 from .base import (
     END_OF_TEXT,
     MAX_TOKEN_BYTES,
@@ -79,7 +79,7 @@ class BPETokenizer(BPEVocabulary):
         return cls(json.loads(tokenizer.to_str()))
 
     def encode(self, text: str) -> list[int]:
-        return self.encoding.encode(text, allowed_special="all")
+        return self.checked(self.encoding.encode(text, allowed_special="all"))
 
 
 def is_gpt2_byte_level(pre: object) -> bool:
@@ -105,7 +105,7 @@ def check_byte_level(spec: Spec) -> None:
     for one, other in itertools.pairwise(contents):
         if other.startswith(one):  # if a text contains the longer one, tiktoken may match either
             raise Mismatch(
-                f"the added token {other!r}, which begins with another, {one!r}",
+                f"the added token {shorten(other)}, which begins with another, {shorten(one)}",
                 "added tokens none of which is a prefix of another",
             )
 
@@ -136,20 +136,20 @@ def merge_ranks(
         if token not in vocabulary or pair[0] not in made or pair[1] not in made:
             raise Mismatch(f"the merge {merge!r}", "two earlier tokens that merge into a token of the vocabulary")
         if vocabulary[token] <= last:
-            raise Mismatch(f"token {token!r} with the id {vocabulary[token]} after {last}", "ids in merge order")
+            raise Mismatch(f"token {shorten(token)} with the id {vocabulary[token]} after {last}", "ids in merge order")
         work += len(token) ** 2
         if len(token) > MAX_TOKEN_BYTES:
             raise too_long(token, vocabulary[token], len(token))
         if work > MAX_MERGE_WORK:
             raise Mismatch(f"tokens as long as {len(token):,} characters", "shorter tokens")
         if len(token) > 2 and apply_merges(token, made) != pair:
-            raise Mismatch(f"the merge {merge!r}, which earlier merges preempt", "one that can take place")
+            raise Mismatch(f"the merge {shorten(merge)}, which earlier merges preempt", "one that can take place")
         last = made[token] = vocabulary[token]
     # By the merges, no text encodes to a token that no merge produces, but tiktoken would still produce it.
     unmade = [token for token in vocabulary if token not in made and token not in special]
     if unmade:
         raise Mismatch(
-            f"the token {unmade[0]!r}, which no merge produces ({len(unmade)} in all)", "a merge for each token"
+            f"the token {shorten(unmade[0])}, which no merge produces ({len(unmade)} in all)", "a merge for each token"
         )
     return {bytes(byte_of[c] for c in token): token_id for token, token_id in made.items()}
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from ..errors import Mismatch, UnknownCharacters, shorten
+from ..errors import MAX_FOUND, Mismatch, UnknownCharacters, shorten
 from .base import Spec, Tokenizer, added_tokens, check_distinct, check_id, check_post_processor, part_type
 
 # As Oniguruma writes it, where ``m`` is "dot matches line breaks".
@@ -61,10 +61,10 @@ class CharTokenizer(Tokenizer):
         if self.special_tokens:
             longest_first = sorted(self.special_tokens, key=len, reverse=True)
             parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
-            return [token_id for i, part in enumerate(parts) for token_id in self.ids_of(part, is_special=i % 2 == 1)]
-        return self.ids_of(text)
+            return self.checked([each for i, part in enumerate(parts) for each in self.ids_of(part, i % 2 == 1)])
+        return self.checked(self.ids_of(text))
 
-    def ids_of(self, text: str, *, is_special: bool = False) -> list[int]:
+    def ids_of(self, text: str, is_special: bool = False) -> list[int]:
         """The ids of a special token, or of characters. Raises ``UnknownCharacters``."""
         if is_special:
             return [self.special_tokens[text]]
@@ -111,7 +111,7 @@ def check_split_into_characters(part: object) -> None:
             pattern == {"Regex": "."} and behavior == "Isolated"
         ):  # this keeps runs of line breaks together, which no WordLevel vocabulary contains
             return
-    raise Mismatch(f"the pre-tokenizer {shorten(part)}", "a Split into single characters")
+    raise Mismatch(f"the pre-tokenizer {shorten(part, MAX_FOUND)}", "a Split into single characters")
 
 
 def check_fused(spec: Spec) -> None:

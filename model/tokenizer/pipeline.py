@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import Mismatch, shorten
+from ..errors import MAX_FOUND, Mismatch, shorten
 from .base import BPEVocabulary, Spec, added_tokens, check_distinct, check_id, part_type
 from .byte_pair import GPT2_PATTERN, byte_to_character, is_gpt2_byte_level
 
@@ -18,6 +18,7 @@ LLAMA3_PATTERN, QWEN2_PATTERN = (
 )
 DIGITS_PATTERN = rf"\p{{N}}|{GPT2_PATTERN}"  # of SmolLM: each digit alone, then as GPT-2
 SURROGATE = re.compile("[\ud800-\udfff]")
+PREPEND_SCHEMES = ("first", "always", "never")  # where "▁" is put: before a text, also after special tokens, or nowhere
 SPACE = "▁"  # stands for a space in the vocabularies of SentencePiece (Kudo & Richardson 2018)
 PRE_TOKENIZERS = "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Qwen 2, SmolLM or Pythia"
 
@@ -40,7 +41,7 @@ class PipelineTokenizer(BPEVocabulary):
         self.pattern = pattern if all(token.get("special") for token in added) else ""
         self.begins_with = tokens_before(spec, len(vocabulary) + len(added))
         self.normalization = "NFC" if spec.get("normalizer") is not None and is_byte_level else ""
-        self.drops_first_space = not is_byte_level
+        self.drops_first_space = part_type(parts(spec["decoder"], "decoders")[-1]) == "Strip"
         self.spec = spec
         self.special_tokens = {token["content"]: token["id"] for token in added if token.get("special")}
         self.bytes_of = dict(byte_level(vocabulary) if is_byte_level else sentencepiece(vocabulary))
@@ -51,18 +52,20 @@ class PipelineTokenizer(BPEVocabulary):
         except BaseException as error:  # the library panics on some inconsistent files
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            raise Mismatch(f"a vocabulary that cannot be used ({shorten(str(error))})", "a consistent one") from None
+            raise Mismatch(
+                f"a vocabulary that cannot be used ({shorten(str(error), MAX_FOUND)})", "a consistent one"
+            ) from None
         self.library.no_truncation()
         self.library.no_padding()
 
     def encode(self, text: str) -> list[int]:
-        return list(self.library.encode(whole_characters(text), add_special_tokens=False).ids)
+        return self.checked(list(self.library.encode(whole_characters(text), add_special_tokens=False).ids))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return list(self.library.encode(text, add_special_tokens=False).offsets)  # the normalizer may change a text
 
     def encode_within(self, text: str) -> list[int]:
-        if not self.drops_first_space:
+        if part_type(self.spec["decoder"]) == "ByteLevel":
             return self.encode(text)
         # The vocabulary's merges alone: the normalizer and the pre-tokenizer only put spaces.
         return [token.id for token in self.library.model.tokenize(whole_characters(text).replace(" ", SPACE))]
@@ -114,25 +117,31 @@ def check_byte_level(spec: Spec) -> str:
             {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False},
         ] if pattern in (LLAMA3_PATTERN, QWEN2_PATTERN):
             return str(pattern)
-    raise Mismatch(f"the pre-tokenizer {shorten(pre, 500)}", PRE_TOKENIZERS)
+    raise Mismatch(f"the pre-tokenizer {shorten(pre, MAX_FOUND)}", PRE_TOKENIZERS)
 
 
 def check_sentencepiece(spec: Spec) -> str:
     """Raise ``Mismatch`` unless this is Llama 2's pipeline, in either form. Returns ``""``: it does not split texts."""
     decoders = [part_type(part) for part in parts(spec.get("decoder"), "decoders")]
     if decoders not in (["Replace", "ByteFallback", "Fuse", "Strip"], ["Replace", "ByteFallback", "Fuse"]):
-        raise Mismatch(f"the decoder {part_type(spec.get('decoder'))!r}", "'ByteLevel', or that of Llama 2")
+        found = ", ".join(map(shorten, decoders)) or "null"
+        raise Mismatch(f"the decoder {found}", "'ByteLevel', or that of Llama 2")
     replace = spec["decoder"]["decoders"][0]
     if (replace.get("pattern"), replace.get("content")) != ({"String": SPACE}, " "):
-        raise Mismatch(f"the decoder {shorten(replace)}", f"one that replaces {SPACE} with a space")
-    normalizers = parts(spec.get("normalizer"), "normalizers")
+        raise Mismatch(f"the decoder {shorten(replace, MAX_FOUND)}", f"one that replaces {SPACE} with a space")
+    strip = spec["decoder"]["decoders"][-1]
+    if decoders[-1] == "Strip" and (strip.get("content"), strip.get("start"), strip.get("stop")) != (" ", 1, 0):
+        raise Mismatch(f"the decoder {shorten(strip, MAX_FOUND)}", "one that strips the first space")
+    normalizers, pre = parts(spec.get("normalizer"), "normalizers"), spec.get("pre_tokenizer")
     to_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
-    match normalizers, spec.get("pre_tokenizer"):
-        case [{"type": "Prepend", "prepend": "▁"}, replacing], None if replacing == to_spaces:
+    match normalizers, pre:
+        case (([replacing] | [{"type": "Prepend", "prepend": "▁"}, replacing]), None) if replacing == to_spaces:
             return ""
-        case [], {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}:
-            return ""
-    raise Mismatch(f"the pre-tokenizer {shorten(spec.get('pre_tokenizer'))}", PRE_TOKENIZERS)
+        case [], {"type": "Metaspace", "replacement": "▁", "prepend_scheme": str(scheme), "split": False}:
+            if scheme in PREPEND_SCHEMES:
+                return ""
+            raise Mismatch(f"the prepend_scheme {shorten(scheme)}", f"one of {', '.join(map(repr, PREPEND_SCHEMES))}")
+    raise Mismatch(f"the pre-tokenizer {shorten(pre, MAX_FOUND)}", PRE_TOKENIZERS)
 
 
 def tokens_before(spec: Spec, n_tokens: int | None) -> tuple[int, ...]:
@@ -149,7 +158,9 @@ def tokens_before(spec: Spec, n_tokens: int | None) -> tuple[int, ...]:
                 for token in before:
                     found += named.get(token.get("SpecialToken", {}).get("id"), {}).get("ids", [-1])
             case other:
-                raise Mismatch(f"a post-processor with the template {shorten(other)}", "one that ends with the text")
+                raise Mismatch(
+                    f"a post-processor with the template {shorten(other, MAX_FOUND)}", "one that ends with the text"
+                )
     if not all(type(i) is int and 0 <= i and (n_tokens is None or i < n_tokens) for i in found):
         raise Mismatch("a post-processor that adds unknown tokens", "one that adds special tokens before a text")
     return tuple(found)

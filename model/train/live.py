@@ -12,7 +12,6 @@ import copy
 import json
 import math
 import os
-import resource
 import sys
 import threading
 from collections.abc import Callable
@@ -296,11 +295,11 @@ def main() -> int:
     given = vars(parser.parse_args())
     out, megabytes, writer, n_characters = (given.pop(name) for name in ("out", "megabytes", "writer", "characters"))
     if megabytes:
-        resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
+        bound_memory(megabytes << 20)
     torch.set_num_threads(min(MAX_THREADS, available_cores()))
     channel = Channel()
     try:
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.redirect_stdout(nowhere):
             if writer:
                 write_first(channel, writer, n_characters, Path(given["data"]), given.get("seed", 1))
             trainer = LiveTrainer(TrainSettings(**given), out, channel.report)
@@ -314,6 +313,15 @@ def main() -> int:
         channel.report({"kind": "error", "message": message})
         return 1
     return 0
+
+
+def bound_memory(n_bytes: int) -> None:
+    """Let this process allocate at most ``n_bytes``, where the system can limit that."""
+    if sys.platform != "win32":
+        import resource  # not available on Windows
+
+        with contextlib.suppress(ValueError, OSError):  # a lower limit exists, or macOS refuses this one
+            resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, n_bytes))
 
 
 def write_first(channel: Channel, writer: str, n_characters: int, path: Path, seed: int) -> None:

@@ -1,6 +1,7 @@
 """Other implementations' weights, converted: the logits of the source, and a folder that transformers opens."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from model.generate import generate_naive
 TOLERANCE = 1e-4
 SIZES = {"n_layer": 2, "n_embd": 24, "vocab_size": 65, "context_length": 32}
 N_HEAD = 3
+WRAPPERS = ["", "_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module."]
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def assert_same(folder: Path, theirs: Tensor, ids: list[int]) -> model.LoadedMod
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."])
+@pytest.mark.parametrize("prefix", WRAPPERS)
 def test_converted_nanogpt_checkpoint_equals_its_source(
     bias: bool, prefix: str, tmp_path: Path, alphabet: Path
 ) -> None:
@@ -95,6 +97,29 @@ def test_converted_book_checkpoint_equals_its_source(
     loaded = assert_same(tmp_path / "folder", book_logits(weights, torch.tensor(ids), N_HEAD), ids)
     assert loaded.config.activation_function == "gelu_new"
     assert not loaded.config.tie_word_embeddings
+
+
+@pytest.mark.parametrize("prefix", WRAPPERS[1:])
+def test_the_wrapped_model_of_the_book_equals_its_source(prefix: str, tmp_path: Path, alphabet: Path) -> None:
+    weights = book_weights(**SIZES)
+    torch.save({prefix + name: tensor for name, tensor in weights.items()}, tmp_path / "model.pth")
+    convert(tmp_path / "model.pth", tmp_path / "folder", "--alphabet", alphabet, "--n-head", N_HEAD)
+    ids = prompt_ids(32)
+    assert_same(tmp_path / "folder", book_logits(weights, torch.tensor(ids), N_HEAD), ids)
+
+
+@pytest.mark.parametrize("name", ["book", "nanogpt"])
+def test_wrapped_parts_of_a_model_equal_their_source(name: str, tmp_path: Path, alphabet: Path) -> None:
+    """Each layer compiled by itself, and the whole model distributed."""
+    path = tmp_path / "model.pt"
+    weights = book_weights(**SIZES) if name == "book" else nanogpt_file(path)
+    logits_of = book_logits if name == "book" else nanogpt_logits
+    stored = {re.sub(r"^", "module.", re.sub(r"(\.\d+\.)", r"\1_orig_mod.", each)): t for each, t in weights.items()}
+    torch.save(stored, path)
+    activation = "gelu_new" if name == "book" else "gelu"
+    convert(path, tmp_path / "folder", "--alphabet", alphabet, "--n-head", N_HEAD, "--activation", activation)
+    ids = prompt_ids(32)
+    assert_same(tmp_path / "folder", logits_of(weights, torch.tensor(ids), N_HEAD), ids)
 
 
 def test_padded_vocabulary_keeps_its_rows(tmp_path: Path, alphabet: Path) -> None:

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
-from transformers import PreTrainedTokenizerFast
+from transformers import LlamaTokenizer, PreTrainedTokenizerFast
 
 from helpers.models import PROSE, tiny_bpe, tiny_gpt
 from helpers.oracles.pipelines import PIPELINES
 from model import LoadedModel, load
+from model.checkpoint.vocabulary import read_tokenizer
 from model.errors import Mismatch
 from model.tokenizer import PipelineTokenizer, TextStream, from_spec
 from model.tokenizer.streaming import TokenStream
@@ -113,6 +114,23 @@ def test_a_prompt_begins_with_its_token_once(tmp_path: Path) -> None:
     assert again.tokenizer.encode_prompt("Hi") == [0, *ours.encode("Hi")]
 
 
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
+REPLACE = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+START, TEXT = {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+
+
+@pytest.mark.parametrize("options", [{}, {"legacy": True}, {"add_prefix_space": False}, {"add_bos_token": False}])
+def test_llama_vocabularies_that_transformers_saves(options: dict[str, bool], tmp_path: Path) -> None:
+    spec = PIPELINES["mistral"]()["model"]
+    theirs = LlamaTokenizer(vocab=spec["vocab"], merges=[tuple(merge) for merge in spec["merges"]], **options)
+    theirs.save_pretrained(tmp_path)
+    ours = read_tokenizer(tmp_path)
+    for text in TEXTS:
+        assert ours.encode_prompt(text) == theirs(text).input_ids or text.startswith("<s>")
+        ids = ours.encode(text)
+        assert ours.decode(ids) == theirs.decode(ids) or "<s>" in text
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
@@ -121,6 +139,14 @@ def test_a_prompt_begins_with_its_token_once(tmp_path: Path) -> None:
         ("qwen 2", {"post_processor": {"type": "BertProcessing"}}, "type 'BertProcessing', expected one that adds"),
         ("llama 2", {"decoder": {"type": "Fuse"}}, "the decoder 'Fuse', expected 'ByteLevel', or that of Llama 2"),
         ("llama 2", {"normalizer": {"type": "NFC"}}, "the pre-tokenizer null, expected"),
+        ("llama 2", {"decoder": {"type": "Sequence", "decoders": [REPLACE]}}, "the decoder 'Replace', expected"),
+        ("mistral", {"pre_tokenizer": METASPACE | {"prepend_scheme": "last"}}, "the prepend_scheme 'last', expected"),
+        ("mistral", {"pre_tokenizer": METASPACE | {"split": True}}, "the pre-tokenizer .*'split': true}, expected"),
+        (
+            "llama 2",
+            {"post_processor": {"type": "TemplateProcessing", "single": [START, TEXT, {"SpecialToken": "</s>"}]}},
+            "the template .*{'SpecialToken': '</s>'}], expected one that ends with the text",
+        ),
     ],
 )
 def test_unsupported_pipelines_are_refused(name: str, changes: dict[str, Any], message: str) -> None:

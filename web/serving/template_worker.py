@@ -5,6 +5,7 @@ It imports only Jinja and limits its memory, because a template is a program wri
 
 import json
 import sys
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -90,7 +91,8 @@ def bound_memory() -> None:
     if sys.platform != "win32":
         import resource  # not available on Windows
 
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
+        with suppress(ValueError, OSError):  # a lower limit exists, or macOS refuses this one
+            resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
 
 
 if __name__ == "__main__":

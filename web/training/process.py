@@ -82,8 +82,9 @@ class TrainingProcess:
             )
         if self.killed:  # killed while it was being started
             self.kill()
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.process.pid, NICENESS)
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, self.process.pid, NICENESS)
         assert self.process.stdout is not None
         try:
             async for line in self.process.stdout:

@@ -67,21 +67,25 @@ def pythia() -> dict[str, Any]:
     return content(tokenizer)
 
 
-def llama2(prepends: bool = True) -> dict[str, Any]:
-    """With the space before a text put there by the normalizer, as Llama 2, or by the pre-tokenizer, as Mistral."""
+def llama2(prepends: bool = True, scheme: str = "first") -> dict[str, Any]:
+    """With the space before a text put there by the normalizer, as Llama 2, or by the pre-tokenizer, as Mistral.
+
+    ``scheme`` is that of the pre-tokenizer; with "never", no space is put there, nor by the normalizer.
+    """
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="first", split=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme=scheme, split=False)
     fallback = [f"<0x{byte:02X}>" for byte in range(256)]
     alphabet = sorted({"▁", *ALPHABET, *PROSE[:200]} - {" "})
     spec = trained(tokenizer, ["<unk>", "<s>", "</s>", *fallback], alphabet)
     spec["added_tokens"] = [token for token in spec["added_tokens"] if token["content"] not in fallback]
     if prepends:
         spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
-        spec["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, spaces]}
+        prepend = [] if scheme == "never" else [{"type": "Prepend", "prepend": "▁"}]
+        spec["normalizer"] = {"type": "Sequence", "normalizers": [*prepend, spaces]}
         spec["pre_tokenizer"] = None
     tokenizer = Tokenizer.from_str(json.dumps(spec))
     steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    tokenizer.decoder = decoders.Sequence(steps)
+    tokenizer.decoder = decoders.Sequence(steps[:3] if scheme == "never" else steps)
     tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 1)])
     return content(tokenizer)
 
@@ -92,5 +96,8 @@ PIPELINES: dict[str, Callable[[], dict[str, Any]]] = {
     "smollm": smollm,
     "pythia": pythia,
     "llama 2": llama2,
+    "llama 2 without a space": lambda: llama2(scheme="never"),
     "mistral": lambda: llama2(prepends=False),
+    "mistral, a space after special tokens": lambda: llama2(prepends=False, scheme="always"),
+    "mistral without a space": lambda: llama2(prepends=False, scheme="never"),
 }

@@ -11,10 +11,11 @@ import huggingface_hub
 import pytest
 import torch
 from huggingface_hub import errors
+from safetensors.torch import load_file, save_file
 
 import model
 from helpers.files import edit_json
-from helpers.models import tiny_model
+from helpers.models import tiny_bpe, tiny_model
 
 
 class Hub:
@@ -44,6 +45,16 @@ class Hub:
                 shutil.copy(path, self.cache)
                 self.fetched.append(path.name)
         return str(self.cache)
+
+
+def write_pickles(folder: Path, names: list[str]) -> None:
+    """The weights of a folder as pickles with an index, in place of the safetensors file."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    file_of = {name: names[i % len(names)] for i, name in enumerate(weights)}
+    for name in names:
+        torch.save({each: tensor for each, tensor in weights.items() if file_of[each] == name}, folder / name)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": file_of}))
 
 
 @pytest.fixture
@@ -112,10 +123,7 @@ def test_no_weights_are_fetched_for_another_kind_of_model(hub: Hub, changes: dic
 
 
 def test_older_weight_file_is_a_fallback(hub: Hub) -> None:
-    weights = {"transformer." + name: tensor for name, tensor in tiny_model().gpt.state_dict().items()}
-    for name in [name for name in weights if name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight"))]:
-        weights[name] = weights[name].t().contiguous()
-    torch.save(weights, hub.remote / "pytorch_model.bin")
+    torch.save(load_file(hub.remote / "model.safetensors"), hub.remote / "pytorch_model.bin")
     model.load("someone/gpt")
     assert "pytorch_model.bin" not in hub.fetched
     (hub.remote / "model.safetensors").unlink()
@@ -124,9 +132,55 @@ def test_older_weight_file_is_a_fallback(hub: Hub) -> None:
     assert torch.equal(loaded.trace("To be").logits, tiny_model().trace("To be").logits)
 
 
+def test_shards_in_pickles_are_fetched(hub: Hub) -> None:
+    """The oracle is the same folder, opened without the Hub."""
+    write_pickles(hub.remote, ["a.bin", "b.bin"])
+    loaded = model.load("someone/gpt", device="cpu")
+    assert hub.fetched[-2:] == ["a.bin", "b.bin"] and "training_args.bin" not in hub.fetched
+    assert torch.equal(loaded.trace("To be").logits, model.load(hub.remote, device="cpu").trace("To be").logits)
+    (hub.remote / "b.bin").unlink()
+    shutil.rmtree(hub.cache)
+    with pytest.raises(model.CheckpointError, match="^someone/gpt: it has no b.bin, or the cache lacks it"):
+        model.load("someone/gpt")
+
+
+def test_safetensors_are_preferred(hub: Hub) -> None:
+    weights = load_file(hub.remote / "model.safetensors")
+    write_pickles(hub.remote, ["a.bin"])
+    (hub.remote / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": dict.fromkeys(weights, "one.safetensors")})
+    )
+    save_file(weights, hub.remote / "one.safetensors")
+    model.load("someone/gpt")
+    assert hub.fetched[-1] == "one.safetensors" and "a.bin" not in hub.fetched
+
+
+def test_added_tokens_are_fetched(hub: Hub) -> None:
+    spec = tiny_bpe(300).spec["model"]
+    tiny_model(tokenizer=tiny_bpe(300), vocab_size=301).save(hub.remote)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (hub.remote / name).unlink()
+    (hub.remote / "vocab.json").write_text(json.dumps(spec["vocab"]))
+    (hub.remote / "merges.txt").write_text("\n".join(" ".join(merge) for merge in spec["merges"]))
+    (hub.remote / "added_tokens.json").write_text(json.dumps({"<pad>": 300}))
+    assert model.load("someone/gpt", device="cpu").parse_prompt("a<pad>")[-1] == 300
+
+
+@pytest.mark.parametrize("has_config", [False, True])
+def test_an_adapter_alone_says_what_it_is(hub: Hub, has_config: bool) -> None:
+    (hub.remote / "model.safetensors").rename(hub.remote / "adapter_model.safetensors")
+    (hub.remote / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": "someone/base"}))
+    if not has_config:
+        (hub.remote / "config.json").unlink()
+    for source in ("someone/gpt", hub.remote):
+        with pytest.raises(model.CheckpointError, match="an adapter .* 'someone/base', expected .* merge_and_unload"):
+            model.load(source)
+    assert "adapter_model.safetensors" not in hub.fetched
+
+
 def test_repository_with_missing_files_is_refused(hub: Hub) -> None:
     (hub.remote / "model.safetensors").unlink()
-    with pytest.raises(model.CheckpointError, match="^someone/gpt: it has neither model.safetensors nor pytorch"):
+    with pytest.raises(model.CheckpointError, match="^someone/gpt: it has no weights .model.safe.*bin.index"):
         model.load("someone/gpt")
     (hub.remote / "tokenizer.json").unlink()
     (hub.cache / "tokenizer.json").unlink()

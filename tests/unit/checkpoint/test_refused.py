@@ -147,12 +147,20 @@ def test_absurd_total_size_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("alphabet", "changes"), [(ALPHABET + "é", {}), (ALPHABET, {"é": 65}), ("ab", {"é": 10**6})])
-def test_token_ids_beyond_the_vocabulary_are_refused(alphabet: str, changes: dict[str, int], folder: Path) -> None:
+def test_prompts_with_token_ids_beyond_the_vocabulary_are_refused(
+    alphabet: str, changes: dict[str, int], folder: Path, tmp_path: Path
+) -> None:
     spec = char_spec(alphabet)
     spec["model"]["vocab"] |= changes
     write_json(folder / TOKENIZER, spec)
     largest = max(spec["model"]["vocab"].values())
-    refused(folder, TOKENIZER, f"found token id {largest}, expected ids below vocab_size 65")
+    model.load(folder, device="cpu").save(tmp_path / "saved")
+    for loaded in (model.load(folder, device="cpu"), model.load(tmp_path / "saved", device="cpu")):
+        assert len(loaded.parse_prompt("ab")) == 2
+        message = f"Token ids must be integers from 0 to 64, found {largest}, the token 'é', which the tokenizer has"
+        for read in (loaded.trace, loaded.tokenizer.encode, loaded.tokenizer.encode_prompt):
+            with pytest.raises(model.UnknownTokens, match=message):
+                read("abé")
 
 
 def test_unsupported_tokenizers_are_refused(folder: Path) -> None:

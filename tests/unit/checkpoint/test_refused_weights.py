@@ -56,9 +56,9 @@ BAD_TENSORS: list[tuple[str, Callable[[dict[str, torch.Tensor]], object], str]] 
     ("inf", lambda t: t[QKV].__setitem__((0, 0), -torch.inf), f"NaN or infinity in {QKV}"),
     ("half inf", lambda t: t.update({LN: torch.full((16,), 1e6).half()}), f"NaN or infinity in {LN}"),
     (
-        "untied",
-        lambda t: t.update({"lm_head.weight": torch.ones(65, 16)}),
-        "lm_head.weight that differs from wte.weight",
+        "head too small",
+        lambda t: t.update({"lm_head.weight": torch.ones(64, 16)}),
+        r"lm_head.weight of shape \[64, 16\]",
     ),
 ]
 
@@ -118,6 +118,19 @@ def test_bad_shard_index_is_refused(content: Any, message: str, folder: Path) ->
     (folder / WEIGHTS).unlink()
     write_json(folder / INDEX, content)
     refused(folder, INDEX, message)
+
+
+@pytest.mark.parametrize("name", ["../tiny/a.bin", "/etc/passwd", "model.safetensors", "steps/1.bin", "a.pt"])
+def test_bad_index_of_pickles_is_refused(name: str, folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    write_json(folder / "pytorch_model.bin.index.json", {"weight_map": {"wte.weight": name}})
+    message = f"the file name '{name}', expected names of .bin files in the same folder"
+    refused(folder, "pytorch_model.bin.index.json", message)
+
+
+def test_missing_weights_are_named(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    refused(folder, WEIGHTS, f"no file {WEIGHTS}, expected the weights: one of .*pytorch_model.bin.index.json")
 
 
 @pytest.mark.parametrize("name", ["gone.safetensors", "x" * 300 + ".safetensors", "a\0.safetensors"])

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 import model
-from helpers.models import tiny_model
-from model import InputError, LoadedModel
-from model.errors import MAX_SHOWN, InvalidValue, shorten
+from helpers.models import tiny_bpe, tiny_model
+from model import CheckpointError, InputError, LoadedModel
+from model.errors import MAX_SHOWN, InvalidValue, Mismatch, shorten
 from model.sampling import SamplingSettings
+from model.tokenizer import from_spec
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,21 @@ def test_a_long_value_is_cut() -> None:
     assert message.startswith("name must be short, found 'xxx") and message.endswith(" ...")
     assert len(shorten("x" * 10_000)) == MAX_SHOWN + len(" ...")
     assert shorten("x") == "'x'"
+
+
+def test_both_ends_of_a_long_value_in_a_file_are_shown() -> None:
+    error = CheckpointError("file", "begin " + "x" * 10_000 + " end", "another")
+    assert error.found.startswith("begin xxx") and error.found.endswith("xxx end") and len(error.found) < 600
+
+
+def test_what_is_wrong_with_a_long_token_is_shown() -> None:
+    long = "a" * 5_000
+    spec = tiny_bpe(260).spec
+    for added in ({"content": long, "id": -1}, {"content": long, "id": 300, "lstrip": True}, {"id": 300, "content": 5}):
+        with pytest.raises(Mismatch) as caught:
+            from_spec(spec | {"added_tokens": [added]})
+        found = CheckpointError("file", caught.value.found, caught.value.expected).found
+        assert ("-1" in found) or ("lstrip" in found) or ("'content': 5" in found), found
 
 
 def test_a_single_stop_string_is_one_of_them(tiny: LoadedModel) -> None:

@@ -191,7 +191,7 @@ BAD_SPECS: list[tuple[str, dict[str, Any], str, Any, str]] = [
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 0}], "same id 0"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": -1}], "id -1, expected an integer"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": 2**40}], "id 1099511627776, expected an integer"),
-    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": True}], "id True, expected an integer"),
+    ("bpe", BPE.spec, "added_tokens", [MERGED | {"id": True}], "id true, expected an integer"),
     ("bpe", BPE.spec, "added_tokens", [MERGED | {"content": "<|endoftext|>"}], "an id other than in the vocabulary"),
     (
         "bpe",

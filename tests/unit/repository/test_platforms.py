@@ -1,0 +1,42 @@
+"""Every module can be imported where the modules that only Unix has are missing, as on Windows."""
+
+import json
+import subprocess
+import sys
+
+from helpers.files import ROOT
+
+UNIX = ["fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"]
+OPTIONAL = ["ray", "triton"]  # packages without which a module is not used
+# Other packages may import what they like: they say themselves on which systems they run.
+IMPORT_ALL = """
+import builtins, importlib, json, sys
+
+unix, optional, modules = map(json.loads, sys.argv[1:])
+import_module = builtins.__import__
+
+
+def without_unix(name, globals=None, *others, **named):
+    importer = (globals or {}).get("__name__", "").split(".")[0]
+    if name.split(".")[0] in unix and importer in ("model", "web", "app"):
+        raise ModuleNotFoundError(f"{globals['__name__']} imports {name}", name=name)
+    return import_module(name, globals, *others, **named)
+
+
+builtins.__import__ = without_unix
+for name in modules:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in optional:
+            raise
+"""
+
+
+def test_no_module_needs_unix() -> None:
+    files = [*(ROOT / "model").rglob("*.py"), *(ROOT / "web").rglob("*.py"), ROOT / "app.py"]
+    names = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}
+    arguments = map(json.dumps, (UNIX, OPTIONAL, sorted(names)))
+    command = [sys.executable, "-c", IMPORT_ALL, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2_000:]
