@@ -1,4 +1,4 @@
-"""Every module can be imported where the modules that only Unix has are missing, as on Windows."""
+"""Every module can be imported without the modules that only Unix has, as on Windows."""
 
 import json
 import subprocess
@@ -8,22 +8,34 @@ from helpers.files import ROOT
 
 UNIX = ["fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"]
 OPTIONAL = ["ray", "triton"]  # packages without which a module is not used
-# Other packages may import what they like: they say themselves on which systems they run.
+# The modules of the repository find the system to be Windows; other packages say themselves where they run.
 IMPORT_ALL = """
-import builtins, importlib, json, sys
+import builtins, importlib, json, sys, types
 
 unix, optional, modules = map(json.loads, sys.argv[1:])
 import_module = builtins.__import__
 
 
-def without_unix(name, globals=None, *others, **named):
+class Windows(types.ModuleType):
+    platform = "win32"
+
+    def __getattr__(self, name):
+        return getattr(sys, name)
+
+
+known = {"sys": Windows("sys"), "msvcrt": types.ModuleType("msvcrt")}
+
+
+def as_on_windows(name, globals=None, *others, **named):
     importer = (globals or {}).get("__name__", "").split(".")[0]
-    if name.split(".")[0] in unix and importer in ("model", "web", "app"):
+    if importer not in ("model", "web", "app"):
+        return import_module(name, globals, *others, **named)
+    if name.split(".")[0] in unix:
         raise ModuleNotFoundError(f"{globals['__name__']} imports {name}", name=name)
-    return import_module(name, globals, *others, **named)
+    return known.get(name) or import_module(name, globals, *others, **named)
 
 
-builtins.__import__ = without_unix
+builtins.__import__ = as_on_windows
 for name in modules:
     try:
         importlib.import_module(name)
