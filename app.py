@@ -21,6 +21,7 @@ from web.edge.middleware import after_gradio
 from web.edge.server import configured_server, exit_now, listen_for_signals
 from web.learn.routes import learn_routes
 from web.page.blocks import LAUNCH, build
+from web.page.link_preview import picture_route
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
 from web.process_memory import share_heaps
@@ -49,6 +50,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
+        picture_route(),
         *tools.routes,
     ]
     launched = threading.Event()
@@ -56,6 +58,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         demo.launch(
             server_name=chosen.host,
             server_port=chosen.port,
+            root_path=chosen.root_path,
             share=chosen.share,
             prevent_thread_lock=True,
             mcp_server=False,

@@ -25,6 +25,7 @@ from . import settings
 from .api.errors import ApiError, as_api_error
 from .api.routes import api_routes
 from .edge.middleware import for_routes, wrap
+from .request_path import path_of
 from .services import make_services
 from .serving.budget import budget_for
 from .serving.server_sent_events import DONE, EVENT_STREAM, server_sent_event
@@ -95,7 +96,7 @@ class Gate:
     async def forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        if scope["path"] == "/metrics":
+        if path_of(scope) == "/metrics":
             message = "Each replica has its own metrics, which are not combined here. Use Ray's metrics instead."
             error = ApiError(404, message, code="not_found")
             await error.response()(scope, receive, send)

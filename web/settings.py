@@ -18,6 +18,11 @@ LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MIN_KEY_CHARACTERS, MAX_KEY_BYTES = 16, 4_096
 HOST = re.compile(r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", re.ASCII)
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?|https?://\[[0-9A-Fa-f:]+\](:\d{1,5})?", re.ASCII)
+ROOT_PATH = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+", re.ASCII)
+OWN_PATH = re.compile(  # what the routes begin with, Gradio's too
+    "/(assets|config|detokenize|favicon.ico|gradio_api|health|js|key|learn|login|logout|look|manifest.json|metrics|"
+    "monitoring|openapi.json|preview.png|pwa_icon|robots.txt|static|svelte|theme.css|tokenize|train|v1|version)(/.*)?"
+)
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
 # Flags of earlier versions, and what decides in their place.
@@ -72,6 +77,18 @@ def parse_port(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
         raise argparse.ArgumentTypeError(f"a port must be a number from 1 to 65535, found {text!r}")
     return int(text)
+
+
+def parse_root_path(text: str) -> str:
+    """A path without a slash at its end; "" for the root itself."""
+    path = text.rstrip("/")
+    if path and not ROOT_PATH.fullmatch(path):
+        message = f"a root path is / and names of letters, digits, - and _, such as /heads; found {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    if OWN_PATH.fullmatch(path):
+        message = f"a root path cannot begin like this server's own addresses; found {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return path
 
 
 def parse_count(least: int, text: str) -> int:
@@ -248,6 +265,7 @@ class Settings:
     dtype: str = flag("auto", "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights", parse_dtype)
     host: str = flag("127.0.0.1", "address to listen on")
     port: int = flag(7860, "port to listen on", parse_port)
+    root_path: str = flag("", "path of a site below which a proxy serves this server, such as /heads", parse_root_path)
     share: bool = flag(False, "also serve at a public gradio.live address", parse_bool)
     trusted_proxies: int = flag(
         0,
@@ -346,6 +364,7 @@ def flags(environ: Mapping[str, str]) -> list[Flag]:
         "device": "cpu" if is_zero else "auto",
         "host": default_host(environ),
         "port": environ.get("GRADIO_SERVER_PORT") or "7860",
+        "root_path": environ.get("GRADIO_ROOT_PATH", ""),
         "trusted_proxies": None,  # depends on --share, too
         "train": not is_zero,
         "cache": default_cache(environ),

@@ -142,7 +142,9 @@ class ApiKeyMiddleware:
 
     def form(self, scope: Scope, message: str, status: int = 401, headers: Mapping[str, str] | None = None) -> Response:
         query = scope["query_string"].decode("latin-1")
-        # A relative URL also works behind a proxy that strips part of the path.
-        action = "../" * (path_of(scope).count("/") - 1) + ENTER[1:] + (f"?{query}" if query else "")
+        root: str = scope.get("root_path", "")
+        # Without a root path, a relative URL works behind a proxy that strips part of the path.
+        above = f"{root}/" if root else "../" * (path_of(scope).count("/") - 1)
+        action = above + ENTER[1:] + (f"?{query}" if query else "")
         content = FORM.format(action=html.escape(action), message=message)
         return HTMLResponse(content, status_code=status, headers=headers)

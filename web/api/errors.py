@@ -17,6 +17,7 @@ from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 
 from ..ask.turns import OutOfTime
+from ..request_path import path_of
 from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
 
@@ -124,7 +125,7 @@ async def answer_bad_body(request: Request, error: Exception) -> Response:
         message = "there is no such field."
     # Gradio's clients expect a list.
     detail: object = [{"type": problem["type"], "loc": problem["loc"][:3], "msg": message}]
-    if not request.url.path.startswith("/gradio_api"):
+    if not path_of(request.scope).startswith("/gradio_api"):
         detail = f"{place}: {message}" if place else message
     return JSONResponse({"detail": detail}, 422)
 

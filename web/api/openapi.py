@@ -193,11 +193,12 @@ def document(
     posted: Mapping[str, type[BaseModel]],
     queries: Mapping[str, type[BaseModel]],
     *,
+    root_path: str = "",
     with_key: bool = False,
 ) -> dict[str, object]:
     """The OpenAPI document. ``posted`` and ``queries`` are the bodies and queries of Ask, which its routes parse."""
     bodies = {**BODIES, **posted}
-    found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": "/v1"}])
+    found = get_openapi(title="Headscope", version="1", routes=app.routes, servers=[{"url": f"{root_path}/v1"}])
     schemas, definitions = models_json_schema([(body, "validation") for body in bodies.values()], ref_template=REF)
     components = found["components"]["schemas"] | definitions["$defs"]
     for writing in (CompletionRequest, ChatRequest):

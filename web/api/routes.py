@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import orjson
@@ -116,11 +117,11 @@ def v1(services: Services) -> FastAPI:
     async def get_document() -> Response:
         async with making_document:
             if not documents:  # in a thread, since it takes a tenth of a second
-                with_key = services.served.settings.api_key is not None
-                document = await asyncio.to_thread(
-                    openapi.document, app, services.limits, POSTED, QUERIES, with_key=with_key
+                settings = services.served.settings
+                document = partial(
+                    openapi.document, root_path=settings.root_path, with_key=settings.api_key is not None
                 )
-                documents.append(orjson.dumps(document))
+                documents.append(orjson.dumps(await asyncio.to_thread(document, app, services.limits, POSTED, QUERIES)))
         return Response(documents[0], media_type=JSON)
 
     @app.get("/models")
@@ -320,13 +321,15 @@ def listed(services: Services, loaded: LoadedModel) -> dict[str, object]:
 
 async def answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 404:
-        error = unknown_address(request.app, request.url.path)
+        error = unknown_address(request)
     return as_api_error(error).response()
 
 
-def unknown_address(app: FastAPI, path: str) -> ApiError:
+def unknown_address(request: Request) -> ApiError:
     """The error for an unknown address, which lists the existing ones."""
-    paths = [route.path for route in app.routes if isinstance(route, Route) and "{" not in route.path]
-    known = ", ".join(f"/v1{known}" for known in sorted(set(paths)) if not known.startswith("/lens/"))
-    message = f"There is no {shorten(path)} here. Available: {known}, and the questions of Ask under /v1/lens/."
+    root = request.scope["root_path"]  # ends with /v1
+    paths = {route.path for route in request.app.routes if isinstance(route, Route) and "{" not in route.path}
+    known = ", ".join(root + path for path in sorted(paths) if not path.startswith("/lens/"))
+    asked = shorten(request.url.path)
+    message = f"There is no {asked} here. Available: {known}, and the questions of Ask under {root}/lens/."
     return ApiError(404, message, code="not_found")

@@ -14,6 +14,7 @@ from ..api.model_token import ModelTokenMiddleware
 from ..ask.question import BodyLimit
 from ..client import ClientMiddleware
 from ..page.first_screen import FirstScreenMiddleware
+from ..request_path import RootPathMiddleware
 from ..services import Services
 from ..serving.budget import Budget
 from ..settings import Settings
@@ -63,6 +64,7 @@ def checks_of_headers(settings: Settings) -> list[Middleware]:
     # Without a key, any site may embed the page in a frame, as Spaces are meant to be embedded.
     frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
     return [
+        Middleware(RootPathMiddleware, root=settings.root_path),
         Middleware(RequestLogMiddleware, access_log=settings.access_log, log_format=settings.log_format),
         Middleware(HostMiddleware, allowed=allowed_hosts(settings), trusted_proxies=settings.trusted_proxies),
         Middleware(

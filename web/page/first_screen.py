@@ -20,7 +20,9 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
+from gradio.route_utils import get_root_url
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model import CheckpointError
@@ -28,11 +30,13 @@ from model.checkpoint.files import read_json
 from model.checkpoint.weights import file_hash, weight_files
 
 from ..assets import FILES, FOLDER, URL
+from ..request_path import path_of
 from ..runs.openings import FIRST_SCREEN
 from ..services import Services, make_services
 from ..settings import Settings
 from .controls import CONTROLS
 from .link import TEXT
+from .link_preview import with_preview
 from .model_list import model_list
 from .pointer import opening_pointer
 
@@ -103,8 +107,7 @@ class FirstScreenMiddleware:
         self.made: dict[str | None, str] = {}  # the HTML, by the model whose first screen it contains
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
-        if scope["type"] != "http" or scope["method"] != "GET" or path not in ("", "/"):
+        if scope["type"] != "http" or scope["method"] != "GET" or path_of(scope) != "/":
             await self.app(scope, receive, send)
             return
         start: Message | None = None
@@ -129,6 +132,11 @@ class FirstScreenMiddleware:
         if start["status"] != 200 or not headers.get("content-type", "").startswith("text/html"):
             return body
         before, end, after = body.partition(b"</head>")
+        if root := scope.get("root_path", ""):  # at /heads, Gradio's ./ would lead out of the root path
+            before = before.replace(b'<base href="./" />', f'<base href="{root}/" />'.encode())
+        request = Request(scope)
+        address = f"{get_root_url(request, '/', root)}/"
+        before = with_preview(before, address, request.url.query, self.services.served)
         body = before + self.elements(scope).encode() + end + after
         if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
             body = gzip.compress(body, compresslevel=4, mtime=0)

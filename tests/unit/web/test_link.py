@@ -5,7 +5,9 @@ import pytest
 from helpers.links import GOOD_QUERY, LINK_SETTINGS, encode_ids, served_under
 from helpers.server import CONTEXT
 from helpers.siege.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_that_nobody_wrote
+from web.page import link_preview
 from web.page.link import BadLink, parse_link, parse_settings
+from web.page.link_preview import SENTENCE, sentence_about
 
 SERVED = served_under(tiny="a" * 64, other="b" * 64)
 
@@ -82,3 +84,30 @@ def test_problems_are_named(changes: dict[str, str], said: str) -> None:
 def test_unusable_settings_are_named(changes: dict[str, str], said: str) -> None:
     settings, (notice,) = parse_settings(SERVED, SERVED.models["tiny"], "ab", LINK_SETTINGS | changes)
     assert settings == {} and said in notice
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("to be\n  or not\n", "to be or not"),
+        ("word " * 12, " ".join(["word"] * 12)),
+        ("", SENTENCE),
+        (" \n ", SENTENCE),
+    ],
+)
+def test_first_words_of_a_linked_text(text: str, sentence: str) -> None:
+    served = served_under(tiny="a" * 16)
+    ids = served.models["tiny"].tokenizer.encode(text)
+    assert sentence_about(served, GOOD_QUERY | {"ids": encode_ids(ids)}) == sentence
+
+
+def test_first_words_are_cut_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = served_under(tiny="a" * 16)
+    query = GOOD_QUERY | {"ids": encode_ids(served.models["tiny"].tokenizer.encode("to be or not to be"))}
+    monkeypatch.setattr(link_preview, "MAX_CHARACTERS", 7)
+    assert sentence_about(served, query) == "to be…"
+    monkeypatch.setattr(link_preview, "MAX_CHARACTERS", 1)
+    assert sentence_about(served, query) == "t…"
+    monkeypatch.setattr(link_preview, "MAX_TOKENS", 8)
+    monkeypatch.setattr(link_preview, "MAX_CHARACTERS", 50)
+    assert sentence_about(served, query) == "to be or…"

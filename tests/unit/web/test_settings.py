@@ -104,6 +104,22 @@ def test_origins_are_normalised() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environ", "root"),
+    [
+        ([], {}, ""),
+        (["--root-path", "/heads"], {}, "/heads"),
+        (["--root-path", "/heads/"], {"GRADIO_ROOT_PATH": "/other"}, "/heads"),
+        (["--root-path", "/"], {}, ""),
+        ([], {"GRADIO_ROOT_PATH": "/tools/heads-1.2_b/"}, "/tools/heads-1.2_b"),
+        ([], {"GRADIO_ROOT_PATH": "/other", "HEADSCOPE_ROOT_PATH": "/heads"}, "/heads"),
+        (["--root-path", "/look-inside"], {}, "/look-inside"),
+    ],
+)
+def test_root_path(arguments: list[str], environ: dict[str, str], root: str) -> None:
+    assert parse(arguments, environ).root_path == root
+
+
 def test_log_flags() -> None:
     found = parse(["--access-log", "--log-level", "INFO"], {})
     assert found.access_log and found.log_level == "info"
@@ -139,6 +155,14 @@ def test_every_flag_has_a_variable() -> None:
         (["--port", "65536"], {}, "--port"),
         ([], {"HEADSCOPE_PORT": "many"}, "HEADSCOPE_PORT"),
         ([], {"GRADIO_SERVER_PORT": "x"}, "port"),
+        (["--root-path", "heads"], {}, "found 'heads'"),
+        (["--root-path", "/he ads"], {}, "--root-path"),
+        (["--root-path", "/../heads"], {}, "--root-path"),
+        (["--root-path", '/"><script>'], {}, "--root-path"),
+        (["--root-path", "/heads//b"], {}, "--root-path"),
+        (["--root-path", "/v1"], {}, "own addresses"),
+        (["--root-path", "/learn/gpt"], {}, "own addresses"),
+        ([], {"GRADIO_ROOT_PATH": "https://example.org/heads"}, "found 'https://example.org/heads'"),
         (["--dtype", "int4"], {}, "int4"),
         ([], {"HEADSCOPE_SHARE": "perhaps"}, "HEADSCOPE_SHARE"),
         (["--api-key", ""], {}, "--api-key"),
