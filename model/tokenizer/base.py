@@ -27,6 +27,7 @@ class Tokenizer(ABC):
     pattern = ""  # of the pieces into which a text is split before any merge; "" if it is not split
     normalization: Literal["", "NFC"] = ""  # of a text before it is split
     n_rows: int | None = None  # of the model, if the tokenizer has ids beyond them
+    words_begin_with_space = False  # whether the space before a word is part of its token
 
     @property
     @abstractmethod
@@ -124,6 +125,12 @@ class BPEVocabulary(Tokenizer):
     @property
     def vocab_size(self) -> int:
         return max(self.bytes_of) + 1
+
+    @cached_property
+    def words_begin_with_space(self) -> bool:  # type: ignore[override]
+        texts = [token.decode("utf-8", "ignore") for token in self.bytes_of.values() if b" " in token]
+        begin = any(text[0] == " " and text[1:2].isalpha() for text in texts)
+        return begin and not any(text[-1] == " " and text[-2:-1].isalpha() for text in texts)
 
     def token_bytes(self, token_id: int) -> bytes:
         return self.bytes_of.get(token_id, b"")

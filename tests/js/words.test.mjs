@@ -4,6 +4,7 @@ import { clamp, counted, exact, fixed, full, measured, number, surprise } from "
 import {
   characters,
   ending,
+  endsWithSpace,
   pictureName,
   sentence,
   shorten,
@@ -35,6 +36,11 @@ test("a word up to a token that continues it", () => {
 test("spaces and line breaks of a token can be seen", () => {
   assert.equal(visible(" a b\n\t\r"), "·a·b↵⇥␍");
   assert.equal(visible(""), "∅");
+});
+
+test("a space at the end is one after a word", () => {
+  assert.deepEqual(["a ", "a  ", "a\n\tb ", "é "].map(endsWithSpace), [true, true, true, true]);
+  assert.deepEqual(["a", "", " ", "  ", "a\n", "a\n    ", "a \n", "a\t"].map(endsWithSpace), Array(8).fill(false));
 });
 
 test("long texts end in an ellipsis", () => {

@@ -130,6 +130,8 @@ export interface ModelInfo {
   chat: boolean;
   /** The sampling settings that its checkpoint recommends, by name. */
   sampling: Record<string, number>;
+  /** Whether its words begin with the space before them. */
+  spaced: boolean;
   /** The training steps after which weights were kept. */
   steps: number[];
 }

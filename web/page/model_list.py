@@ -18,7 +18,8 @@ WRITTEN_ELSEWHERE = " · another engine writes; this model reads along"
 def model_list(services: Services) -> list[dict[str, object]]:
     """For every served model: name, label, facts, one line from the card, and its stored training steps.
 
-    ``chat`` is whether it has a chat template; ``sampling`` are the settings that its checkpoint recommends.
+    ``chat`` is whether it has a chat template, ``spaced`` whether its words begin with their space; ``sampling`` are
+    the settings that its checkpoint recommends.
 
     Until the models are loaded, those still to come are listed without facts.
     """
@@ -32,6 +33,7 @@ def model_list(services: Services) -> list[dict[str, object]]:
             "about": about(served.sources.get(name, "")),
             "chat": bool(loaded and loaded.chat_template),
             "sampling": loaded.default_sampling if loaded else {},
+            "spaced": bool(loaded and loaded.tokenizer.words_begin_with_space),
             "steps": services.snapshots.steps(name),
         }
         for name, loaded in models.items()

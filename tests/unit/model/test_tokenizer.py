@@ -14,7 +14,7 @@ from helpers.oracles.pipelines import PIPELINES
 from model import UnknownCharacters
 from model.errors import Mismatch
 from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, token_text
-from model.tokenizer.base import MAX_TOKEN_BYTES
+from model.tokenizer.base import MAX_TOKEN_BYTES, BPEVocabulary
 
 BPE = tiny_bpe(300)
 CHARACTERS = CharTokenizer.train(ALPHABET)
@@ -119,6 +119,26 @@ def test_text_of_single_tokens() -> None:
     assert token_text(BPE, whole).startswith("<0xF0>")
     assert all(token_text(BPE, token_id).startswith("<0x") for token_id in rest)
     assert token_text(BPE, 0) == "<|endoftext|>"
+
+
+class StandIn(BPEVocabulary):
+    """A vocabulary that only reads."""
+
+    encode = None
+
+    def __init__(self, bytes_of: dict[int, bytes]) -> None:
+        self.bytes_of = bytes_of
+
+
+def test_where_words_begin_with_their_space() -> None:
+    assert BPE.words_begin_with_space
+    assert not BPETokenizer.train(["no merges"], 257).words_begin_with_space
+    assert not BPETokenizer.train(["spaces      " * 3, "12 + 34 " * 3], 259).words_begin_with_space
+    assert not CHARACTERS.words_begin_with_space
+    # SentencePiece's, which does not split a text before it merges.
+    for words, expected in ((["▁a", "▁", "a", "ab"], True), (["▁a", "a▁"], False), (["▁", "▁▁", "a"], False)):
+        vocabulary = StandIn(dict(enumerate(word.replace("▁", " ").encode() for word in words)))
+        assert vocabulary.words_begin_with_space is expected
 
 
 def test_gaps_between_character_ids() -> None:

@@ -9,6 +9,9 @@ import { weightText } from "./numbers.mjs";
 export const visible = (text) =>
   text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍") || "∅";
 
+/** Whether a text ends with spaces after a word; at the start of a line they indent it. @param {string} text */
+export const endsWithSpace = (text) => /\S +$/.test(text);
+
 /** @type {Record<string, string>} */
 const TOKEN_NAMES = {
   " ": "a space",

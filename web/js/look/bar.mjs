@@ -1,10 +1,11 @@
 // The bar at the top: model, prompt, Write and Stop, settings, and the tabs.
 
-import { make, setFlag, setHidden } from "../lib/dom.mjs";
+import { make, setFlag, setHidden, smallButton } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
 import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
+import { endsWithSpace } from "../lib/words.mjs";
 
 /** @import { ChatMessage, Control, ModelInfo } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
@@ -59,6 +60,9 @@ export class Bar {
       if (!this.write.hidden) actions.write();
     });
     this.refusal = make("div", { class: "hs-notices hs-refusal", role: "alert" });
+    const drop = smallButton("Drop the space", () => this.#dropSpace());
+    const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
+    this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
     this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
     this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const begin = () => this.prompt.focus();
@@ -146,6 +150,18 @@ export class Bar {
     this.prompt.setAttribute("aria-label", isOn ? "Message" : "Prompt");
     if (isOn && !this.#typed) this.#empty();
     if (!isOn && !this.prompt.value) this.suggest(this.#suggested);
+    this.#showSpaceHint();
+  }
+
+  #showSpaceHint() {
+    const isSpaced = !this.chat.isOn && (this.models.chosen?.spaced ?? false);
+    setHidden(this.spaceHint, !(isSpaced && endsWithSpace(this.prompt.value)));
+  }
+
+  #dropSpace() {
+    this.prompt.focus();
+    this.prompt.value = this.prompt.value.trimEnd();
+    this.prompt.dispatchEvent(new Event("input"));
   }
 
   #empty() {
@@ -217,6 +233,7 @@ export class Bar {
   /** The field grows only while it is edited, and covers the panels below. */
   #grow() {
     const { prompt } = this;
+    this.#showSpaceHint();
     const isTall = document.activeElement === prompt;
     prompt.style.height = "";
     prompt.classList.remove("hs-folded");

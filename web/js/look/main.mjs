@@ -130,6 +130,7 @@ class Page {
       this.bar.element,
       this.bar.chat.element,
       this.bar.refusal,
+      this.bar.spaceHint,
       this.tour.element,
       this.texts.element,
       this.tour.veil,
