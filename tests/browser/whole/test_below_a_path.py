@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from helpers.nginx import below_a_path
 from helpers.page import expect_drawn, expect_status, show_page, write
 from helpers.server import Server, start
 from helpers.tabs import Profiles, opened_page
+from helpers.third_party.nginx import below_a_path
 
 pytestmark = pytest.mark.gradio
 
@@ -36,7 +36,7 @@ def test_the_page_works_and_asks_for_nothing_outside_its_path(
     page.on("response", lambda response: failed.append(response.url) if response.status >= 400 else None)
     expect_drawn(page)
     write(page, "to be or")
-    expect_status(page, "written")
+    expect_status(page, "40 tokens written")
     page.wait_for_function("location.search")
     assert page.url.startswith(f"{url}/?")
     show_page(page, "Learn")

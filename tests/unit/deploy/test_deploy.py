@@ -20,10 +20,12 @@ from web.edge import server
 from web.edge.middleware import allowed_hosts
 from web.edge.origins import HostMiddleware
 from web.edge.server import configured_server
+from web.page.link_preview import FILE
 from web.serving.budget import budget_for
 
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
 PORT = 7860
+PICTURE = FILE.relative_to(ROOT).as_posix()
 
 
 class Loader(yaml.SafeLoader):
@@ -39,7 +41,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 def test_the_image_holds_all_that_the_app_needs() -> None:
     requirements = {"requirements.txt", "deploy/requirements.lock"}
-    assert set(copied()) == requirements | {"app.py", "LICENSE", "model", "web", "checkpoints"}
+    assert set(copied()) == requirements | {"app.py", "LICENSE", "model", "web", "checkpoints", PICTURE}
     assert all((ROOT / source).exists() for source in copied())
     let_in = {line[1:] for line in (DEPLOY / "Dockerfile.dockerignore").read_text().split() if line.startswith("!")}
     assert let_in == set(copied())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .files import ROOT
-from .serve_once import free_port, wait_until_healthy
+from ..files import ROOT
+from ..serve_once import free_port, wait_until_healthy
 
 UPSTREAM = "http://127.0.0.1:7860"
 # One process, which ends with the test and needs no folder but its own.
