@@ -23,7 +23,7 @@ from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
 from .lens.questions import Prompt, Questions
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
-from .tokenizer import Token, Tokenizer, token_text
+from .tokenizer import Token, Tokenizer, text_tokens, token_text
 
 log = logging.getLogger(__name__)
 
@@ -225,7 +225,7 @@ class LoadedModel(Questions):
         mask = self.parse_head_mask(head_mask)
         attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
         traced_by = TracedBy(self.name, self.sha256, self.tokenizer, self.config)
-        return Trace(self.tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
+        return Trace(self.text_tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
 
     @torch.inference_mode()
     def embed(self, prompt: Prompt) -> Tensor:
@@ -235,8 +235,12 @@ class LoadedModel(Questions):
         return self.gpt.head_input(x)[0].float().mean(dim=0).cpu()
 
     def tokens(self, ids: Sequence[int]) -> list[Token]:
-        """``ids`` with their texts."""
+        """``ids`` with their texts, each by itself."""
         return [Token(token_id, token_text(self.tokenizer, token_id)) for token_id in ids]
+
+    def text_tokens(self, ids: Sequence[int], start: int = 0) -> list[Token]:
+        """The tokens of a text from ``start`` on. A character that several make up stands on the last of them."""
+        return text_tokens(self.tokenizer, ids, start)
 
     def save(self, folder: str | Path, dtype: torch.dtype | None = None) -> None:
         """Write the checkpoint folder atomically, with the weights in ``dtype`` or unchanged.

@@ -28,7 +28,7 @@ class Drawing(ABC):
 
     @property
     def text(self) -> str:
-        return "".join(token.text for token in self.tokens)
+        return "".join(token.shown for token in self.tokens)
 
     @property
     def is_square(self) -> bool:

@@ -9,7 +9,8 @@
 
 Header: ``rows`` (how many rows there are now), ``factor`` (tokens in a thumbnail cell), ``first`` (the first pooled row
 that follows), ``start`` (the first row that was asked for), ``pictures`` (P), and from token ``start`` on ``tokens``
-(texts), ``ids`` and ``logprobs`` (null where unknown). There may be more tokens than rows.
+(texts), ``ids`` and ``logprobs`` (null where unknown), and ``bytes``, by their places in ``tokens``, of those that hold
+only a part of a character; left out if there is none. There may be more tokens than rows.
 """
 
 import json
@@ -36,5 +37,7 @@ def encode_frame(
         "ids": [token.id for token in tokens],
         "logprobs": logprobs,
     }
+    if parts := {i: token.byte_text for i, token in enumerate(tokens) if token.byte_text}:
+        header["bytes"] = parts
     content = json.dumps(header).encode()
     return struct.pack("<I", len(content)) + content + metrics.numpy().tobytes() + thumbnails.cells

@@ -5,7 +5,7 @@ downloads anything.
 """
 
 from ..errors import Mismatch
-from .base import END_OF_TEXT, Token, Tokenizer, check_longest, part_type, token_text
+from .base import END_OF_TEXT, Token, Tokenizer, check_longest, part_type, text_tokens, token_text
 from .byte_pair import GPT2_PATTERN, BPETokenizer
 from .character import CharTokenizer, check_fused
 from .pipeline import PipelineTokenizer, is_plain
@@ -21,6 +21,7 @@ __all__ = [
     "Token",
     "Tokenizer",
     "from_spec",
+    "text_tokens",
     "token_text",
 ]
 

@@ -1,6 +1,7 @@
 """The interface of both kinds of tokenizer, and shared checks of the content of a ``tokenizer.json``."""
 
 import codecs
+import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,8 @@ from ..errors import Mismatch, NotOneToken, UnknownCharacters, UnknownTokens, sh
 
 END_OF_TEXT = "<|endoftext|>"
 MAX_TOKEN_BYTES = 1_024  # limits on texts count tokens; Pythia's longest token has 512 bytes
+MAX_CHARACTER_BYTES = 4  # in UTF-8
+LAST_BYTES = re.compile(r"(<0x[0-9A-F]{2}>)+\Z")
 Spec = dict[str, Any]  # parsed JSON from an untrusted file: its structure is checked wherever it is used
 
 
@@ -137,19 +140,78 @@ class BPEVocabulary(Tokenizer):
 
 
 class Token(NamedTuple):
-    """A token id and its display text, which shows a partial character as bytes: ``<0xE2>``."""
+    """A token id and its display text.
+
+    In a text, a character that several tokens make up stands on the last of them, and the others show their bytes:
+    ``<0xE2>``.
+    """
 
     id: int
     text: str
 
+    @property
+    def byte_text(self) -> str:
+        """What a token of a text shows by itself if it holds only a part of some character; "" for all others."""
+        return ""
+
+    @property
+    def shown(self) -> str:
+        """What the token adds to the running text: without bytes of a character that a later token completes."""
+        return LAST_BYTES.sub("", self.text) if self.byte_text else self.text
+
+
+class PartialToken(Token):
+    """A token that holds only a part of some character of its text."""
+
+    byte_text: str = ""
+
 
 def token_text(tokenizer: Tokenizer, token_id: int) -> str:
-    """The display text of a token: its text, or its bytes as ``<0xE2>`` if they are not whole characters."""
-    raw = tokenizer.token_bytes(token_id)
+    """The display text of a token by itself: bytes that are not whole characters are ``<0xE2>``."""
+    return split_characters([tokenizer.token_bytes(token_id)])[0][0]
+
+
+def text_tokens(tokenizer: Tokenizer, ids: Sequence[int], start: int = 0) -> list[Token]:
+    """The tokens from ``start`` on of a text, which may still grow."""
+    first = max(start - MAX_CHARACTER_BYTES + 1, 0)  # where a character may begin that the token at ``start`` ends
+    found = split_characters([tokenizer.token_bytes(token_id) for token_id in ids[first:]])
+    tokens: list[Token] = []
+    for token_id, (text, is_part) in zip(ids[start:], found[start - first :], strict=True):
+        tokens.append(PartialToken(token_id, text) if is_part else Token(token_id, text))
+        if isinstance(tokens[-1], PartialToken):
+            tokens[-1].byte_text = token_text(tokenizer, token_id)
+    return tokens
+
+
+def split_characters(tokens: Sequence[bytes]) -> list[tuple[str, bool]]:
+    """The display text of each token of a text, and whether it holds only a part of some character."""
     try:
-        return raw.decode()
+        return [(token.decode(), False) for token in tokens]
     except UnicodeDecodeError:
-        return "".join(f"<0x{byte:02X}>" for byte in raw)
+        pass
+    data, owners = b"".join(tokens), [i for i, token in enumerate(tokens) for _ in token]
+    texts, are_parts = [""] * len(tokens), [False] * len(tokens)
+    at = 0
+    while at < len(data):
+        piece, character, is_open = data[at : at + character_size(data[at])], "", False
+        try:
+            character = piece.decode()
+        except UnicodeDecodeError as error:
+            is_open = error.reason == "unexpected end of data"  # later tokens may complete it
+            piece = piece if is_open else piece[:1]
+        inside = owners[at : at + len(piece)]
+        for byte, i in zip(piece, inside, strict=True):
+            are_parts[i] |= is_open or inside[0] != inside[-1]
+            if not character or i != inside[-1]:
+                texts[i] += f"<0x{byte:02X}>"
+        texts[inside[-1]] += character
+        at += len(piece)
+    return list(zip(texts, are_parts, strict=True))
+
+
+def character_size(first: int) -> int:
+    """The number of bytes of a UTF-8 character that begins with this byte."""
+    return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 def part_type(part: object) -> object:

@@ -97,7 +97,7 @@ class LiveTrainer(Trainer):
                 "watched_tokens": self.windows[1].numel() if self.windows else len(self.data.validation),
                 "uniform": uniform_loss(vocab_size),
                 "bigram": self.bigram_watched_loss,
-                "tokens": [token.text for token in self.loaded.tokens(self.sentence_ids)],
+                "tokens": [token.text for token in self.loaded.text_tokens(self.sentence_ids)],
             }
         )
         self.report_loss(0, None)

@@ -5,10 +5,14 @@ import {
   characters,
   ending,
   endsWithSpace,
+  nameWithBytes,
   pictureName,
+  readAfter,
   sentence,
   shorten,
   spoken,
+  spokenAt,
+  textOf,
   unitOf,
   visible,
   wordUpTo,
@@ -41,6 +45,38 @@ test("spaces and line breaks of a token can be seen", () => {
 test("a space at the end is one after a word", () => {
   assert.deepEqual(["a ", "a  ", "a\n\tb ", "é "].map(endsWithSpace), [true, true, true, true]);
   assert.deepEqual(["a", "", " ", "  ", "a\n", "a\n    ", "a \n", "a\t"].map(endsWithSpace), Array(8).fill(false));
+});
+
+const PARTS = [
+  { text: "a" },
+  { text: " <0xE2><0x80>", bytes: " <0xE2><0x80>" },
+  { text: "“", bytes: "<0x9C>" },
+  { text: "<0xD0>", bytes: "<0xD0>" },
+  { text: "Х", bytes: "<0xA5>" },
+  { text: "и" },
+  { text: "<0xF0><0x9F>", bytes: "<0xF0><0x9F>" },
+  { text: "<0x98>", bytes: "<0x98>" },
+];
+
+test("a character of several tokens stands on the last of them", () => {
+  assert.equal(textOf(PARTS), "a “Хи");
+  assert.equal(textOf([{ text: "<0xD0>" }, { text: "a" }]), "<0xD0>a"); // never completed, or a text of these signs
+  assert.deepEqual(PARTS.slice(2, 5).map(nameWithBytes), ["““” (<0x9C>)", "“<0xD0>”", "“Х” (<0xA5>)"]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 6].map((at) => spokenAt(PARTS, at)),
+    ["“a”", "a part of ““”", "““”", "a part of “Х”", "“<0xF0><0x9F>”"],
+  );
+  assert.equal(wordUpTo(PARTS, 5), "Хи");
+  assert.equal(wordUpTo(PARTS, 3), "<0xD0>");
+});
+
+test("a token of the vocabulary reads as the character that it completes", () => {
+  assert.equal(readAfter("<0x80>", PARTS), "😀");
+  assert.equal(readAfter("<0x98>", PARTS.slice(0, 7)), "<0x98>"); // one byte is still missing
+  assert.equal(readAfter("<0x9D>", PARTS.slice(0, 2)), "”");
+  assert.equal(readAfter("<0xD0>", PARTS.slice(0, 5)), "<0xD0>");
+  assert.equal(readAfter("<0xFF>", PARTS), "<0xFF>");
+  assert.equal(readAfter("x", PARTS), "x");
 });
 
 test("long texts end in an ellipsis", () => {

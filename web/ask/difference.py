@@ -62,7 +62,7 @@ def answer_difference(inquiry: Inquiry, progress: Progress) -> Answer:
     readings = Reading(inquiry.ids, inquiry.loaded.tokenizer), Reading(ids, other_model.tokenizer)
     pieces = align_readings(*readings).pieces
     difference = attention_difference(inquiry.text, inquiry.text_of(ids, other_model), pieces=pieces, progress=progress)
-    tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.tokens(ids)]
+    tokens: list[dict[str, Any]] = [token._asdict() for token in other_model.text_tokens(ids)]
     return {"other_model": other_model.name, "other_tokens": tokens, **difference.to_arrays()}
 
 

@@ -95,7 +95,8 @@ def prompts_of(inquiry: Inquiry) -> tuple[tuple[TextPass, TextPass], dict[str, A
     clean_text, corrupted_text = inquiry.text, inquiry.text_of(corrupted)
     answer = most_probable(clean_text) if answer is None else answer
     wrong = most_probable(corrupted_text, other_than=answer) if wrong is None else wrong
-    named = [token._asdict() for token in inquiry.loaded.tokens([answer, wrong, *corrupted])]
+    loaded = inquiry.loaded
+    named = [token._asdict() for token in (*loaded.tokens([answer, wrong]), *loaded.text_tokens(corrupted))]
     said = {"corrupted_tokens": named[2:], "answer": named[0], "wrong": named[1], "direction": direction}
     return (clean_text, corrupted_text), {"answer": answer, "wrong": wrong, "direction": direction}, said
 

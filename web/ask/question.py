@@ -232,7 +232,7 @@ class Question:
         def compute(progress: Progress) -> Answer:
             common: Answer = {"model": inquiry.loaded.name}
             if inquiry.ids:
-                common["tokens"] = [token._asdict() for token in inquiry.loaded.tokens(inquiry.ids)]
+                common["tokens"] = [token._asdict() for token in inquiry.loaded.text_tokens(inquiry.ids)]
             return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
 
         job = Job(client, lambda progress: to_json(compute(progress)), self.less)

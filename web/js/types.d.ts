@@ -6,6 +6,8 @@ import type { HeadRole } from "./lens.js";
 export interface Token {
   id: number;
   text: string;
+  /** What it shows by itself, if it holds only a part of some character. */
+  bytes?: string;
   logprob: number | null;
 }
 
@@ -149,6 +151,7 @@ export interface FrameHeader {
   tokens: string[];
   ids: number[];
   logprobs: (number | null)[];
+  bytes?: Record<number, string>;
 }
 
 export interface Frame {

@@ -187,10 +187,10 @@ class SentTokens:
         start = self.count if run.id == self.run_id else 0
         stop = len(run.ids)  # the writer may continue meanwhile
         self.run_id, self.count = run.id, stop
-        tokens = run.loaded.tokens(run.ids[start:stop])
+        tokens = run.loaded.text_tokens(run.ids[:stop], start)
         logprobs = run.logprobs[start:stop]
         return [
-            {"id": token.id, "text": token.text, "logprob": logprob}
+            token._asdict() | ({"bytes": token.byte_text} if token.byte_text else {}) | {"logprob": logprob}
             for token, logprob in zip(tokens, logprobs, strict=True)
         ]
 
@@ -240,7 +240,7 @@ def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object
     of = sent.get("of")
     if not isinstance(of, str) or len(of) > MAX_RUN_ID:
         raise InvalidValue("of", of, "the id of a run")
-    *before, token = loaded.tokens(ids)
+    *before, token = loaded.text_tokens(ids)
     replaced = "" if instead is None else loaded.tokens([instead])[0].text
     return PageText(
         loaded,

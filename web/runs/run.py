@@ -145,7 +145,7 @@ class Run:
         thumbnails, metrics = self.recording.thumbnails(start, until), self.recording.metrics(until)
         # Read after the rows: the writer may add to both meanwhile, and no row may lack its token.
         n_tokens = len(self.ids)
-        tokens = self.loaded.tokens(self.ids[start:n_tokens])
+        tokens = self.loaded.text_tokens(self.ids[:n_tokens], start)
         return encode_frame(thumbnails, metrics, start, tokens, self.logprobs[start:n_tokens])
 
     @property

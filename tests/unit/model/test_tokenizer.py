@@ -13,7 +13,7 @@ from helpers.models import ALPHABET, PROSE, char_spec, tiny_bpe
 from helpers.oracles.pipelines import PIPELINES
 from model import UnknownCharacters
 from model.errors import Mismatch
-from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, token_text
+from model.tokenizer import BPETokenizer, CharTokenizer, TextStream, from_spec, text_tokens, token_text
 from model.tokenizer.base import MAX_TOKEN_BYTES, BPEVocabulary
 
 BPE = tiny_bpe(300)
@@ -119,6 +119,39 @@ def test_text_of_single_tokens() -> None:
     assert token_text(BPE, whole).startswith("<0xF0>")
     assert all(token_text(BPE, token_id).startswith("<0x") for token_id in rest)
     assert token_text(BPE, 0) == "<|endoftext|>"
+
+
+@pytest.mark.parametrize("text", ["Жи “a” 😀!", "日本 naïve", "👩‍👩‍👧", "a<0xD0><0x96>"])
+def test_a_character_of_several_tokens_stands_on_the_last(text: str) -> None:
+    ids = BPE.encode(text)
+    tokens = text_tokens(BPE, ids)
+    assert [token.id for token in tokens] == ids
+    assert "".join(token.shown for token in tokens) == text
+    for i, token in enumerate(tokens):
+        raw = BPE.token_bytes(token.id)
+        before = BPE.decode(ids[:i]).rstrip("\ufffd")
+        assert token.shown == BPE.decode(ids[: i + 1]).rstrip("\ufffd").removeprefix(before)
+        assert bool(token.byte_text) == (raw.decode("utf-8", "replace").encode() != raw)
+        assert token.byte_text in ("", token_text(BPE, token.id))
+    for start in range(len(ids) + 1):
+        assert text_tokens(BPE, ids, start) == tokens[start:]
+        begun = text_tokens(BPE, ids[:start])  # bytes at the end may still be completed
+        assert "".join(token.shown for token in begun) == BPE.decode(ids[:start]).rstrip("\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "texts"),
+    [
+        ([b"\xd0", b"\x96"], [("<0xD0>", "<0xD0>", ""), ("Ж", "<0x96>", "Ж")]),
+        ([b"\xd0", b"a"], [("<0xD0>", "", "<0xD0>"), ("a", "", "a")]),
+        ([b"\xd0", b"\xd0", b"\x96"], [("<0xD0>", "", "<0xD0>"), ("<0xD0>", "<0xD0>", ""), ("Ж", "<0x96>", "Ж")]),
+        ([b"e\xd0", b"\x96\xd0"], [("e<0xD0>", "e<0xD0>", "e"), ("Ж<0xD0>", "<0x96><0xD0>", "Ж")]),
+        ([b"\xff", b"", b"\x96"], [("<0xFF>", "", "<0xFF>"), ("", "", ""), ("<0x96>", "", "<0x96>")]),
+    ],
+)
+def test_bytes_that_make_no_character_stand_as_bytes(tokens: list[bytes], texts: list[tuple[str, str, str]]) -> None:
+    found = text_tokens(StandIn(dict(enumerate(tokens))), range(len(tokens)))
+    assert [(token.text, token.byte_text, token.shown) for token in found] == texts
 
 
 class StandIn(BPEVocabulary):

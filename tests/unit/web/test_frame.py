@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.models import tiny_model
+from helpers.models import tiny_bpe, tiny_model
 from model.drawing.metrics import FRAME_MEASURES
+from model.lens.text_pass import TextPass
+from web.page.writer import SentTokens
 from web.runs.run import Run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -79,6 +81,28 @@ def test_every_part_has_the_length_that_the_header_says(start: int) -> None:
     cells = sum(row + 1 for row in range(header["first"], side))
     assert len(metrics) == header["pictures"] and len(thumbnails) == header["pictures"] * cells
     assert len(header["tokens"]) == len(header["ids"]) == len(header["logprobs"]) == len(TEXT) - start
+
+
+def test_characters_of_several_tokens_stand_on_the_last_of_them() -> None:
+    loaded = tiny_model(0, tiny_bpe(300), context_length=64)
+    ids = loaded.parse_prompt("\u0416\u0438 “a” \U0001f600!")
+    run, sent = Run("frame", loaded, ids[:1], capacity=len(ids)), SentTokens()
+    tokens = sent.take(run)
+    for token_id in ids[1:]:
+        run.ids.append(token_id)
+        run.logprobs.append(None)
+        tokens += sent.take(run)
+    expected = loaded.text_tokens(ids)
+    assert [(token["text"], token.get("bytes", "")) for token in tokens] == [
+        (token.text, token.byte_text) for token in expected
+    ]
+    run.fill(TextPass(loaded.gpt, ids))
+    header = split(run.frame(0))[0]
+    assert header["tokens"] == [token.text for token in expected]
+    assert header["bytes"] == {str(i): token.byte_text for i, token in enumerate(expected) if token.byte_text}
+    assert split(run.frame(2))[0]["tokens"] == header["tokens"][2:]
+    trace = loaded.trace(ids)
+    assert trace.text == "\u0416\u0438 “a” \U0001f600!" and trace.tokens == expected
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import { encodeMask } from "./head_masks.mjs";
 import { isSamePicture } from "./heads.mjs";
 import { DEFAULTS, HEADS, MODES, ORDERS } from "./options.mjs";
 import { METRICS } from "./metrics.mjs";
+import { textOf } from "./words.mjs";
 
 /** @import { ChatMessage, Control, LinkedMessage, LinkedText, LinkedView, LinkState } from "../types.js" */
 /** @import { Options, PictureId, Pointer, Token } from "../types.js" */
@@ -84,8 +85,8 @@ export function encodeIds(ids) {
  */
 export const linkedChat = (chat, tokens) =>
   chat.map(({ role, content, start, end }) => {
-    const read = tokens.slice(start ?? 0, end ?? 0).map(({ text }) => text);
-    return read.join("") === content ? [role, start, end] : [role, start, end, content];
+    const read = textOf(tokens.slice(start ?? 0, end ?? 0));
+    return read === content ? [role, start, end] : [role, start, end, content];
   });
 
 /**

@@ -12,6 +12,46 @@ export const visible = (text) =>
 /** Whether a text ends with spaces after a word; at the start of a line they indent it. @param {string} text */
 export const endsWithSpace = (text) => /\S +$/.test(text);
 
+const LAST_BYTES = /(<0x[0-9A-F]{2}>)+$/;
+
+/**
+ * What a token adds to the running text: without bytes of a character that a later token completes.
+ * @param {Pick<Token, "text" | "bytes">} token
+ */
+export const shownText = ({ text, bytes }) => (bytes ? text.replace(LAST_BYTES, "") : text);
+
+/** The text of tokens. @param {readonly Pick<Token, "text" | "bytes">[]} tokens */
+export const textOf = (tokens) => tokens.map(shownText).join("");
+
+/**
+ * A token of the vocabulary as it would read after a text: the character that it completes, or else its own text.
+ * @param {string} text
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens of the text
+ */
+export function readAfter(text, tokens) {
+  if (!/^(<0x[0-9A-F]{2}>)+$/.test(text)) return text;
+  let begun = "";
+  for (let i = tokens.length - 1; i >= 0 && tokens[i].bytes; i--) {
+    const [bytes] = LAST_BYTES.exec(tokens[i].text) ?? [""];
+    begun = bytes + begun;
+    if (bytes !== tokens[i].text) break;
+  }
+  if (!begun) return text;
+  const bytes = [...`${begun}${text}`.matchAll(/<0x(..)>/g)].map(([, hex]) => parseInt(hex, 16));
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes));
+  } catch {
+    return text; // the character lacks more bytes, or these are not its bytes
+  }
+}
+
+/**
+ * A token in quotes and, if it holds only a part of its character, its bytes.
+ * @param {Pick<Token, "text" | "bytes">} token
+ */
+export const nameWithBytes = ({ text, bytes }) =>
+  bytes === undefined || bytes === text ? `“${visible(text)}”` : `“${visible(text)}” (${bytes})`;
+
 /** @type {Record<string, string>} */
 const TOKEN_NAMES = {
   " ": "a space",
@@ -28,18 +68,31 @@ export const plainly = (text) => TOKEN_NAMES[text] ?? (text.trim() || visible(te
 export const spoken = (text) => (text in TOKEN_NAMES ? plainly(text) : `“${plainly(text)}”`);
 
 /**
+ * A token of a text in a sentence: in quotes, unless it has a name; of a character that is complete, “a part of it”.
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
+ * @param {number} at
+ */
+export function spokenAt(tokens, at) {
+  const { text, bytes } = tokens[at];
+  if (bytes !== text) return spoken(text);
+  const end = tokens.findIndex((token, i) => i > at && token.bytes !== token.text);
+  return tokens[end]?.bytes ? `a part of ${spoken(shownText(tokens[end]))}` : spoken(text);
+}
+
+/**
  * The word that ends with a token, which may continue it: “blue” for “ue” after “ bl”.
- * @param {readonly Pick<Token, "text">[]} tokens
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
  * @param {number} position
  */
 export function wordUpTo(tokens, position) {
+  const texts = tokens.slice(0, position + 1).map(shownText);
+  if (!texts[position]) return plainly(tokens[position].text);
   const isLetter = unitOf({ tokens }) === "letter";
   const continues = (/** @type {number} */ at) =>
-    at > 0 && /^['’]?[\p{L}\p{N}]/u.test(tokens[at].text) && /[\p{L}\p{N}]$/u.test(tokens[at - 1].text);
+    at > 0 && /^(['’]?[\p{L}\p{N}]|$)/u.test(texts[at]) && /(^|[\p{L}\p{N}])$/u.test(texts[at - 1]);
   let start = position;
   while (!isLetter && continues(start)) start--;
-  const parts = tokens.slice(start, position + 1).map(({ text }) => text);
-  return plainly(parts.join(""));
+  return plainly(texts.slice(start).join(""));
 }
 
 /**

@@ -16,6 +16,7 @@ import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
+import { textOf } from "../lib/words.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
@@ -335,10 +336,10 @@ class Page {
     const left = this.texts.leave();
     const { model, settings, head_mask: own, n_prompt } = this.store.pointer;
     const chat = n_given === n_prompt ? this.store.pointer.chat : null;
-    const given = this.store.tokens.slice(0, n_given).map(({ text }) => text);
+    const given = textOf(this.store.tokens.slice(0, n_given));
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
-    const fields = { prompt: given.join(""), ...settings, model, seed, context_shift: false };
+    const fields = { prompt: given, ...settings, model, seed, context_shift: false };
     void this.send({ ...fields, head_mask: own }, { chat }, (run) => {
       left(run);
       void this.send({ ...fields, head_mask }, { beside: run, chat });

@@ -9,7 +9,7 @@ import { isHead, isSamePicture } from "../lib/heads.mjs";
 import { icon } from "../lib/icons.mjs";
 import { METRICS } from "../lib/metrics.mjs";
 import { changeWords } from "../lib/without_heads.mjs";
-import { plainly, unitOf } from "../lib/words.mjs";
+import { plainly, shownText, textOf, unitOf } from "../lib/words.mjs";
 import { showOpening } from "./address.mjs";
 import { effectOf, inBold } from "./answers/effect.mjs";
 import { turningPoint } from "./answers/turning_point.mjs";
@@ -443,7 +443,7 @@ function headWithClearestPattern(store) {
  * @param {number} at
  */
 export function wordAt(tokens, at) {
-  const texts = tokens.map(({ text }) => text);
+  const texts = tokens.map(shownText);
   let first = at;
   while (first > 0 && first < texts.length && !/^\s/.test(texts[first]) && !/\s$/.test(texts[first - 1])) first--;
   const [start] = texts.slice(first).join("").trimStart().split(/\s/, 1);
@@ -455,6 +455,5 @@ const signAt = (tokens, at) => `“${plainly(tokens[at]?.text ?? "")}”`;
 
 /** The first word at or after a token. @param {readonly Token[]} tokens @param {number} at */
 export function wordFrom(tokens, at) {
-  const rest = tokens.slice(at).map(({ text }) => text);
-  return /[\p{L}\p{N}]+/u.exec(rest.join(""))?.[0] ?? signAt(tokens, at);
+  return /[\p{L}\p{N}]+/u.exec(textOf(tokens.slice(at)))?.[0] ?? signAt(tokens, at);
 }

@@ -17,7 +17,7 @@ import {
   strongestFor,
   titlesOf,
 } from "../../lib/without_heads.mjs";
-import { plainly, spoken, unitOf } from "../../lib/words.mjs";
+import { plainly, spoken, textOf, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
 import { MIN_LOOK, withoutAlike } from "../roles/heads_alike.mjs";
@@ -159,11 +159,7 @@ export class PlainAnswer extends Emitter {
 
   /** What the two texts have in common. @param {number} position of their last token */
   #given(position) {
-    const { tokens } = this.store;
-    return tokens
-      .slice(0, position + 1)
-      .map(({ text }) => text)
-      .join("");
+    return textOf(this.store.tokens.slice(0, position + 1));
   }
 
   /** Answer, unless something else is asked meanwhile. @param {number} turn @param {() => Promise<void>} answer */

@@ -9,7 +9,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
-import { baseName, pictureName, visible } from "../../lib/words.mjs";
+import { baseName, pictureName, textOf, visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
@@ -212,6 +212,9 @@ class SideMatrix extends PairMatrix {
   }
 }
 
+/** The text of a piece or, inside a character, its bytes. @param {Token[]} tokens */
+const pieceName = (tokens) => textOf(tokens) || tokens.map(({ text }) => text).join("");
+
 /**
  * The pieces as the tokens of the difference: "Lily|Mia" where the texts differ.
  * @param {Pair} pair
@@ -219,9 +222,7 @@ class SideMatrix extends PairMatrix {
  */
 function pieceTokens({ alignment, stores: { a, b } }) {
   return alignment.pieces.map(({ a0, a1, b0, b1, same }) => {
-    const [text, second] = [a.tokens.slice(a0, a1), b.tokens.slice(b0, b1)].map((tokens) =>
-      tokens.map((token) => token.text).join(""),
-    );
+    const [text, second] = [a.tokens.slice(a0, a1), b.tokens.slice(b0, b1)].map(pieceName);
     const other = same || text === second ? "" : `|${second}`;
     return { id: -1, text: text + other, logprob: null };
   });
@@ -377,5 +378,5 @@ function rowTable(pair) {
 function pieceText(pair, piece) {
   const { a0, a1 } = pair.alignment.pieces[piece];
   const tokens = pair.stores.a.tokens.slice(a0, a1);
-  return visible(tokens.map(({ text }) => text).join(""));
+  return visible(pieceName(tokens));
 }

@@ -5,7 +5,7 @@ import { areSquares } from "../../lib/triangle.mjs";
 import { make, setText, smallButton } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
-import { pictureName, spoken, unitOf, wordUpTo } from "../../lib/words.mjs";
+import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
 import {
   headLookingBack,
   isOn,
@@ -145,11 +145,11 @@ export function describeFocus(store, query, key) {
     const first = store.view.options.hideFirst ? 1 : 0;
     const most = mean.reduce((best, weight, at) => (at >= first && weight > mean[best] ? at : best), first);
     const those = `These ${store.selectedHeads.heads.length} heads look back at `;
-    const said = [make("b", {}, spoken(store.tokens[most].text)), " with ", make("b", {}, share(mean[most]))];
+    const said = [make("b", {}, spokenAt(store.tokens, most)), " with ", make("b", {}, share(mean[most]))];
     return [those, ...said, " of their attention on average."];
   }
   const weight = store.weights.at(query, key);
-  const word = make("b", {}, spoken(store.tokens[key].text));
+  const word = make("b", {}, spokenAt(store.tokens, key));
   const part = make("b", {}, share(weight));
   const name = spelledName(store);
   const isMost = key === store.weights.strongest(query, store.view.options.hideFirst ? 1 : 0);

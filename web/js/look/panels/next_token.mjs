@@ -6,7 +6,7 @@ import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { counted, exact, share, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { comparedIds } from "../../lib/without_heads.mjs";
-import { plainly, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
+import { plainly, readAfter, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { OneStop } from "../keyboard.mjs";
@@ -201,6 +201,11 @@ export class NextToken {
     this.#listeners.push(callback);
   }
 
+  /** How a token would read here. @param {number} id */
+  #textAt(id) {
+    return readAfter(this.#found?.texts[id] ?? "", this.store.tokens.slice(0, this.#position + 1));
+  }
+
   /**
    * The most probable tokens other than the written one at the position shown; null if they are not known.
    * @param {number} count
@@ -210,7 +215,7 @@ export class NextToken {
     if (!found || this.#source !== this.store.fetcher || this.#position + 2 > this.store.pointer.context_length)
       return null;
     const ids = found.most.filter((id) => id !== this.writtenId).slice(0, count);
-    const tokens = ids.map((id) => ({ id, text: visible(found.texts[id] ?? ""), probability: found.own[id] }));
+    const tokens = ids.map((id) => ({ id, text: visible(this.#textAt(id)), probability: found.own[id] }));
     return { at: this.#position + 1, tokens };
   }
 
@@ -279,7 +284,7 @@ export class NextToken {
     const fill = (id, shown) => {
       token = id;
       const { details } = this.store.view.options;
-      const text = (details ? visible : plainly)(this.#found?.texts[id] ?? "");
+      const text = (details ? visible : plainly)(this.#textAt(id));
       const isWritten = id === this.#written;
       const fits = this.#position + 2 <= this.store.pointer.context_length;
       button.textContent = text;

@@ -10,7 +10,7 @@ import { compareMenu } from "../compare/compare_menu.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
 import { textExplanation } from "./first_words.mjs";
 import { TextView } from "./text_view.mjs";
-import { visible } from "../../lib/words.mjs";
+import { nameWithBytes, visible } from "../../lib/words.mjs";
 import { tableHead, TableView } from "../../widgets/table_view.mjs";
 
 /** @import { Token } from "../../types.js" */
@@ -178,6 +178,6 @@ function textTable(store) {
 function tokenRow(token, position) {
   const bits = surprise(token);
   const numbers = bits === null ? ["given", ""] : [exact(2 ** -bits), bits.toFixed(2)];
-  const cells = [`“${visible(token.text)}”`, ...numbers].map((text) => make("td", {}, text));
+  const cells = [nameWithBytes(token), ...numbers].map((text) => make("td", {}, text));
   return make("tr", {}, make("th", { scope: "row" }, position), ...cells);
 }

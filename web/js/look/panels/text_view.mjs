@@ -6,7 +6,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
-import { sentence, visible } from "../../lib/words.mjs";
+import { nameWithBytes, sentence, shownText } from "../../lib/words.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
 import { TextBlocks } from "./text_blocks.mjs";
@@ -164,12 +164,15 @@ export class TextView {
     const first = this.#spans.length;
     const turns = new Turns(store.pointer);
     for (let i = first; i < store.tokens.length; i++) {
-      const { id, text } = store.tokens[i];
+      const { id } = store.tokens[i];
+      const text = shownText(store.tokens[i]);
+      if (!store.tokens[i].bytes) this.#showBytes(i);
       const span = make("span", {
         class: i < store.pointer.n_prompt ? "hs-token hs-prompted" : "hs-token",
         "data-i": i,
       });
       if (store.pointer.special.includes(id)) span.classList.add("hs-special");
+      span.classList.toggle("hs-part", text === "" && store.tokens[i].bytes !== undefined);
       if (turns.isMarker(i)) span.classList.add("hs-marker");
       const role = turns.roleAt(i);
       // A token of one character needs no elements inside; beside a label, its word is an element of its own.
@@ -191,6 +194,14 @@ export class TextView {
       this.#showEdges();
       this.#follow();
     } else this.#nextFrame.request();
+  }
+
+  /** What was begun before a whole character is never completed: show its bytes. @param {number} end */
+  #showBytes(end) {
+    for (let i = end - 1; this.#spans[i]?.classList.contains("hs-part"); i--) {
+      this.#spans[i].classList.remove("hs-part");
+      this.#spans[i].textContent = this.store.tokens[i].text;
+    }
   }
 
   /** Keep the end in view. */
@@ -416,5 +427,5 @@ export class TextView {
 function describe(token) {
   const bits = surprise(token);
   if (bits === null) return "";
-  return `“${visible(token.text)}”: probability ${(2 ** -bits).toFixed(4)}, ${bits.toFixed(2)} bits`;
+  return `${nameWithBytes(token)}: probability ${(2 ** -bits).toFixed(4)}, ${bits.toFixed(2)} bits`;
 }

@@ -56,7 +56,9 @@ export class RunData {
   /** @param {Frame} frame @param {number} shown rows */
   merge({ header, metrics, thumbnails }, shown) {
     header.tokens.forEach((text, i) => {
-      this.tokens[header.start + i] = { text, id: header.ids[i], logprob: header.logprobs[i] };
+      const bytes = header.bytes?.[i];
+      const token = { text, id: header.ids[i], logprob: header.logprobs[i], ...(bytes && { bytes }) };
+      this.tokens[header.start + i] = token;
     });
     this.#first = [];
     this.thumbnails.merge(header, thumbnails);

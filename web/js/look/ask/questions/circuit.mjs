@@ -3,7 +3,7 @@
 import { make, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
-import { visible } from "../../../lib/words.mjs";
+import { textOf, visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
@@ -115,8 +115,12 @@ function build({ store, choices, choose, conclude, overlay }) {
 
   /** A pair as a row, which holds the prompt as text. @param {ChangedPair} pair */
   function rowOf({ tokens, corrupted, answer, wrong }) {
-    const prompt = store.tokens.slice(0, tokens.length).map(({ text }) => text);
-    return { prompt: prompt.join(""), corrupted, answer, ...(wrong === undefined ? {} : { wrong }) };
+    return {
+      prompt: textOf(store.tokens.slice(0, tokens.length)),
+      corrupted,
+      answer,
+      ...(wrong === undefined ? {} : { wrong }),
+    };
   }
 
   return {

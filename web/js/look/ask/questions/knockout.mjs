@@ -3,7 +3,7 @@
 import { make, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
-import { capitalised, pictureName, visible } from "../../../lib/words.mjs";
+import { capitalised, pictureName, textOf, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
@@ -174,12 +174,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     most.sort((a, b) => b.change - a.change);
     const chips = most.slice(0, MAX_CHIPS).map(({ change, position }) => {
       const text = visible(store.tokens[position]?.text ?? "");
-      const before = visible(
-        store.tokens
-          .slice(Math.max(0, position - 6), position)
-          .map((token) => token.text)
-          .join(""),
-      );
+      const before = visible(textOf(store.tokens.slice(Math.max(0, position - 6), position)));
       const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change, 3)}`);
       chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
       chip.addEventListener("click", () => store.selection.look(position - 1));
