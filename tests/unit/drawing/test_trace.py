@@ -58,7 +58,9 @@ def test_tokens_of_the_prompt(tiny: LoadedModel) -> None:
     assert [token.text for token in trace.tokens] == ["H", "i", "\n"]
     assert trace.tokens[0] == Token(tiny.tokenizer.encode("H")[0], "H")
     bpe = tiny_model(tokenizer=tiny_bpe(257))
-    assert [token.text for token in bpe.trace("a🙂").tokens] == ["a", "<0xF0>", "<0x9F>", "<0x99>", "<0x82>"]
+    parts = bpe.trace("a🙂")
+    assert [token.text for token in parts.tokens] == ["a", "<0xF0>", "<0x9F>", "<0x99>", "🙂"]
+    assert parts.text == "a🙂"
 
 
 def test_head_mask_scales_heads(tiny: LoadedModel) -> None:

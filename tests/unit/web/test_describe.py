@@ -57,7 +57,9 @@ def test_facts_about_a_model(services: Services) -> None:
     ]  # fmt: skip
     listed = model_list(services)
     assert [model["name"] for model in listed] == ["tiny", "other"]
-    assert all(set(model) == {"name", "label", "facts", "about", "chat", "sampling", "steps"} for model in listed)
+    assert all(
+        set(model) == {"name", "label", "facts", "about", "chat", "sampling", "spaced", "steps"} for model in listed
+    )
 
 
 @pytest.mark.parametrize(
