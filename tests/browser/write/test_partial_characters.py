@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from helpers.models import tiny_bpe, tiny_model
 from helpers.page import expect_drawn, text, write
