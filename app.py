@@ -4,6 +4,7 @@ import gc
 
 gc.disable()  # collecting garbage while 2,500 modules are imported takes half a second and finds none
 
+import logging
 import os
 import sys
 import threading
@@ -54,12 +55,13 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         *tools.routes,
     ]
     launched = threading.Event()
-    with configured_server(chosen, services.budget):
+    with configured_server(chosen, services.budget, services.metrics):
         demo.launch(
             server_name=chosen.host,
             server_port=chosen.port,
             root_path=chosen.root_path,
             share=chosen.share,
+            quiet=chosen.log_format == "json" and not chosen.share,  # Gradio prints the addresses as text
             prevent_thread_lock=True,
             mcp_server=False,
             app_kwargs={
@@ -76,12 +78,12 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
 
 def main() -> None:
     chosen = settings.parse(sys.argv[1:], os.environ)
+    set_up_logs(chosen.log_level, chosen.log_format)
     try:
         check(chosen)
     except (ValueError, OSError) as error:
-        print(f"app.py: {error}", file=sys.stderr)
+        logging.getLogger("app.py").critical("%s", error)
         sys.exit(2)
-    set_up_logs(chosen.log_level, chosen.log_format)
     share_heaps()
     stopping = listen_for_signals()
     demo, services = start(chosen)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sized
+from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
@@ -84,6 +85,30 @@ class Gauges:
         asked.add_metric(["paused"], len(turns.paused))
         asked.add_metric(["waiting"], len(turns.queue))
         yield asked
+
+
+class HasConnections(Protocol):
+    @property
+    def open(self) -> Sized: ...
+
+    @property
+    def lag(self) -> float:
+        """Seconds by which the event loop was late when it last looked at the connections."""
+
+
+class ConnectionGauges:
+    """A collector for Prometheus: open connections, and how late the event loop is."""
+
+    def __init__(self, connections: HasConnections) -> None:
+        self.connections = connections
+
+    def collect(self) -> Iterable[Metric]:
+        yield GaugeMetricFamily("headscope_connections", "Open connections.", len(self.connections.open))
+        yield GaugeMetricFamily(
+            "headscope_event_loop_lag_seconds",
+            "How late the event loop was when it last looked at the connections, once a second.",
+            self.connections.lag,
+        )
 
 
 class TrainingGauges:

@@ -11,7 +11,7 @@ from helpers.server import Server
 Launch = Callable[..., Server]
 
 
-def test_health_before_and_after_loading(launch: Launch, checkpoints: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_health_before_and_after_loading(launch: Launch, checkpoints: Path, caplog: pytest.LogCaptureFixture) -> None:
     server = launch(checkpoints / "broken", checkpoints / "tiny", loaded=False)
     answer = httpx.get(f"{server.url}/health")
     assert (answer.status_code, answer.json()) == (503, {"status": "loading"})
@@ -22,7 +22,7 @@ def test_health_before_and_after_loading(launch: Launch, checkpoints: Path, caps
     body = answer.json()
     assert (body["status"], body["models"]) == ("ok", ["tiny"])
     assert "model.safetensors" in body["failed"]["broken"]
-    assert "model.safetensors" in capsys.readouterr().err
+    assert "model.safetensors" in caplog.text
 
 
 def test_health_when_nothing_loads(launch: Launch, checkpoints: Path) -> None:
@@ -39,12 +39,13 @@ def test_health_while_the_server_shuts_down(launch: Launch, checkpoints: Path) -
     assert (answer.status_code, answer.json()) == (503, {"status": "draining"})
 
 
-def test_metrics_show_the_budget_the_memory_and_the_descriptors(launch: Launch, checkpoints: Path) -> None:
+def test_metrics_show_the_budget_the_connections_and_the_process(launch: Launch, checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny")
     with server.services.budget.hold(1_000_000, "somebody"):
         lines = dict(line.rsplit(" ", 1) for line in httpx.get(f"{server.url}/metrics").text.splitlines())
     assert float(lines["headscope_budget_held_bytes"]) >= 1_000_000
     assert float(lines["headscope_budget_bytes"]) == server.services.budget.n_bytes
+    assert float(lines["headscope_connections"]) >= 1 and float(lines["headscope_event_loop_lag_seconds"]) >= 0
     assert float(lines["process_resident_memory_bytes"]) > 0 and float(lines["process_open_fds"]) > 0
 
 

@@ -59,6 +59,7 @@ class Connections:
         self.counts: Counter[Hashable] = Counter()  # by owner
         self.n_dropped = 0
         self.is_swept = False
+        self.lag = 0.0  # seconds by which the last sweep was late
         self.parse_turns = ParseTurns()
         self.buffer = bytearray(READ_BYTES)  # each connection copies from it at once what it has received
 
@@ -72,7 +73,7 @@ class Connections:
         self.counts[connection.owner] += 1
         if not self.is_swept:
             self.is_swept = True
-            connection.loop.call_later(SWEEP_SECONDS, self.sweep, connection.loop)
+            self.sweep_later(connection.loop)
         if self.max_per_client and self.counts[connection.owner] > self.max_per_client:
             self.drop_one(connection.owner)
         elif len(self.open) > self.max_open:
@@ -102,9 +103,14 @@ class Connections:
         if not self.counts[connection.owner]:
             del self.counts[connection.owner]
 
-    def sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+    def sweep_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        due = loop.time() + SWEEP_SECONDS
+        loop.call_at(due, self.sweep, loop, due)
+
+    def sweep(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         """Drop stalled connections, once a second."""
-        loop.call_later(SWEEP_SECONDS, self.sweep, loop)  # first, so that an exception below cannot end the sweeps
+        self.lag = max(0.0, loop.time() - due)
+        self.sweep_later(loop)  # first, so that an exception below cannot end the sweeps
         now = time.monotonic()
         for connection in list(self.open):
             try:

@@ -4,9 +4,11 @@ import json
 import logging
 import random
 import re
+import subprocess
 import sys
+import threading
 import time
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -16,7 +18,16 @@ from ..settings import LogFormat
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 HEADER = "X-Request-Id"
+DUMP_READER = f"""
+import json, sys, time
+dump = sys.stdin.read()
+if dump:
+    entry = {{"time": time.strftime({TIME!r}, time.gmtime()), "level": "CRITICAL", "logger": "watchdog"}}
+    print(json.dumps(entry | {{"message": "The event loop was blocked", "traceback": dump}}), file=sys.stderr)
+"""
 GIVEN = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}", re.ASCII)
+
+log = logging.getLogger(__name__)
 
 
 class TextFormatter(logging.Formatter):
@@ -44,10 +55,27 @@ class JsonFormatter(logging.Formatter):
 
 
 def set_up_logs(level: str, log_format: LogFormat) -> None:
-    """Log to stderr from ``level`` on."""
+    """Log to stderr from ``level`` on, with Python's warnings and the errors that nothing catches."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler])
+    logging.captureWarnings(True)
+    sys.excepthook = lambda *error: log.critical("The server failed", exc_info=error)
+    threading.excepthook = lambda failed: log.error(
+        "A thread failed", exc_info=(failed.exc_type, failed.exc_value or failed.exc_type(), failed.exc_traceback)
+    )
+
+
+def file_for_dump(log_format: LogFormat) -> IO[bytes] | IO[str]:
+    """The file to which the watchdog writes what all threads were doing; in JSON, that becomes one object.
+
+    The process ends in the same moment, so another one reads it.
+    """
+    if log_format == "text":
+        return sys.stderr
+    reader = subprocess.Popen([sys.executable, "-c", DUMP_READER], stdin=subprocess.PIPE, start_new_session=True)
+    assert reader.stdin is not None
+    return reader.stdin
 
 
 class RequestLogMiddleware:

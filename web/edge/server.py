@@ -4,21 +4,25 @@ import faulthandler
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 import gradio.http_server
 import uvicorn
 from gradio import tunneling
 from starlette.types import ASGIApp
 
+from ..gauges import ConnectionGauges
+from ..prometheus import Metrics
 from ..serving.budget import Budget
 from ..settings import Settings
 from .connections import Connections
+from .logs import file_for_dump
 from .middleware import before_gradio, wrap
 
 ACCEPTED_AT_ONCE = 64  # connections accepted before any of them is handled; each takes a file descriptor
@@ -28,7 +32,7 @@ MAX_REMEMBERED = 1_000  # different messages
 
 
 @contextmanager
-def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
+def configured_server(settings: Settings, budget: Budget, metrics: Metrics) -> Iterator[None]:
     """While this context is active, a Gradio app is launched with uvicorn options that Gradio does not expose.
 
     Everything else stays as in Gradio: the port, the thread, how the server is closed, and additions for Spaces.
@@ -36,6 +40,7 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
     limits = settings.limits
     max_open, max_per_client = limits.max_connections, limits.max_connections_per_address
     connections = Connections(budget, max_open, max_per_client, settings.trusted_proxies)
+    metrics.registry.register(ConnectionGauges(connections))
 
     def config(app: ASGIApp, **given: Any) -> uvicorn.Config:
         options: dict[str, Any] = {
@@ -48,7 +53,9 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
             "access_log": False,  # RequestLogMiddleware writes one
         }
         if settings.watchdog_seconds:
-            options |= {"callback_notify": watchdog(settings.watchdog_seconds), "timeout_notify": WATCHDOG_INTERVAL}
+            dump = file_for_dump(settings.log_format)
+            notify = watchdog(settings.watchdog_seconds, dump)
+            options |= {"callback_notify": notify, "timeout_notify": WATCHDOG_INTERVAL}
         made = uvicorn.Config(wrap(app, before_gradio(settings, budget)), **(given | options))
         suppress_repeats()
         return made
@@ -61,15 +68,15 @@ def configured_server(settings: Settings, budget: Budget) -> Iterator[None]:
         module.uvicorn = uvicorn
 
 
-def watchdog(seconds: int) -> Callable[[], Awaitable[None]]:
+def watchdog(seconds: int, dump: IO[bytes] | IO[str] = sys.stderr) -> Callable[[], Awaitable[None]]:
     """A function that the event loop calls regularly; once it has been blocked for ``seconds``, the process ends.
 
     The timer is a thread of the interpreter's own that needs no lock, so it notices a loop blocked in C code as well.
-    It first prints what all threads are doing.
+    It first writes to ``dump`` what all threads are doing.
     """
 
     async def is_alive() -> None:
-        faulthandler.dump_traceback_later(WATCHDOG_INTERVAL + seconds, exit=True)
+        faulthandler.dump_traceback_later(WATCHDOG_INTERVAL + seconds, exit=True, file=dump)
 
     return is_alive
 

@@ -7,8 +7,8 @@ others, for the metrics and for Gradio's endpoints, these models do not exist.
 
 import asyncio
 import hmac
+import logging
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ from model.checkpoint.source import SNAPSHOT
 from model.errors import HubError, readable
 
 from ..settings import CHECKPOINTS, MEGABYTE, Settings
+
+log = logging.getLogger(__name__)
 
 MIN_HASH = 16  # hex digits: enough to tell one checkpoint from another
 # The secret in the cookie of the visitor whose request is being answered.
@@ -152,7 +154,7 @@ class ServedModels:
         if self.models:  # the largest model benefits most
             model.choose_threads(max(self.models.values(), key=lambda loaded: loaded.config.n_parameters).gpt)
         if not self.sources:
-            print(f"No checkpoint to serve: {CHECKPOINTS} has no folders.", file=sys.stderr, flush=True)
+            log.error("No checkpoint to serve: %s has no folders.", CHECKPOINTS)
         self.ready.set_result(None)
 
     def find_steps(self, source: str) -> dict[int, Revision]:
@@ -179,7 +181,7 @@ class ServedModels:
         """Report that a model cannot be served, and why."""
         self.shared.pop(name, None)
         self.failures[name] = for_visitors(error)
-        print(f"Cannot serve {name}: {readable(str(error)) or type(error).__name__}", file=sys.stderr, flush=True)
+        log.error("Cannot serve %s: %s", name, readable(str(error)) or type(error).__name__)
 
     async def wait(self) -> None:
         """Return once every checkpoint has loaded or failed."""

@@ -183,7 +183,10 @@ def test_a_failing_check_does_not_end_the_sweep(caplog: pytest.LogCaptureFixture
         def __init__(self) -> None:
             self.later: list[Any] = []
 
-        def call_later(self, _seconds: float, *call: Any) -> None:
+        def time(self) -> float:
+            return 3.0
+
+        def call_at(self, _due: float, *call: Any) -> None:
             self.later.append(call)
 
         def run_in_executor(self, *_: Any) -> None:
@@ -193,6 +196,6 @@ def test_a_failing_check_does_not_end_the_sweep(caplog: pytest.LogCaptureFixture
     broken, stalled = Stalled(OSError("gone")), Stalled()
     connections.open = {broken: None, stalled: None}
     with pytest.raises(RuntimeError):
-        connections.sweep(loop)
+        connections.sweep(loop, 1.0)
     assert stalled.is_dropped and "could not be checked" in caplog.text
-    assert loop.later == [(connections.sweep, loop)]
+    assert loop.later == [(connections.sweep, loop, 4.0)] and connections.lag == 2.0

@@ -21,6 +21,7 @@ from web.edge.middleware import allowed_hosts
 from web.edge.origins import HostMiddleware
 from web.edge.server import configured_server
 from web.page.link_preview import FILE
+from web.prometheus import Metrics
 from web.serving.budget import budget_for
 
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))
@@ -179,7 +180,7 @@ def test_the_watchdog_of_the_image_reaches_the_server(monkeypatch: pytest.Monkey
     monkeypatch.setattr(server, "suppress_repeats", lambda: None)  # pytest's handlers must still capture the log
     (line,) = (rest for name, rest in dockerfile() if name == "ENV")
     chosen = settings.parse([], dict(each.split("=", 1) for each in shlex.split(line)))
-    with configured_server(chosen, budget_for(chosen.limits)):
+    with configured_server(chosen, budget_for(chosen.limits), Metrics()):
         config = gradio.http_server.uvicorn.Config(app=None, port=0)  # type: ignore[attr-defined]
     assert config.callback_notify is not None and config.timeout_notify < chosen.watchdog_seconds
     loop_is_alive(config.callback_notify)
@@ -189,7 +190,9 @@ def loop_is_alive(notify: Callable[[], Awaitable[None]]) -> None:
     """Call ``notify`` as uvicorn does, and assert that it postpones the end of the process."""
     with pytest.MonkeyPatch.context() as patch:
         postponed: list[tuple[float, bool]] = []
-        patch.setattr(faulthandler, "dump_traceback_later", lambda seconds, exit: postponed.append((seconds, exit)))
+        patch.setattr(
+            faulthandler, "dump_traceback_later", lambda seconds, exit, file: postponed.append((seconds, exit))
+        )
         run(notify())
     assert postponed == [(65, True)]
 
