@@ -6,6 +6,7 @@ The engine takes a step at fixed times and writes one token for each text in it,
 time of the server is then spent on everything else: passing the token on, its text, JSON, HTTP, the event loop.
 """
 
+import inspect
 import json
 import os
 import subprocess
@@ -29,7 +30,7 @@ PARTS = {
     "text": ("model.generate.Continuation.add",),
     "chunk": ("web.api.completions.Completion.take", "web.api.completions.Completion.as_chunk"),
     "JSON": ("web.api.completions.server_sent_event",),
-    "HTTP": ("h11.Connection.send",),
+    "HTTP": ("uvicorn.protocols.http.httptools_impl.RequestResponseCycle.send",),
     "socket": ("asyncio.selector_events._SelectorSocketTransport.write",),  # with uvloop, among the rest
 }
 
@@ -90,14 +91,23 @@ def find(owner: str, attribute: str) -> Callable[..., Any]:
 
 
 def timing(function: Callable[..., Any], spent: dict[str, int], part: str) -> Callable[..., Any]:
-    def timed_function(*args: Any, **kwargs: Any) -> Any:
+    @contextmanager
+    def timed() -> Iterator[None]:
         began = time.thread_time_ns()
         try:
-            return function(*args, **kwargs)
+            yield
         finally:
             spent[part] = spent.get(part, 0) + time.thread_time_ns() - began
 
-    return timed_function
+    def timed_function(*args: Any, **kwargs: Any) -> Any:
+        with timed():
+            return function(*args, **kwargs)
+
+    async def timed_coroutine(*args: Any, **kwargs: Any) -> Any:
+        with timed():  # rarely suspended: only while a client reads too slowly
+            return await function(*args, **kwargs)
+
+    return timed_coroutine if inspect.iscoroutinefunction(function) else timed_function
 
 
 def measure(n_clients: int, *, by_part: bool) -> Cost:

@@ -14,7 +14,7 @@ from bench.load import at_quantile
 from bench.process import MB, Server, ours, serving, wait_for_loops
 from web.settings import Limits
 
-from .attacks import ATTACKS, Attack
+from .attacks import ATTACKS, WATCHED, Attack
 from .visitors import Noticed, visit, warm_up
 
 MAX_DESCRIPTORS = 1_024
@@ -60,7 +60,7 @@ async def recovered(server: Server, before: int) -> int:
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     port = free_port()
-    command = ours(port, "--checkpoint", str(chat_checkpoint()))
+    command = ours(port, "--checkpoint", str(chat_checkpoint()), *WATCHED)
     with serving(command, port, max_descriptors=MAX_DESCRIPTORS) as server:
         wait_for_loops(port)
         idle = server.resident

@@ -2,13 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import cycle
+from typing import Any
 
 from .visitors import LENSES
-from .wire import BAD, ask, connect, opened, request
+from .wire import BAD, Session, ask, connect, opened, request
 
+WATCHED = ("--watchdog-seconds", "10")  # the server ends if its event loop is blocked for so long
 AT_ONCE = 50
 ADDRESSES = [f"127.0.1.{i}" for i in range(1, 9)]
 RECEIVE_BUFFER = 4_096  # bytes of an attacker
@@ -139,11 +141,7 @@ async def crowd(port: int, sent: list[bytes], seconds: float) -> None:
             while await reader.read(65_536):
                 pass
 
-    reading = [asyncio.ensure_future(read(content)) for content in sent]
-    await asyncio.wait(reading, timeout=seconds)
-    for task in reading:
-        task.cancel()
-    await asyncio.gather(*reading, return_exceptions=True)
+    await for_seconds(seconds, [read(content) for content in sent])
 
 
 async def crowd_on_the_chat_template(port: int, seconds: float) -> None:
@@ -210,6 +208,87 @@ async def everything_at_once(port: int, seconds: float) -> None:
             await together(1_000, one)
 
 
+async def chunks(port: int, seconds: float, n_connections: int = 16) -> None:
+    """Bodies below the size limit, in chunks of one byte."""
+
+    async def send(_: int) -> None:
+        while True:
+            with suppress(OSError):
+                reader, writer = await connect(port, BAD)
+                try:
+                    writer.write(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+                    for _piece in range(31):
+                        writer.write(b"1\r\n \r\n" * 8_192)
+                        await writer.drain()
+                    writer.write(b"0\r\n\r\n")
+                    await reader.read(100)
+                finally:
+                    writer.transport.abort()
+            await asyncio.sleep(0.02)
+
+    await for_seconds(seconds, [send(i) for i in range(n_connections)])
+
+
+async def chunks_on_every_connection(port: int, seconds: float) -> None:
+    """The same on nearly as many connections as a client may have, against the watchdog."""
+    await chunks(port, seconds, n_connections=220)
+
+
+async def pipelined_requests(port: int, seconds: float) -> None:
+    """Thousands of requests at once on each connection, with many fields, which are read slowly."""
+    content = (b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"a:\r\n" * 100 + b"\r\n") * 2_000
+    async with many_open(port, [content] * 100):
+        await asyncio.sleep(seconds)
+
+
+async def page_loads(port: int, seconds: float) -> None:
+    """The page and what Gradio says of itself, on fifty connections without a pause."""
+
+    async def load(i: int) -> None:
+        session = Session(port, BAD)
+        try:
+            while True:
+                await session.ask("GET", ("/", "/config", "/gradio_api/info", "/theme.css")[i % 4])
+        finally:
+            session.close()
+
+    await for_seconds(seconds, [load(i) for i in range(50)])
+
+
+async def slow_readers(port: int, seconds: float) -> None:
+    """Attention weights of whole texts for two addresses, which read often enough not to be stalled."""
+    content = request("POST", "/v1/attention", {"prompt": "a" * 256, "format": "safetensors"})
+
+    async def read(i: int) -> None:
+        while True:
+            with suppress(OSError):
+                reader, writer = await connect(port, ADDRESSES[i % 2], RECEIVE_BUFFER)
+                try:
+                    writer.transport.pause_reading()  # type: ignore[attr-defined]
+                    writer.write(content)
+                    while not writer.is_closing():
+                        await asyncio.sleep(3)
+                        writer.transport.resume_reading()  # type: ignore[attr-defined]
+                        await asyncio.sleep(0)
+                        writer.transport.pause_reading()  # type: ignore[attr-defined]
+                        if reader.at_eof():
+                            break
+                finally:
+                    writer.transport.abort()
+            await asyncio.sleep(0.5)
+
+    await for_seconds(seconds, [read(i) for i in range(240)])
+
+
+async def for_seconds(seconds: float, works: list[Coroutine[Any, Any, None]]) -> None:
+    """Run ``works``, none of which ends by itself, for some seconds, ignoring failures."""
+    running = [asyncio.ensure_future(work) for work in works]
+    await asyncio.wait(running, timeout=seconds)
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
 ATTACKS: dict[str, Attack] = {
     "answers not collected": answers_not_collected,
     "texts not followed": texts_not_followed,
@@ -225,5 +304,10 @@ ATTACKS: dict[str, Attack] = {
     "made-up addresses": made_up_addresses,
     "silent connections": silent_connections,
     "heavy bodies": heavy_bodies,
+    "chunks of one byte": chunks,
+    "chunks of one byte on every connection": chunks_on_every_connection,
+    "pipelined requests": pipelined_requests,
+    "page loads": page_loads,
+    "slow readers": slow_readers,
     "everything at once": everything_at_once,
 }

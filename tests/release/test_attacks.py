@@ -14,7 +14,7 @@ import pytest
 
 from bench.harness import chat_checkpoint, free_port
 from bench.process import MB, Server, ours, serving, wait_for_loops
-from bench.siege.attacks import ATTACKS
+from bench.siege.attacks import ATTACKS, WATCHED
 from bench.siege.visitors import Noticed, look_around, visit, warm_up
 from helpers.server import Server as OwnServer
 from helpers.siege.generated import Generated
@@ -49,7 +49,7 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
 @pytest.fixture(scope="module")
 def besieged() -> Iterator[Besieged]:
     port = free_port()
-    command = ours(port, "--checkpoint", str(chat_checkpoint()))
+    command = ours(port, "--checkpoint", str(chat_checkpoint()), *WATCHED)
     with serving(command, port, max_descriptors=1_024) as server:
         wait_for_loops(port)
         idle = server.resident

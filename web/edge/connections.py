@@ -40,6 +40,8 @@ PARSE_BYTES = 4_096  # parsed at a time; it is also how far a client's later req
 MAX_HEAD_BYTES = 32_768  # of a request line with its header fields, and of the fields after a body
 MAX_FIELDS = 128  # in a head
 CHUNK_FRAME_BYTES = 16  # around a chunk, at most, on average
+MIN_PIECE_BYTES = 16  # of a body, on average, after the first ``MANY_PIECES``
+MANY_PIECES = 16_384
 VERSIONS = ("1.0", "1.1")
 
 
@@ -190,6 +192,8 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
     """
 
     def __init__(self, connections: Connections, *args: Any, **options: Any) -> None:
+        self.pieces: list[bytes] = []  # of the body, from the newest piece parsed
+        self.on_body = self.pieces.append  # type: ignore[assignment]  # the parser's callback, at the least cost
         super().__init__(*args, **options)
         self.all = connections
         self.owner: Hashable = None  # the client, once it is known
@@ -256,10 +260,13 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         piece, self.unparsed = self.unparsed[:PARSE_BYTES], self.unparsed[PARSE_BYTES:]
         try:
             self.parser.feed_data(piece)
+            self.pass_body_on()
             self.n_parsed += len(piece)
             if self.n_parsed - self.n_body > MAX_HEAD_BYTES + CHUNK_FRAME_BYTES * self.n_pieces:
                 part = "head" if self.in_head else "framing around the body"
                 raise Refused(f"The {part} is longer than {MAX_HEAD_BYTES:,} bytes.", 431 if self.in_head else 400)
+            if MIN_PIECE_BYTES * (self.n_pieces - MANY_PIECES) > self.n_body:
+                raise Refused(f"The body comes in chunks of fewer than {MIN_PIECE_BYTES} bytes.")
         except httptools.HttpParserUpgrade as pause:
             self.ignore_upgrade(piece[pause.args[0] :])
         except httptools.HttpParserError as error:
@@ -332,13 +339,17 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
         self.all.belongs_to(self, client_in(scope))
         self.payer = self.owner
 
-    def on_body(self, body: bytes) -> None:
-        self.n_pieces += 1
-        self.n_body += len(body)
-        super().on_body(body)
+    def pass_body_on(self) -> None:
+        if self.pieces:
+            body = b"".join(self.pieces)
+            self.n_pieces += len(self.pieces)
+            self.n_body += len(body)
+            self.pieces.clear()
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         if not self.is_upgrade:
+            self.pass_body_on()
             super().on_message_complete()
 
     # ---- Requests ----------------------------------------------------------------------------------------------------
@@ -372,8 +383,9 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
             return True
         if self.is_idle:
             return now - self.idle_since > STALL_SECONDS and not n_unsent
-        if self.cycle.more_body and not self.flow.read_paused and not self.unparsed:
-            return now - self.heard_at > STALL_SECONDS or now - self.asked_at > MAX_BODY_SECONDS
+        if self.cycle.more_body and not self.flow.read_paused:
+            is_silent = not self.unparsed and now - self.heard_at > STALL_SECONDS
+            return is_silent or now - self.asked_at > MAX_BODY_SECONDS
         return False
 
     def drop(self) -> None:

@@ -18,7 +18,7 @@ GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
 POST = b"POST /p HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n"
 NEXT = b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n"
-TURNS = 2_000  # of the event loop, at most, for what a test sends
+TURNS = 20_000  # of the event loop, at most, for what a test sends
 
 
 class Transport(asyncio.Transport):
@@ -213,9 +213,15 @@ def test_heads_below_the_limit_are_accepted() -> None:
     assert received(GET + fields + b"b: " + b"x" * 28_000 + b"\r\n\r\n").statuses == [200]
 
 
-def test_a_long_body_in_pieces_of_one_byte_arrives() -> None:
-    seen = received(CHUNKED + b"\r\n" + b"1\r\nx\r\n" * 40_000 + b"0\r\n\r\n")
-    assert seen.bodies == [b"x" * 40_000] and seen.statuses == [200]
+@pytest.mark.parametrize(("n_pieces", "n_bytes"), [(module.MANY_PIECES, 1), (40_000, module.MIN_PIECE_BYTES)])
+def test_bodies_in_small_pieces_arrive(n_pieces: int, n_bytes: int) -> None:
+    seen = received(CHUNKED + b"\r\n" + (b"%x\r\n" % n_bytes + b"x" * n_bytes + b"\r\n") * n_pieces + b"0\r\n\r\n")
+    assert seen.bodies == [b"x" * n_bytes * n_pieces] and seen.statuses == [200]
+
+
+def test_bodies_in_a_great_many_pieces_are_refused() -> None:
+    seen = received(CHUNKED + b"\r\n" + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n")
+    assert seen.statuses == [400] and not seen.bodies and seen.transport.is_closed
 
 
 @pytest.mark.parametrize("cut", [lambda sent: [sent], bytewise])
