@@ -44,7 +44,7 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     callable_by_programs = [*endpoints(services), *([train_endpoint(trainings)] if chosen.train else ())]
     tools = McpServer(callable_by_programs)
     demo = build(services, writer, callable_by_programs, with_key=chosen.api_key is not None)
-    routes = [*api_routes(services), *page_routes(services, writer, trainings).routes]
+    routes = [*api_routes(services), *tools.routes, *page_routes(services, writer, trainings).routes]
     routes += [
         *run_routes(services.snapshots, services.runs, services.page_workers, services.budget).routes,
         *compare_routes(services.snapshots, services.runs, services.page_workers).routes,
@@ -52,7 +52,6 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),
         picture_route(),
-        *tools.routes,
     ]
     launched = threading.Event()
     with configured_server(chosen, services.budget, services.metrics):
@@ -62,8 +61,6 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
             root_path=chosen.root_path,
             share=chosen.share,
             quiet=chosen.log_format == "json" and not chosen.share,  # Gradio prints the addresses as text
-            prevent_thread_lock=True,
-            mcp_server=False,
             app_kwargs={
                 "routes": routes,
                 "lifespan": tools.lifespan,

@@ -65,6 +65,8 @@ THEME = gr.themes.Default(
 )
 LAUNCH: dict[str, Any] = {
     "theme": THEME,
+    "prevent_thread_lock": True,
+    "mcp_server": False,  # web/api/mcp.py answers at that address
     "ssr_mode": False,  # Gradio's Node proxy would swallow our routes
     "run_history": False,
     "enable_monitoring": False,
