@@ -1,10 +1,17 @@
 """Every module can be imported without the modules that only Unix has, as on Windows."""
 
 import json
+import os
+import resource
 import subprocess
 import sys
 
+import pytest
+
 from helpers.files import ROOT
+from model.checkpoint.write import is_running
+from model.train.live import bound_memory
+from web.serving.template_worker import bound_memory as bound_memory_of_templates
 
 UNIX = ["fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"]
 OPTIONAL = ["ray", "triton"]  # packages without which a module is not used
@@ -52,3 +59,19 @@ def test_no_module_needs_unix() -> None:
     command = [sys.executable, "-c", IMPORT_ALL, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
+
+
+def test_no_signal_is_sent_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, ``os.kill`` would send Ctrl-C."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a signal was sent"))
+    assert is_running(os.getpid())
+
+
+def test_a_limit_that_the_system_refuses_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("current limit exceeds maximum limit")  # as on macOS
+
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    bound_memory(1 << 30)
+    bound_memory_of_templates()
