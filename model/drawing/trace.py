@@ -90,6 +90,7 @@ class Trace(Drawing):
             "sha256": self.traced_by.sha256,
             "n_kv_head": self.traced_by.config.n_kv_head,
             "context_length": self.traced_by.config.context_length,
+            "before": self.traced_by.tokenizer.text_before([token.id for token in self.tokens]),
             "settings": dict(self.settings),
             "head_mask": None if self.head_mask is None else self.head_mask.tolist(),
         }

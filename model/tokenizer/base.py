@@ -80,6 +80,12 @@ class Tokenizer(ABC):
         """The bytes that each of ``ids`` adds to their text: none for what the vocabulary puts before every prompt."""
         return list(map(self.token_bytes, ids))
 
+    def text_before(self, ids: Sequence[int]) -> str:
+        """What the vocabulary puts before the prompt ``ids``, such as ``"<s> "``: no part of their text."""
+        first = ids[: len(self.begins_with) + 1]
+        whole, own = b"".join(map(self.token_bytes, first)), b"".join(self.text_bytes(first))
+        return whole.removesuffix(own).decode()
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``; bytes that are not valid UTF-8 become U+FFFD."""
         return b"".join(self.text_bytes(list(ids))).decode("utf-8", errors="replace")

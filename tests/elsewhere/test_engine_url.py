@@ -11,10 +11,13 @@ import pytest
 
 import app
 from helpers.api import error_of, post_body
+from helpers.models import tiny_model
+from helpers.oracles.pipelines import llama2
 from helpers.oracles.scripted_engine import ScriptedEngine
 from helpers.runs import FIELDS, new_ids, streamed, write_text
 from helpers.serve_once import free_port
 from helpers.server import Server
+from model.tokenizer import from_spec
 from web import settings
 from web.serving import engine_client
 from web.serving.engine_addresses import EngineAddress, parse_addresses
@@ -176,6 +179,20 @@ def test_visitors_cannot_choose_the_engine(engine: ScriptedEngine, remote_server
     )
     elsewhere.close()
     assert not elsewhere.bodies and engine.bodies
+
+
+def test_what_a_vocabulary_puts_before_prompts_is_not_sent(
+    engine: ScriptedEngine, launch: Callable[..., Server], tmp_path: Path
+) -> None:
+    loaded = tiny_model(0, from_spec(llama2()), context_length=64)
+    loaded.save(tmp_path / "llama")
+    server = launch(tmp_path / "llama", engine_urls=(engine.url,))
+    ids = loaded.parse_prompt("the \u0416")
+    assert post_body(server, {"prompt": "the \u0416"}).status_code == 200
+    assert post_body(server, {"prompt": ids}).status_code == 200
+    assert new_ids(write_text(server, model="llama", prompt=ids))[: len(ids)] == ids
+    assert [body["prompt"] for body in engine.bodies] == ["the \u0416"] * 3
+    assert "into other ids than these" in error_of(post_body(server, {"prompt": ids[1:]}))["message"]
 
 
 def test_ids_that_do_not_survive_retokenization_are_refused(

@@ -11,10 +11,12 @@ import httpx
 import pytest
 
 from helpers.gate import wait_for_end
-from helpers.models import scripted_model
+from helpers.models import scripted_model, tiny_model
+from helpers.oracles.pipelines import PIPELINES
 from helpers.runs import FIELDS, Reader, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
 from model.serving.engine import Engine
+from model.tokenizer import from_spec
 from web.page import writer
 from web.runs.store import RunWriter
 
@@ -43,6 +45,20 @@ def test_pointers_join_to_the_generated_text(server: Server, settings: dict[str,
     # The last pointer agrees with the run.
     run = server.services.runs.get(pointers[-1]["run"])
     assert run is not None and run.ids == expected
+
+
+def test_a_prompt_may_be_token_ids(launch: Callable[..., Server], tmp_path: Path) -> None:
+    loaded = tiny_model(0, from_spec(PIPELINES["llama 2"]()), context_length=64)
+    loaded.save(tmp_path / "llama")
+    server = launch(tmp_path / "llama")
+    ids = loaded.parse_prompt("the \u0416")
+    for some in (ids, ids[:-1], [*ids, ids[-1]]):  # also such as no text is encoded to
+        pointer = (pointers := write_text(server, model="llama", prompt=some))[-1]
+        assert new_ids(pointers)[: len(some)] == some and pointer["n_prompt"] == len(some)
+        assert pointer["settings"]["prompt"] == loaded.tokenizer.decode(some) and pointer["before"] == "<s> "
+    for prompt, said in (([], "empty"), ([10**6], "1000000"), (["a"], "a"), ([True], "true"), ([1] * 65, "64")):
+        answer = httpx.post(f"{server.url}/look/write", json=FIELDS | {"model": "llama", "prompt": prompt})
+        assert answer.status_code == 400 and said in answer.text, answer.text
 
 
 def test_tokens_come_with_their_probabilities(server: Server) -> None:

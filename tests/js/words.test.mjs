@@ -7,6 +7,7 @@ import {
   endsWithSpace,
   nameWithBytes,
   pictureName,
+  promptText,
   readAfter,
   sentence,
   shorten,
@@ -68,6 +69,27 @@ test("a character of several tokens stands on the last of them", () => {
   );
   assert.equal(wordUpTo(PARTS, 5), "Хи");
   assert.equal(wordUpTo(PARTS, 3), "<0xD0>");
+});
+
+test("a prompt has neither what the vocabulary puts before it nor the names of bytes", () => {
+  const pointer = { before: "<s> " }; // of Llama 2, which has no token for these letters
+  const tokens = [
+    { text: "<s>" },
+    { text: " " },
+    { text: "<0xD0>", bytes: "<0xD0>" },
+    { text: "Х", bytes: "<0xA5>" },
+    { text: " or" },
+    { text: "<0xFF>" },
+    { text: " <0x41>" },
+    { text: "<0xD0>", bytes: "<0xD0>" },
+  ];
+  assert.equal(promptText({ tokens, pointer }), "Х or\uFFFD <0x41>");
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5].map((n) => promptText({ tokens, pointer }, n)),
+    ["", "", "", "", "Х", "Х or"],
+  );
+  assert.equal(promptText({ tokens: tokens.slice(4), pointer: { before: " " } }, 1), "or"); // after a context shift
+  assert.equal(promptText({ tokens: [{ text: " a" }], pointer: { before: "" } }), " a");
 });
 
 test("a token of the vocabulary reads as the character that it completes", () => {

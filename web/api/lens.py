@@ -44,14 +44,18 @@ HeadPairs = TypeAliasType(
 ReferenceTexts = TypeAliasType(
     "ReferenceTexts", Annotated[list[str], FailFast(), Described(min_length=1, max_length=MAX_TEXTS)]
 )
+TEXT_OR_IDS: list[JsonDict] = [
+    {"type": "string", "minLength": 1},
+    {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+]
 ROW: JsonDict = {
     "anyOf": [
         {"type": "string", "minLength": 1},
         {
             "type": "object",
             "properties": {
-                "prompt": {"type": "string", "minLength": 1},
-                "corrupted": {"type": ["string", "null"], "minLength": 1},
+                "prompt": {"anyOf": [*TEXT_OR_IDS]},
+                "corrupted": {"anyOf": [*TEXT_OR_IDS, {"type": "null"}]},
                 "answer": {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 0},
                 "wrong": {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 0},
             },

@@ -463,7 +463,7 @@ export interface CircuitAnswer {
 
 export interface CircuitBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   method?: "exact" | "attribution" | null;
   head_mask?: number[][] | null;
 }
@@ -652,7 +652,7 @@ export interface PromptsAnswer {
 
 export interface KnockoutPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   method?: "zero" | "mean" | "text_mean" | "resample" | null;
   head_mask?: number[][] | null;
   reference?: string[] | null;
@@ -660,7 +660,7 @@ export interface KnockoutPromptsBody {
 
 export interface RemovalPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   heads: number[][];
   method?: "zero" | "mean" | "text_mean" | "resample" | null;
   head_mask?: number[][] | null;
@@ -669,13 +669,13 @@ export interface RemovalPromptsBody {
 
 export interface AttributionPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   head_mask?: number[][] | null;
 }
 
 export interface HeadPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   layer: number;
   head: number;
   head_mask?: number[][] | null;
@@ -683,7 +683,7 @@ export interface HeadPromptsBody {
 
 export interface PatchPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   direction?: "denoise" | "noise" | null;
   heads?: number[][] | null;
   head_mask?: number[][] | null;
@@ -694,7 +694,7 @@ export interface PatchPromptsBody {
 
 export interface PathsPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   layer: number;
   head: number;
   head_mask?: number[][] | null;
@@ -703,13 +703,13 @@ export interface PathsPromptsBody {
 
 export interface TextRolesPromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   head_mask?: number[][] | null;
 }
 
 export interface DifferencePromptsBody {
   model?: string | null;
-  prompts: (string | { prompt: string; corrupted?: string | null; answer?: string | number | null; wrong?: string | number | null })[];
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
   other_model?: string | null;
   head_mask?: number[][] | null;
 }

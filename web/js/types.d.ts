@@ -70,6 +70,8 @@ export interface Pointer {
   rate: number;
   n_prompt: number;
   earlier: string;
+  /** What the vocabulary puts before every prompt, as the first tokens show it; older prepared first screens lack it. */
+  before?: string;
   model: string;
   sha256: string;
   n_layer: number;

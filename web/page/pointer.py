@@ -19,6 +19,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "rate": round(run.tokens_per_second, 1),
         "n_prompt": run.n_prompt,
         "earlier": run.earlier,
+        "before": run.loaded.tokenizer.text_before(run.ids),
         "model": run.loaded.name,
         "sha256": run.loaded.sha256,
         "n_layer": config.n_layer,

@@ -15,7 +15,7 @@ from ..runs.store import RunWriter
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.generation import Generation
-from ..serving.inputs import parse_index, parse_options, parse_request, settings_of, whole
+from ..serving.inputs import find_model, parse_index, parse_options, parse_request, settings_of, whole
 from ..serving.served_models import ServedModels
 from ..settings import MAX_RUN_ID
 from .pointer import pointer
@@ -43,8 +43,17 @@ class PageText:
 
 
 def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
-    """The text that ``fields`` ask for; ``fields["branch"]`` is for ``parse_branch``. Raises ``InputError``."""
-    sent = fields.get("branch")
+    """The text that ``fields`` ask for; ``fields["branch"]`` is for ``parse_branch``. Raises ``InputError``.
+
+    The prompt is text, or token ids.
+    """
+    sent, prompt = fields.get("branch"), fields.get("prompt")
+    if sent is None and isinstance(prompt, list):
+        loaded = find_model(services.served, fields.get("model"))
+        ids = loaded.parse_prompt([whole(token_id) for token_id in prompt])
+        request = parse_options(services.limits, loaded, ids, fields)
+        services.engines.check(loaded, request, same_ids=False)
+        return PageText(loaded, request, loaded.tokenizer.decode(ids), len(ids))
     if sent is None:
         loaded, request = parse_request(services.served, fields)
         services.engines.check(loaded, request)

@@ -52,7 +52,7 @@ def check_supported(loaded: LoadedModel, request: GenerationRequest, *, same_ids
         )
         raise InputError(unusual[0], message, "unsupported_option")
     text = prompt_text(loaded, request)
-    if same_ids and loaded.tokenizer.encode(text) != list(request.prompt):
+    if same_ids and loaded.tokenizer.encode_prompt(text) != list(request.prompt):
         message = (
             f"Another engine writes for {loaded.name} and is sent text, which is tokenized into other ids than these."
         )
@@ -60,9 +60,12 @@ def check_supported(loaded: LoadedModel, request: GenerationRequest, *, same_ids
 
 
 def prompt_text(loaded: LoadedModel, request: GenerationRequest) -> str:
-    """The prompt as text for a remote engine. Raises ``InputError`` if the ids end within a character."""
+    """The prompt as text for a remote engine, which puts before it what the vocabulary asks for.
+
+    Raises ``InputError`` if the ids end within a character.
+    """
     try:
-        return b"".join(map(loaded.tokenizer.token_bytes, request.prompt)).decode()
+        return b"".join(loaded.tokenizer.text_bytes(request.prompt)).decode()
     except UnicodeDecodeError:
         message = (
             f"Another engine writes for {loaded.name} and gets text, but these tokens contain an incomplete character."

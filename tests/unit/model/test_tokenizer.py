@@ -340,3 +340,15 @@ def test_pieces_join_to_the_text(name: str) -> None:
     for some in (ids, ids[1:], ids[3:-1], ids[:1], []):
         pieces = tokenizer.pieces(some)
         assert len(pieces) == len(some) and "".join(pieces) == tokenizer.decode(some)
+
+
+@pytest.mark.parametrize("name", ["bytes", *PIPELINES])
+def test_a_prompt_is_what_follows_the_text_before_it(name: str) -> None:
+    tokenizer = BPE if name == "bytes" else from_spec(PIPELINES[name]())
+    for text in (PROSE, " two spaces", "\u0416\u0436", "a"):
+        ids = tokenizer.encode_prompt(text)
+        shown, before = "".join(token.shown for token in text_tokens(tokenizer, ids)), tokenizer.text_before(ids)
+        assert shown == before + tokenizer.decode(ids)
+        assert tokenizer.encode_prompt(shown.removeprefix(before)) == ids
+        assert (before == "") == (not name.startswith(("llama", "mistral")))
+    assert tokenizer.text_before([]) == ""

@@ -24,6 +24,17 @@ export const shownText = ({ text, bytes }) => (bytes ? text.replace(LAST_BYTES, 
 export const textOf = (tokens) => tokens.map(shownText).join("");
 
 /**
+ * The first `n` tokens of a text as a prompt to edit: without what the vocabulary puts before it, and with U+FFFD for
+ * bytes that are no part of any character. What nobody edits is sent as ids.
+ * @param {{ tokens: readonly Pick<Token, "text" | "bytes">[], pointer: { before?: string } }} text
+ * @param {number} [n] all if left out
+ */
+export function promptText({ tokens, pointer }, n) {
+  const texts = tokens.slice(0, n).map((token) => shownText(token).replace(/<0x[89A-F][0-9A-F]>/g, "\uFFFD"));
+  return texts.join("").slice(pointer.before?.length);
+}
+
+/**
  * A token of the vocabulary as it would read after a text: the character that it completes, or else its own text.
  * @param {string} text
  * @param {readonly Pick<Token, "text" | "bytes">[]} tokens of the text

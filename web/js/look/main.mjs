@@ -16,7 +16,6 @@ import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Tour } from "./tour.mjs";
-import { textOf } from "../lib/words.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
@@ -334,12 +333,14 @@ class Page {
   writeScaled(head_mask, n_given = this.store.pointer.n_prompt) {
     this.abandon();
     const left = this.texts.leave();
-    const { model, settings, head_mask: own, n_prompt } = this.store.pointer;
-    const chat = n_given === n_prompt ? this.store.pointer.chat : null;
-    const given = textOf(this.store.tokens.slice(0, n_given));
+    const { earlier, model, settings, head_mask: own, n_prompt } = this.store.pointer;
+    const isWhole = n_given === n_prompt;
+    const chat = isWhole ? this.store.pointer.chat : null;
+    // A context shift has dropped ids of the prompt.
+    const prompt = isWhole && earlier ? settings.prompt : this.store.ids.slice(0, n_given);
     const seed = typeof settings.seed === "number" ? settings.seed : newSeed();
     // A text whose context shifts would become a new run, which the comparison would not follow.
-    const fields = { prompt: given, ...settings, model, seed, context_shift: false };
+    const fields = { ...settings, prompt, model, seed, context_shift: false };
     void this.send({ ...fields, head_mask: own }, { chat }, (run) => {
       left(run);
       void this.send({ ...fields, head_mask }, { beside: run, chat });

@@ -17,7 +17,7 @@ import {
   strongestFor,
   titlesOf,
 } from "../../lib/without_heads.mjs";
-import { plainly, spoken, textOf, unitOf } from "../../lib/words.mjs";
+import { plainly, spoken, unitOf } from "../../lib/words.mjs";
 import { OPEN_LIST } from "../keyboard.mjs";
 import { askedPrediction, textBody } from "../ask/subject.mjs";
 import { MIN_LOOK, withoutAlike } from "../roles/heads_alike.mjs";
@@ -157,11 +157,6 @@ export class PlainAnswer extends Emitter {
     this.words.replaceChildren(...words);
   }
 
-  /** What the two texts have in common. @param {number} position of their last token */
-  #given(position) {
-    return textOf(this.store.tokens.slice(0, position + 1));
-  }
-
   /** Answer, unless something else is asked meanwhile. @param {number} turn @param {() => Promise<void>} answer */
   async #try(turn, answer) {
     try {
@@ -192,7 +187,7 @@ export class PlainAnswer extends Emitter {
       const unit = unitOf(store);
       const said = [lookWords(n, look), ...changeWords(effect, n, unit), " ", ...likeliestWords(effect, n, unit)];
       this.#say(...inBold(said));
-      const given = this.#given(query);
+      const given = store.ids.slice(0, query + 1);
       const [title, without] = titlesOf(n);
       const written = two.write(store, [
         { given, head_mask: store.pointer.head_mask, title },
@@ -223,9 +218,9 @@ export class PlainAnswer extends Emitter {
       const names = ids.map((id) => `“${plainly(texts[id])}”`);
       const [was, is] = ids.map((id) => make("b", {}, share(probabilities[id])));
       this.#say(`If the next ${unitOf(store)} were ${names[1]} (`, is, `) instead of ${names[0]} (`, was, "):");
-      const given = this.#given(at - 1);
+      const before = store.ids.slice(0, at);
       const [a, b] = ids.map((id, i) => ({
-        given: given + texts[id],
+        given: [...before, id],
         head_mask: pointer.head_mask,
         title: `With ${names[i]}`,
       }));

@@ -16,7 +16,7 @@ const MAX_WRITTEN = { word: 40, letter: 160 }; // tokens of a text that never di
 const WRITTEN_AFTER = { word: 10, letter: 30 }; // tokens after the texts have diverged
 const SHOWN_LINE = 1; // shown of a long text: the line with the words that differ
 
-/** @typedef {{ given: string, head_mask: number[][] | null, title: string }} Start of a text */
+/** @typedef {{ given: number[], head_mask: number[][] | null, title: string }} Start of a text */
 
 export class TwoTexts {
   /** @type {AbortController | null} */

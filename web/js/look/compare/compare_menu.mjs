@@ -2,7 +2,7 @@
 
 import { make, smallButton } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
-import { baseName, textOf } from "../../lib/words.mjs";
+import { baseName, promptText } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
@@ -103,7 +103,7 @@ function ownText(store, texts, closed) {
   };
   const open = () => {
     const { run, context_length } = store.pointer;
-    if (run !== of) field.value = textOf(store.tokens.slice(0, context_length));
+    if (run !== of) field.value = promptText(store, context_length);
     of = run;
     element.hidden = false;
     field.focus();

@@ -11,6 +11,7 @@ const NOTHING = Object.freeze({
   rate: 0,
   n_prompt: 0,
   earlier: "",
+  before: "",
   model: "",
   sha256: "",
   n_layer: 0,

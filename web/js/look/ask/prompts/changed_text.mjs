@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../choices.mjs";
 import { selectedToken, textProblem, tokenName } from "../subject.mjs";
-import { textOf } from "../../../lib/words.mjs";
+import { promptText } from "../../../lib/words.mjs";
 
 /** @import { AskContext } from "../question.js" */
 
@@ -24,8 +24,7 @@ export function changedText({ store, choices, choose }) {
 
   const clean = () => {
     const position = Math.max(selectedToken(store), 0);
-    const tokens = store.tokens.slice(0, position);
-    return { position, ids: store.ids.slice(0, position), text: textOf(tokens) };
+    return { position, ids: store.ids.slice(0, position), text: promptText(store, position) };
   };
   const apply = () => choose({ change: writeEdit(findEdit(clean().text, changed.value)) });
   changed.addEventListener("change", apply);

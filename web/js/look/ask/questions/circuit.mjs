@@ -3,7 +3,7 @@
 import { make, smallButton } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
-import { textOf, visible } from "../../../lib/words.mjs";
+import { visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
@@ -113,16 +113,6 @@ function build({ store, choices, choose, conclude, overlay }) {
     opened.hidden = false;
   }
 
-  /** A pair as a row, which holds the prompt as text. @param {ChangedPair} pair */
-  function rowOf({ tokens, corrupted, answer, wrong }) {
-    return {
-      prompt: textOf(store.tokens.slice(0, tokens.length)),
-      corrupted,
-      answer,
-      ...(wrong === undefined ? {} : { wrong }),
-    };
-  }
-
   return {
     controls: [make("span", {}, "over"), ...set.controls, own],
     element: make(
@@ -202,6 +192,9 @@ function build({ store, choices, choose, conclude, overlay }) {
     },
   };
 }
+
+/** A pair as a row. @param {ChangedPair} pair */
+const rowOf = ({ tokens: prompt, ...columns }) => ({ prompt, ...columns });
 
 /** One arc for each pair of heads, as strong as the strongest edge between them. @param {EdgeInCircuit[]} edges */
 export function arcsOf(edges) {

@@ -3,7 +3,7 @@
 import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
-import { countCharacters, textOf } from "../../../lib/words.mjs";
+import { countCharacters, promptText } from "../../../lib/words.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
@@ -45,7 +45,7 @@ export function textChoice(store, changed) {
   }
 
   function usePage() {
-    use(textOf(store.tokens), "the text on the page");
+    use(promptText(store), "the text on the page");
   }
 
   async function writeFirst() {

@@ -3,7 +3,7 @@
 import { make, smallButton, tabs } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
-import { pictureName, visible } from "../../../lib/words.mjs";
+import { pictureName, promptText, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { encodeText, findEdit, writeChoices, writeEdit } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
@@ -215,9 +215,8 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
       else conclude(conclusion);
       changedIds = answer.corrupted_tokens.map(({ id }) => id);
       const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
-        const [one, two] = [answer.tokens, answer.corrupted_tokens].map((tokens) =>
-          tokens.map(({ text }) => text).join(""),
-        );
+        const texts = [answer.tokens, answer.corrupted_tokens];
+        const [one, two] = texts.map((tokens) => promptText({ tokens, pointer: store.pointer }));
         return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
       });
       finding.textContent = asExample?.finding ?? "";
