@@ -2,7 +2,6 @@
 
 import math
 import re
-import threading
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ from helpers.server import Server
 from model.lens.interventions.knockout import Knockout, knockout, removal
 from model.lens.interventions.reference import Method, mean_contexts, shipped_passages
 from model.lens.text_pass import TextPass
-from web.ask.question import Question
-from web.ask.turns import Job
 
 SIGNED = re.compile(r"([+−]?[\d.]+) → (−?[\d.]+)")
 
@@ -229,24 +226,6 @@ def test_another_text_is_asked_about_again(written: Any, server: Server) -> None
     assert in_grid(written) != before and close_to(in_grid(written), expected(written, server).delta)
     choose_model(written, "other")
     expect(ask_panel(written).locator("tr[data-picture]")).to_have_count(4)  # 2 layers with 2 heads
-
-
-def test_the_expected_time_is_shown_at_once(page: Any, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Question, "seconds", lambda _question, _inquiry: 38.0)
-    ask, free = server.services.ask, threading.Event()
-    turns = ask.turns
-    ask.answers.remove(lambda *_: True)  # another test may have asked the same
-    others = [Job("other", lambda _progress: str(free.wait(60)).encode()) for _ in range(turns.max_running)]
-    for job in others:
-        turns.submit(job)
-    try:
-        ask_button(page).click()
-        ask_panel(page).get_by_role("button", name=re.compile("Which heads does this text")).click()
-        expect(ask_panel(page).get_by_text("about 40 s", exact=True)).to_be_visible()
-    finally:
-        free.set()
-    expect(ask_panel(page).locator("tr[data-picture]")).to_have_count(8)
-    expect(ask_panel(page).get_by_text("about 40 s")).to_be_hidden()
 
 
 def test_progress_stop_and_errors(page: Any) -> None:
