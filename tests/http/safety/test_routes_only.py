@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from helpers import run
 
-KEY = "open-sesame"
+KEY = "open-sesame-for-all"
 ENVIRON = {
     "HEADSCOPE_ALLOWED_HOSTS": "demo.example.org",
     "HEADSCOPE_TRUSTED_PROXIES": "1",
