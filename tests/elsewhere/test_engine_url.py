@@ -268,7 +268,11 @@ def test_engine_url_is_read_from_the_environment() -> None:
     ],
 )
 def test_invalid_engine_flags_stop_the_start(
-    urls: tuple[str, ...], models: tuple[str, ...], said: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    urls: tuple[str, ...],
+    models: tuple[str, ...],
+    said: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen = Settings(checkpoints=("a",), port=free_port(), engine_urls=urls, engine_models=models)
     monkeypatch.setattr("web.settings.parse", lambda *_: chosen)

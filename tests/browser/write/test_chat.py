@@ -21,6 +21,7 @@ from helpers.page import (
 from helpers.server import Server, save_tiny, start
 from helpers.tabs import opened_page
 from model import LoadedModel
+from model.tokenizer.base import PartialToken
 
 N_NEW = 8
 SETTINGS = {"temperature": 0.8, "seed": 1}
@@ -73,8 +74,11 @@ def test_settings_of_the_model_are_used_when_asked_for(browser: Any, server: Ser
 
 
 def whole(loaded: LoadedModel, prompt: str) -> str:
-    ids = [*loaded.parse_prompt(prompt), *answer(loaded, prompt)]
-    return "".join(token.text for token in loaded.tokens(ids))
+    """The running text, in which a part of a character adds nothing until the character is complete."""
+    tokens = loaded.text_tokens([*loaded.parse_prompt(prompt), *answer(loaded, prompt)])
+    return "".join(
+        re.sub(r"(<0x..>)+$", "", each.text) if isinstance(each, PartialToken) else each.text for each in tokens
+    )
 
 
 def say(page: Any, message: str) -> None:
