@@ -7,6 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
+import gradio as gr
+
 from model import GenerationRequest, InputError, LoadedModel
 from model.errors import Busy, Closed, InvalidValue, counted, shorten
 
@@ -135,6 +137,8 @@ class PageWriter:
             state, why = "failed", f"{error} Try again soon."
         except Closed:
             state, why = "failed", "The server is shutting down."
+        except gr.Error as error:  # which is for visitors: on ZeroGPU, theirs is the quota that is used up
+            state, why = "failed", error.message
         except Exception:  # whatever the model raises, the page must continue to work
             log.exception("writing failed")
             state, why = "failed", "An error on the server ended this text. Its operator finds the reason in the log."
