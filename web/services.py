@@ -1,6 +1,7 @@
 """The services that the page, the API and the Learn tab share."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -52,7 +53,8 @@ class Services:
     uncollected_answers: UncollectedAnswers
     templates: Templates = field(default_factory=Templates)
     is_training: threading.Event = field(default_factory=threading.Event)  # set while a visitor trains a GPT
-    closers: list[Callable[[], None]] = field(default_factory=list)  # of the objects built on these services
+    # Called with the seconds of grace that are left, once texts have ended, by the objects built on these services.
+    closers: list[Callable[[float], None]] = field(default_factory=list)
 
     @property
     def limits(self) -> Limits:
@@ -85,12 +87,13 @@ class Services:
         freeze_objects()
 
     def close(self, grace: float = 0.0) -> None:
-        """Accept no more requests, give running texts ``grace`` seconds, and return when all have ended."""
-        for close in self.closers:
-            close()
+        """Accept no more requests, give texts and trainings ``grace`` seconds, and return when all have ended."""
+        until = time.monotonic() + grace
         self.ask.close()
         self.templates.close()
         self.engines.close(grace)
+        for close in self.closers:
+            close(max(0.0, until - time.monotonic()))
 
 
 def check(settings: Settings) -> None:

@@ -227,7 +227,9 @@ class Limits:
     )
     max_traces: int = 2  # attention requests computed at once, for all models together: each may use all cores
     memory_budget_mb: int = limit(
-        768, "megabytes that request bodies, responses being sent and texts being recorded may take together", least=128
+        768,
+        "megabytes that request bodies, responses, files being saved and texts being recorded may take together",
+        least=128,
     )
     max_float32_mb: int = limit(
         1_000,
@@ -241,7 +243,7 @@ class Limits:
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
     )
-    grace_seconds: int = limit(10, "seconds that running requests get to finish when the server is stopped", least=0)
+    grace_seconds: int = limit(10, "seconds that running texts and trainings get when the server is stopped", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at once")
     max_waiting_trainings: int = 8  # further trainings, which a visitor may have to wait for
     max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")

@@ -158,3 +158,40 @@ def test_crashed_process_fails_its_training_only(narrow: Server, at_work: Visito
     assert failed["why"] == "The training process ended unexpectedly."
     assert at_work.train(TEXT).status_code == 200
     assert at_work.watch_until("state", state="done")
+
+
+def test_visitors_are_told_that_the_server_ends_and_can_keep_what_was_learned(
+    checkpoints: Path, nothing_is_learned: None
+) -> None:
+    for server in quick_server(checkpoints):
+        visitor = Visitor(server)
+        visitor.train(TEXT, size="large")
+        events = visitor.events()
+        while next(events).get("state") != "training":
+            pass
+        closing = threading.Thread(target=server.services.close, args=[60.0])
+        closing.start()
+        while next(events)["kind"] != "closing":
+            pass
+        assert Visitor(server).train(TEXT).status_code == 503
+        assert visitor.post("/train/stop").status_code == 204
+        *_, done = events
+        assert done["state"] == "done"
+        assert visitor.get("/train/model.zip").status_code == 200
+        visitor.post("/train/forget")  # nobody is left to wait for
+        closing.join(30)
+        assert not closing.is_alive()
+
+
+def test_a_training_that_ends_with_the_server_says_so(
+    checkpoints: Path, nothing_is_learned: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    for server in quick_server(checkpoints):
+        visitor = Visitor(server)
+        visitor.train(TEXT, size="large")
+        events = visitor.events()
+        while next(events).get("state") != "training":
+            pass
+        server.services.close()
+        *_, failed = events
+        assert failed["why"] == "The server was shut down, and this training ended with it." and not caplog.text

@@ -173,7 +173,9 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.get("/events")
     async def get_events() -> Response:
         """Server-sent events: all past and future events of this visitor's training."""
-        return StreamingResponse(events(mine()), media_type=EVENT_STREAM, headers=STREAM_HEADERS)
+        return StreamingResponse(
+            events(mine(), lambda: trainings.services.engines.closed), media_type=EVENT_STREAM, headers=STREAM_HEADERS
+        )
 
     @router.post("/stop")
     async def stop() -> Response:
@@ -208,9 +210,14 @@ def train_routes(trainings: Trainings) -> APIRouter:
     return router
 
 
-async def events(training: Training) -> AsyncIterator[bytes]:
+async def events(training: Training, is_closing: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """All events of a training, and one more once the server is about to end, which takes the training along."""
+    is_told = False
     async with aclosing(training.follow()) as followed:
         async for event in followed:
+            if is_closing() and not is_told:
+                is_told = True
+                yield server_sent_event({"kind": "closing"})
             yield b": still here\n\n" if event is None else server_sent_event(event)
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import model
-from model.errors import Closed
 from model.serving.fair_queue import FairQueue
 
 from ..gauges import TrainingGauges
@@ -40,10 +39,12 @@ ENDED: tuple[State, ...] = ("done", "failed")
 REPLACED = {"waiting", "step", "writing"}  # a late follower gets only the newest of these
 KEEP_ALIVE_SECONDS = 5.0
 EXPIRY_CHECK_SECONDS = 1.0
+CLOSING_CHECK_SECONDS = 0.1
 GRACE_SECONDS = 120  # added to the training time, for starting, finishing and a busy machine
 WRITING_SECONDS = 300  # the longest time that a model may take to write the text
 OUT_OF_TIME = "The time limit of this server was reached."
 DISK_FULL = "The server's disk is full. Nothing was kept; try again later."
+SHUT_DOWN = "The server was shut down, and this training ended with it."
 GAVE_WAY = (
     "The queue was full, and most of it came from your address, so another visitor took this place. Try again in a few "
     "minutes."
@@ -192,8 +193,7 @@ class Trainings:
         If the queue is full, the newest of the client with the most trainings leaves it. Raises ``Closed``,
         ``AlreadyTraining``, ``Busy`` if that client is this one, or ``DiskFull``; then nothing has given way to it.
         """
-        if self.closed:
-            raise Closed
+        self.services.engines.check_open()
         before = self.by_visitor.get(previous)
         if before and not before.ended:
             raise AlreadyTraining
@@ -311,7 +311,9 @@ class Trainings:
                         training.tell(event)
                         continue
                 training.tell(event)
-        if "end" not in training.newest and not training.ended:
+        if self.closed:
+            self.fail(training, SHUT_DOWN)
+        elif "end" not in training.newest and not training.ended:
             log.error("a training process ended early: %s", training.process.errors)
             self.fail(training, "The training process ended unexpectedly.")
 
@@ -366,8 +368,15 @@ class Trainings:
             return away > LEAVING_SECONDS
         return away > KEPT_SECONDS or now - training.ended_at > 60 * self.limits.max_trained_minutes
 
-    def close(self) -> None:
-        """End everything. May be called from any thread."""
+    def close(self, grace: float = 0.0) -> None:
+        """End everything, after ``grace`` seconds in which visitors can stop trainings and download what was learned.
+
+        May be called from any thread but the event loop's.
+        """
+        until = time.monotonic() + grace
+        leaving = [each for each in list(self.by_visitor.values()) if not each.ended and each.n_followers]
+        while any(self.get(each.visitor) for each in leaving) and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, CLOSING_CHECK_SECONDS))
         self.closed = True
         for training in list(self.by_visitor.values()):
             if training.process:

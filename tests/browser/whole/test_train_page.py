@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from helpers.page import expect_model, show_page, text
 from helpers.server import Server
 from helpers.training import TRAINING_TEXT
-from helpers.training.visitors import quick_server
+from helpers.training.visitors import learn_nothing, quick_server
 
 pytestmark = pytest.mark.gradio
 
@@ -116,3 +116,20 @@ def test_two_runs_are_compared_and_the_model_answers_to_its_token(page: Any) -> 
     page.get_by_role("button", name="Remove its curve").click()
     expect(compared).to_be_hidden()
     expect(loss.locator("polyline.ht-earlier")).to_have_count(0)
+
+
+def test_a_visitor_who_trains_is_told_that_the_server_ends(
+    page: Any, server: Server, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn_nothing(monkeypatch, checkpoints / "tiny")
+    training = begin(page, "Large")
+    expect(training.get_by_role("heading")).to_have_text("Learning")
+    warning = page.get_by_text("The server is about to restart, and your training ends with it.")
+    expect(warning).to_be_hidden()
+    monkeypatch.setattr(server.services.engines, "closed", True)
+    show_page(page, "Look")
+    expect(warning).to_be_visible()
+    monkeypatch.undo()
+    show_page(page, "Train")
+    page.get_by_role("button", name="Cancel").click()
+    expect(warning).to_be_hidden()

@@ -223,9 +223,13 @@ def test_grace_period_covers_running_texts() -> None:
 def test_the_board_and_the_alerts_ask_for_metrics_that_exist() -> None:
     source = (ROOT / "web/prometheus.py").read_text() + (ROOT / "web/gauges.py").read_text()
     exported = set(re.findall(r'"(headscope_\w+)"', source))
+    of_process = {"process_resident_memory_bytes", "process_open_fds", "process_max_fds"}
+    assert all(f"\n{name} " in Metrics().text().decode() for name in of_process)
     board = json.loads((DEPLOY / "grafana" / "headscope.json").read_text())
     expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
     (alerts,) = documents(DEPLOY / "alerts.yaml")
     expressions += [rule["expr"] for group in alerts["groups"] for rule in group["rules"]]
-    asked = {name for expression in expressions for name in re.findall(r"headscope_\w+", expression)}
-    assert asked and {re.sub("_(total|bucket)$", "", name) for name in asked} <= exported
+    asked = {name for expression in expressions for name in re.findall(r"(?:headscope|process)_\w+", expression)}
+    assert asked and {re.sub("_(total|bucket)$", "", name) for name in asked} <= exported | of_process
+    shown = {"headscope_budget_held_bytes", "headscope_connections", "headscope_event_loop_lag_seconds"} | of_process
+    assert shown <= asked

@@ -19,6 +19,9 @@ export async function mount(element) {
 
 const HERE_EVERY = 60_000; // milliseconds between two messages saying that the page is still open
 const TRY_AGAIN = 2_000;
+const CLOSING =
+  "The server is about to restart, and your training ends with it. To keep what it has learned, " +
+  "press “Stop and keep it” on the page Train at once, and then “Download”.";
 
 /** @param {string} path */
 const post = (path) => request(`train/${path}`, { body: {} });
@@ -39,6 +42,8 @@ class TrainPage {
       again: () => this.forget(),
     });
     this.problem = make("p", { class: "ht-problem", role: "alert", hidden: true });
+    this.closing = make("p", { class: "headscope ht-closing", role: "alert", hidden: true });
+    document.body.append(this.closing); // it is seen on the other pages, too
     setInterval(() => this.#isKept && post("here").catch(() => {}), HERE_EVERY);
   }
 
@@ -107,7 +112,10 @@ class TrainPage {
         if (error instanceof HttpError && error.status === 404) {
           this.#isKept = false;
           this.#showTraining(false);
-          this.report(error.message);
+          this.report(
+            this.closing.hidden ? error.message : "The server was restarted, and your training ended with it.",
+          );
+          this.closing.hidden = true;
           return;
         }
       }
@@ -118,6 +126,10 @@ class TrainPage {
   /** @param {TrainEvent} event */
   #receive(event) {
     this.watch.receive(event);
+    if (event.kind === "closing") {
+      this.closing.textContent = CLOSING;
+      this.closing.hidden = false;
+    }
     if (event.kind === "state" && event.state === "done") tellModels();
   }
 
@@ -134,6 +146,7 @@ class TrainPage {
   async forget() {
     this.#following += 1;
     this.#isKept = false;
+    this.closing.hidden = true;
     await post("forget").catch(() => {}); // it may already have been deleted
     this.report("");
     tellModels();

@@ -100,4 +100,6 @@ export type TrainEvent =
   | { kind: "step"; step: number; seconds: number; loss: number }
   | { kind: "sample"; step: number; text: string }
   | { kind: "finishing"; step: number }
+  /** The server is about to end, and takes the training along. */
+  | { kind: "closing" }
   | EndEvent;
