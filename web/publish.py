@@ -32,6 +32,7 @@ from model.checkpoint.pickled import SUFFIXES
 from model.checkpoint.source import SNAPSHOT
 from model.checkpoint.vocabulary import ADDED_TOKENS, file_pair
 from model.checkpoint.weights import weight_files
+from model.seams.hub import is_unreachable
 
 from .runs.openings import DECLARED, FIRST_SCREEN
 from .settings import CHECKPOINTS, all_checkpoints
@@ -140,7 +141,7 @@ def upload(plan: Plan, private: bool) -> str:
     except HfHubHTTPError as error:
         raise CannotPublish(f"The Hub refused the request: {first_line(error)}") from None
     except Exception as error:
-        if not is_network_error(error):
+        if not is_unreachable(error):
             raise
         raise CannotPublish(f"The Hub cannot be reached: {first_line(error)}") from None
     return str(address)
@@ -148,11 +149,6 @@ def upload(plan: Plan, private: bool) -> str:
 
 def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def is_network_error(error: Exception) -> bool:
-    """Whether the connection failed, independently of the HTTP library that the Hub's client uses."""
-    return isinstance(error, OSError) or any(kind.__name__ == "TransportError" for kind in type(error).__mro__)
 
 
 # The files of a checkpoint folder.

@@ -179,7 +179,7 @@ class Flag(NamedTuple):
     def variable(self) -> str:
         return PREFIX + self.name.replace("-", "_").upper()
 
-    def add_to(self, group: argparse._ActionsContainer, environ: Mapping[str, str]) -> None:
+    def add_to(self, add: Callable[..., object], environ: Mapping[str, str]) -> None:
         """Raises ``ArgumentTypeError`` or ``ValueError`` if the variable is invalid."""
         text = environ.get(self.variable)
         options: dict[str, Any] = {"type": self.parse, "metavar": self.metavar}
@@ -187,7 +187,7 @@ class Flag(NamedTuple):
             options = {"action": "store_true" if self.parse is parse_bool else "store_false"}
         elif self.parse is parse_names:
             options = {"nargs": "+", "metavar": self.metavar}
-        group.add_argument(
+        add(
             f"--{self.name}",
             dest=self.field,
             default=self.parse(text) if text else self.default,
@@ -403,7 +403,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
     for each in flags(environ):
         group = limits if each.field in limit_names else engine if each.name.startswith("engine-") else parser
         try:
-            each.add_to(group, environ)
+            each.add_to(group.add_argument, environ)
         except (argparse.ArgumentTypeError, ValueError) as error:
             parser.error(f"{each.variable}: {error}")
     parser.add_argument(

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import CheckpointError, HubError
+from ..seams.hub import is_unreachable
 from .conventions import read_chat_template, read_end_ids, read_named_tokens, read_object
 from .folder_format import (
     ADAPTER,
@@ -97,11 +98,3 @@ def reason_of(error: Exception, revision: str | None) -> str:
         return "the Hub cannot be reached, and the repository is not in its cache"
     first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
     return f"it cannot be downloaded ({first_line.rstrip('.')})"
-
-
-def is_unreachable(error: Exception) -> bool:
-    """Whether there is no connection, whichever HTTP library the Hub's client uses: it has switched before."""
-    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
-
-    unreachable = (LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError, TimeoutError)
-    return isinstance(error, unreachable) or any(kind.__name__ == "TransportError" for kind in type(error).__mro__)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import CheckpointError, HubError
+from ..seams.hub import is_unreachable
 from .folder_format import CONFIG, WEIGHT_FILES
-from .hub import download, is_unreachable, reason_of, repository_of
+from .hub import download, reason_of, repository_of
 from .vocabulary import has_tokenizer
 from .weights import weight_files
 

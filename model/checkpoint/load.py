@@ -11,6 +11,7 @@ from torch import Tensor
 from ..config import GPTConfig
 from ..gpt import GPT
 from ..kernels.int8 import quantize
+from ..seams.torch import has_native_bfloat16
 from ..tokenizer import Tokenizer
 from .source import read_source
 from .weights import gpt_on_meta
@@ -47,7 +48,7 @@ def has_bfloat16(device: torch.device) -> bool:
     """Whether the processor multiplies bfloat16 natively rather than through float32."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
+    return device.type == "cpu" and has_native_bfloat16()
 
 
 class Checkpoint(NamedTuple):

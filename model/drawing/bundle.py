@@ -13,7 +13,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 
 PACKAGE = Path(__file__).parents[1]
-FOLDER = next(path for path in (PACKAGE / "js", PACKAGE.parent / "web" / "js") if path.is_dir())
+INSTALLED = PACKAGE / "js"
+FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
 STYLES = ("look/styles", "widgets/styles")
 

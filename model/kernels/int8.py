@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..gpt import GPT
+from ..seams.torch import multiply_int8
 
 LARGEST = 127
 ROWS_AT_ONCE = 1_024  # quantized at a time, because the numbers in between take four times the memory
@@ -37,7 +38,7 @@ class Int8Linear(nn.Module):
         rows = x.flatten(0, -2)
         scale = rows.abs().amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny).div_(LARGEST)
         rounded = (rows / scale).round_().to(torch.int8)
-        result = torch._int_mm(rounded, self.weight.t()).float().mul_(scale).mul_(self.scale)
+        result = multiply_int8(rounded, self.weight.t()).float().mul_(scale).mul_(self.scale)
         if self.bias is not None:
             result += self.bias
         return result.view(*x.shape[:-1], -1)
@@ -46,7 +47,7 @@ class Int8Linear(nn.Module):
 def is_exact() -> bool:
     """Whether torch sums int8 products exactly here; on some processors without VNNI, its sums saturate at 16 bits."""
     ones = torch.full((64, 64), LARGEST, dtype=torch.int8)
-    return bool((torch._int_mm(ones, ones.t()) == 64 * LARGEST**2).all())
+    return bool((multiply_int8(ones, ones.t()) == 64 * LARGEST**2).all())
 
 
 def quantize(gpt: GPT) -> None:

@@ -9,7 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
+
+from ..seams.numba import array_at
 
 AT_ONCE = 4  # vectors that are compared independently of each other
 LANES = 16  # numbers in a vector: one register of AVX-512, two of AVX2, four of NEON
@@ -79,10 +80,8 @@ def floats_at(typing, address, count):
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         address, count = arguments
-        array, size = context.make_array(kind)(context, builder), FLOAT_BYTES
         data = builder.inttoptr(address, FLOAT.as_pointer())
-        populate_array(array, data, shape=[count], strides=[INT64(size)], itemsize=size, meminfo=None)
-        return array._getvalue()
+        return array_at(context, builder, kind, data, count, INT64(FLOAT_BYTES))
 
     return kind(types.int64, types.int64), generate
 

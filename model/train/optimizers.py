@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW, Muon, Optimizer
 
 from ..gpt import GPT
+from ..seams.torch import between, move_towards, scale
 from .settings import TrainSettings
 
 
@@ -47,9 +48,9 @@ class BlockMuon(Muon):
             return
         gradients_now = [cast(Tensor, p.grad) for p in weights]
         momenta = [self.state[p].setdefault("momentum_buffer", torch.zeros_like(p)) for p in weights]
-        torch._foreach_lerp_(momenta, gradients_now, 1 - group["momentum"])
-        updates = torch._foreach_lerp(gradients_now, momenta, group["momentum"])  # Nesterov's
-        torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+        move_towards(momenta, gradients_now, 1 - group["momentum"])
+        updates = between(gradients_now, momenta, group["momentum"])  # Nesterov's
+        scale(weights, 1 - group["lr"] * group["weight_decay"])
         for places in same_size(updates).values():
             stacked = torch.stack([wide(updates[i]) for i in places])
             for i, update in zip(places, orthogonalise(stacked, group).to(weights[0].dtype), strict=True):

@@ -2,6 +2,8 @@
 
 import html
 import re
+import runpy
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,6 +91,16 @@ def test_the_bundle_has_every_module_that_the_entry_needs() -> None:
     assert modules[-1] == bundle.ENTRY and {"look/panels/grid.mjs", "lib/drawing/matrix.mjs"} <= set(modules)
     assert not [path for path in modules if path.startswith(("learn/", "train/"))]
     assert not re.search(r"^(?:import|export)\b|import\.meta", bundle.script(), re.MULTILINE)
+
+
+def test_a_model_can_be_imported_without_the_modules_of_the_page(tmp_path: Path) -> None:
+    """They are missing where only the folder ``model`` was copied."""
+    copied = tmp_path / "model" / "drawing" / "bundle.py"
+    copied.parent.mkdir(parents=True)
+    shutil.copy(bundle.__file__, copied)
+    without = runpy.run_path(str(copied))
+    with pytest.raises(FileNotFoundError, match="main.mjs"):
+        without["script"]()
 
 
 def test_the_bundle_refuses_what_it_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ MODEL_LAYERS = [
     {"model.attention"},
     {"model.cache", "model.head_tensors", "model.modules"},
     {"model.config"},
-    {"model.errors"},
+    {"model.errors", "model.seams"},
 ]
 # What a package may not import.
 FORBIDDEN = {

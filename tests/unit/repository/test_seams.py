@@ -1,0 +1,135 @@
+"""Parts of other libraries that these do not publish are used in seams only, where each is named with what it does.
+
+A seam is a module with ``PARTS``. An update of a library may take such a part away without notice: then a test here
+says which one is gone, and what Headscope used it for.
+"""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from types import ModuleType
+
+import pytest
+
+from helpers.files import ROOT
+
+SEAMS = {
+    "model.seams.hub": "huggingface_hub",
+    "model.seams.numba": "numba",
+    "model.seams.torch": "torch",
+}
+OURS = {"app", "bench", "model", "web"}
+PUBLISHED = {"_asdict", "_fields", "_replace", "_exit"}  # methods of every named tuple, and os._exit
+HOOKS = {"sys.excepthook", "threading.excepthook"}  # which Python asks programs to replace
+PARTS = [(seam, part) for seam in SEAMS for part in importlib.import_module(seam).PARTS]
+
+
+def find(name: str) -> object:
+    """What a dotted name stands for. Raises ``ImportError`` or ``AttributeError`` where its way ends."""
+    path, *rest = name.split(".")
+    found: object = importlib.import_module(path)
+    for part in rest:
+        path = f"{path}.{part}"
+        if isinstance(found, ModuleType) and not hasattr(found, part):
+            importlib.import_module(path)
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize(("seam", "part"), PARTS, ids=lambda value: value)
+def test_every_part_is_still_there(seam: str, part: str) -> None:
+    try:
+        find(part)
+    except (ImportError, AttributeError) as error:
+        library, purpose = SEAMS[seam], importlib.import_module(seam).PARTS[part]
+        pytest.fail(f"{library} {version(library)} lacks {part} ({error}), which {purpose}: change {seam}")
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    paths = [ROOT / "app.py", *(path for top in ("bench", "model") for path in sorted((ROOT / top).rglob("*.py")))]
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def is_private(name: str) -> bool:
+    return bool(re.fullmatch(r"_[A-Za-z]\w*", name)) and name not in PUBLISHED
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a file gives to functions, classes, fields and attributes of its own objects."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                yield name
+
+
+def imported(tree: ast.Module) -> dict[str, str]:
+    """What each imported name of a file stands for, except what is ours."""
+    found = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {(each.asname or each.name.partition(".")[0]): each.name for each in names}
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                found |= {(each.asname or each.name): f"{module}.{each.name}" for each in names}
+    return {name: full for name, full in found.items() if full.partition(".")[0] not in OURS}
+
+
+def foreign_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Where a file uses private names of other packages, replaces parts of them, or knows their classes by name."""
+    own, libraries = set(defined(tree)), imported(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if is_private(name) and name not in own:
+                yield node.lineno, ast.unparse(node)
+            case ast.Import(names=names) if any(map(is_private, ".".join(each.name for each in names).split("."))):
+                yield node.lineno, ast.unparse(node)
+            case ast.ImportFrom(module=module, names=names):
+                parts = [*(module or "").split("."), *(each.name for each in names)]
+                if any(map(is_private, parts)):
+                    yield node.lineno, ast.unparse(node)
+            case ast.Call(func=ast.Name(id="getattr" | "setattr" | "hasattr"), args=[_, ast.Constant(value=name), *_]):
+                if is_private(str(name)):
+                    yield node.lineno, ast.unparse(node)
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                root = node.value
+                while isinstance(root, ast.Attribute):
+                    root = root.value
+                text = ast.unparse(node)
+                if isinstance(root, ast.Name) and root.id in libraries and text not in HOOKS:
+                    yield node.lineno, text
+            case ast.Compare(left=left, comparators=[right]):
+                for side in (left, right):
+                    if isinstance(side, ast.Attribute) and side.attr in ("__name__", "__qualname__", "__module__"):
+                        yield node.lineno, ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import torch\ntorch._int_mm(a, b)",
+        "def f(demo):\n    return demo._queue",
+        "from numba.core.caching import _Cache",
+        "import torch._inductor.config",
+        "getattr(event, '_data')",
+        "import gradio.http_server\ngradio.http_server.uvicorn = None",
+        "from numba import config\nconfig.CACHE_DIR = 'here'",
+        "any(kind.__name__ == 'TransportError' for kind in kinds)",
+    ],
+)
+def test_foreign_parts_are_recognised(source: str) -> None:
+    assert list(foreign_parts(ast.parse(source)))
+
+
+def test_foreign_parts_are_used_in_seams_only() -> None:
+    seams = {f"{seam.replace('.', '/')}.py" for seam in SEAMS}
+    others = {path: tree for path, tree in trees().items() if path not in seams}
+    found = [(f"{path}:{line}", text) for path, tree in others.items() for line, text in foreign_parts(tree)]
+    assert not found, "move these to a seam, whose PARTS name them"
