@@ -21,7 +21,24 @@ from .drawing.trace import Trace, TracedBy
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, Step, generate
 from .gpt import GPT
-from .lens.questions import Prompt, Questions
+from .lens.attribution import attribution
+from .lens.composition import composition
+from .lens.difference import difference
+from .lens.head_roles import roles, roles_in_text
+from .lens.interventions.circuit import circuit
+from .lens.interventions.knockout import knockout, removal
+from .lens.interventions.patching import patch_site, patching
+from .lens.interventions.paths import patch_paths, paths, role_paths
+from .lens.interventions.sites import activations_at
+from .lens.ledger import ledger
+from .lens.lens import Lens, OfModel, OfText, OfTwoTexts, OfWeights
+from .lens.logit_lens import logit_lens
+from .lens.neurons import neuron_in_text
+from .lens.one_head import head_measures
+from .lens.passages import passages
+from .lens.prompts import over_prompts
+from .lens.text_pass import Prompt, Text, TextPass
+from .lens.token_circuits import summary
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Token, Tokenizer, text_tokens, token_text
 
@@ -52,7 +69,7 @@ def load(source: str | Path, device: str = "auto", dtype: str = "auto") -> "Load
 
 
 @dataclass(eq=False)
-class LoadedModel(Questions):
+class LoadedModel:
     """A checkpoint in memory: the GPT, its tokenizer and its metadata.
 
     ``sha256`` is the digest of the stored weights, and ``model_type`` the family that the checkpoint names, or "" for a
@@ -74,6 +91,40 @@ class LoadedModel(Questions):
     declared_context: int = 0
     named_tokens: Mapping[str, str] | None = None
     generation_config: Mapping[str, object] = field(default_factory=dict)
+
+    # The questions of Ask. Each is computed in float32 with the weights as they are, and answered by a dataclass with
+    # tensors, ``show()`` and ``to_dict()``. Token ids and positions count from 0. All raise ``InputError`` for what the
+    # model or the text does not have.
+    knockout = OfText(knockout)
+    removal = OfText(removal)
+    attribution = OfText(attribution)
+    head = OfText(head_measures)
+    ledger = OfText(ledger)
+    logit_lens = OfText(logit_lens)
+    text_roles = OfText(roles_in_text)
+    paths = OfText(paths)
+    activations = OfText(activations_at)
+    patch = OfTwoTexts(patching)
+    patch_site = OfTwoTexts(patch_site)
+    patch_paths = OfTwoTexts(patch_paths)
+    difference = OfModel(difference)
+    passages = OfModel(passages)
+    neuron = OfModel(neuron_in_text)
+    circuit = OfModel(circuit)
+    over_prompts = OfModel(over_prompts)
+    roles = OfModel(roles)
+    role_paths = OfModel(role_paths)
+    token_circuit = OfModel(summary)
+    composition = OfWeights(composition)
+
+    @cached_property
+    def lens(self) -> Lens:
+        """The model as questions read it."""
+        return Lens(self)
+
+    def text_pass(self, text: Text) -> TextPass:
+        """A pass over a text in float32, which any function of ``lens`` takes."""
+        return self.lens.read(text)
 
     @property
     def config(self) -> GPTConfig:

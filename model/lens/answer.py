@@ -1,20 +1,119 @@
-"""What all answers of analyses have in common: numbers as plain data, and a drawing of them."""
+"""How an answer is declared: by a dataclass, whose fields are what is sent; and a drawing of its numbers."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from torch import Tensor
 
 from ..drawing.heat_map import draw_numbers
 from ..drawing.html import display
-from ..tokenizer import Tokenizer, token_text
+from ..tokenizer import Token, Tokenizer, text_tokens, token_text
+
+# ---- The words of a declaration --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The axes of a tensor. What is sent are nested lists of numbers, or of integers if they are ``whole``."""
+
+    axes: tuple[str, ...]
+    whole: bool = False
+
+
+class IsToken:
+    """Of a token id, or of several: what is sent also has the texts of the tokens, each by itself."""
+
+
+@dataclass(frozen=True)
+class SentAs:
+    """What is sent, where the field has a wider type: of a dictionary, the ``TypedDict`` that its keys make it."""
+
+    kind: Any
+
+
+class NotSent:
+    """Of a field that is only there in Python."""
+
+
+PerLayer = Annotated[Tensor, Shape(("n_layer",))]
+PerHead = Annotated[Tensor, Shape(("n_layer", "n_head"))]
+PerPosition = Annotated[Tensor, Shape(("T",))]
+Vector = Annotated[Tensor, Shape(("head_dim",))]
+TokenId = Annotated[int, IsToken()]
+TokenIds = Annotated[list[int], IsToken()]
+Member = TypeVar("Member", bound=Callable[..., Any])
+
+
+def sent(member: Member) -> Member:
+    """A decorator for a method of an answer whose result is sent under its name, described by its docstring."""
+    vars(member)["is_sent"] = True
+    return member
+
+
+class NamedToken(TypedDict):
+    id: int
+    text: str
+
+
+class ProbableToken(NamedToken):
+    probability: float
+
+
+class PredictionContent(TypedDict):
+    """What is sent about one next token."""
+
+    position: int
+    token: Annotated[NamedToken, "The next token whose logit is explained."]
+    logit: Annotated[float, "The token's logit, as the model computes it."]
+    probability: Annotated[float, "The token's probability, as the model computes it."]
+
+
+class Sent(NamedTuple):
+    """A field of what an answer sends: its annotation, and a sentence about it."""
+
+    kind: Any
+    help: str | None
+
+
+def sent_type(declared: Any) -> Any:
+    """The ``TypedDict`` that an answer sends, if it does not send its fields."""
+    content = getattr(declared, "content", Answer.content)
+    return declared if content is Answer.content else get_type_hints(content)["return"]
+
+
+@cache
+def sent_fields(declared: Any) -> dict[str, Sent]:
+    """What is sent of an answer, by name: what its ``content`` is declared to return, or else its fields.
+
+    ``declared`` may also be another dataclass, or a ``TypedDict``.
+    """
+    declared, found = sent_type(declared), {}
+    for name, hint in get_type_hints(declared, include_extras=True).items():
+        words = getattr(hint, "__metadata__", ())
+        if get_origin(hint) is not ClassVar and not any(isinstance(word, NotSent) for word in words):
+            found[name] = Sent(hint, next((word for word in words if isinstance(word, str)), None))
+    for name in dir(declared):
+        member = getattr(declared, name)
+        member = member.fget if isinstance(member, property) else member
+        if getattr(member, "is_sent", False):
+            found[name] = Sent(get_type_hints(member, include_extras=True)["return"], inspect.getdoc(member))
+    return found
+
+
+# ---- Answers ---------------------------------------------------------------------------------------------------------
 
 
 class Answer:
-    """A base of frozen dataclasses with tensors, float32 on the CPU."""
+    """A base of frozen dataclasses with tensors, float32 on the CPU.
+
+    What is sent are the fields. An answer that sends its numbers in another form overrides ``content``, whose return
+    type, a ``TypedDict``, then declares what is sent.
+    """
 
     PER_HEAD: ClassVar[tuple[str, ...]] = ()  # the names of tensors ``(n_layer, n_head)``
     IS_BY_ITEM: ClassVar[bool] = False  # whether ``content`` lists tokens or heads, so that the fields are drawn too
@@ -24,21 +123,44 @@ class Answer:
         """The same answer, in whose ``content`` tokens have texts as well as ids."""
         answer = copy(self)
         object.__setattr__(answer, "tokenizer", tokenizer)
+        for name, value in self.numbers().items():
+            if isinstance(value, Answer):
+                object.__setattr__(answer, name, value.with_texts(tokenizer))
         return answer
 
-    def named(self, ids: Iterable[int]) -> list[dict[str, Any]]:
-        """Tokens as ``/v1/lens`` sends them."""
+    def named(self, ids: Iterable[int]) -> list[NamedToken]:
+        """Tokens as they are sent, without a text if the tokenizer is not known."""
         if self.tokenizer is None:
-            return [{"id": token_id} for token_id in ids]
+            return [{"id": token_id} for token_id in ids]  # type: ignore[typeddict-item]
         return [{"id": token_id, "text": token_text(self.tokenizer, token_id)} for token_id in ids]
+
+    def named_text(self, ids: list[int]) -> list[NamedToken]:
+        """The tokens of a text, likewise."""
+        if self.tokenizer is None:
+            return self.named(ids)
+        return [{"id": token.id, "text": token.text} for token in text_tokens(self.tokenizer, ids)]
 
     def numbers(self) -> dict[str, Any]:
         """The fields by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Mapping[str, Any]:
         """What ``/v1/lens`` sends, with tensors in place of lists."""
-        return self.numbers()
+        return self.content_of(self)
+
+    def content_of(self, part: Any) -> dict[str, Any]:
+        """What is sent of a dataclass, with the names of its tokens."""
+        declared: Any = type(part)
+        found = dict[str, Any]()
+        for name, (kind, _) in sent_fields(declared).items():
+            value = getattr(part, name)
+            value = value() if callable(value) else value
+            if value is not None and IsToken in map(type, words_of(kind)):
+                value = self.named(value) if isinstance(value, list) else self.named([value])[0]
+            elif isinstance(value, list) and value and is_dataclass(value[0]):
+                value = [self.content_of(each) for each in value]
+            found[name] = value
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The same with nested lists of numbers, ready for JSON."""
@@ -54,7 +176,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook draws for a cell that ends in an answer."""
-        drawn = self.content() | self.numbers() if self.IS_BY_ITEM else self.content()
+        drawn = {**self.content(), **self.numbers()} if self.IS_BY_ITEM else self.content()
         return draw_numbers(type(self).__name__, with_tensors_as(lambda numbers: numbers, drawn), self.PER_HEAD)
 
     def show(self) -> None:
@@ -65,12 +187,21 @@ class Answer:
         display(self._repr_html_(), repr(self))
 
 
+def words_of(kind: Any) -> tuple[Any, ...]:
+    """The words that an annotation, or one of its choices, adds to a type."""
+    return (*getattr(kind, "__metadata__", ()), *(word for each in get_args(kind) for word in words_of(each)))
+
+
 def with_tensors_as(convert: Callable[[Any], Any], value: Any) -> Any:
     """Nested data with every tensor and NumPy number converted, and answers in it as dictionaries."""
     if isinstance(value, Tensor | np.generic):
         return convert(value)
     if isinstance(value, Answer):
         return with_tensors_as(convert, value.content())
+    if is_dataclass(value):
+        return with_tensors_as(convert, vars(value))
+    if isinstance(value, Token):
+        return value._asdict()
     if isinstance(value, Mapping):
         return {name: with_tensors_as(convert, each) for name, each in value.items()}
     if isinstance(value, list | tuple):

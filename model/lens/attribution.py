@@ -1,17 +1,19 @@
 """Direct logit attribution: how much each head, each MLP, the embedding and the biases add to the logit of a token."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..config import check_int
-from .answer import Answer
+from .answer import Answer, NotSent, PerHead, PerLayer, ProbableToken, TokenId, sent
+from .question import NextToken, Position, Reads
 from .text_pass import TextPass
 
 Likeliest = Literal["likeliest"]  # the most probable token other than the one in question
 LIKELIEST: Likeliest = "likeliest"
+N_ALTERNATIVES = 6  # the number of most probable tokens in an answer, which one may ask about next
 
 
 class QueryAttention(NamedTuple):
@@ -67,41 +69,51 @@ def logits_at(text: TextPass, position: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Attribution(Answer):
-    """The parts of one logit, float32 on the CPU; they sum to it except for rounding (see ``difference``)."""
+    """The logit and the parts that add up to it.
+
+    With another token, ``against``, all numbers but the probability are about the difference of the two logits.
+    """
 
     PER_HEAD = ("heads",)
 
     position: int
-    token: int
-    against: int | None  # if set, all numbers except the probability are about the difference of the two logits
-    logit: float  # the model's own
-    probability: float  # the model's own
-    heads: Tensor  # (n_layer, n_head)
-    mlps: Tensor  # (n_layer,)
-    embedding: float  # of the token and its position
-    biases: float  # of attention's output projections and of the final norm
+    token: Annotated[TokenId, "The next token whose logit is explained."]
+    against: TokenId | None
+    logit: Annotated[float, "The token's logit, as the model computes it."]
+    probability: Annotated[float, "The token's probability, as the model computes it."]
+    heads: Annotated[PerHead, "`[layer][head]`, including the value biases."]
+    mlps: Annotated[PerLayer, "`[layer]`, including the output biases."]
+    embedding: Annotated[
+        float, "The part of the token's embedding and, unless positions are rotary, of the position's."
+    ]
+    biases: Annotated[float, "The part of the biases of attention's output projections and the final norm."]
+    likeliest: Annotated[dict[int, float], NotSent()]  # the probabilities of the most probable next tokens
 
     @property
-    def total(self) -> float:
+    @sent
+    def sum(self) -> float:
+        """The sum of all parts; equals `logit` up to rounding."""
         return float(self.heads.double().sum() + self.mlps.double().sum()) + self.embedding + self.biases
 
     @property
+    @sent
     def difference(self) -> float:
-        """The absolute difference between the sum of the parts and the model's own logit."""
-        return abs(self.total - self.logit)
+        """The absolute difference between `sum` and `logit`."""
+        return abs(self.sum - self.logit)
 
-    def content(self) -> dict[str, Any]:
-        token, *against = self.named([self.token] if self.against is None else [self.token, self.against])
-        tokens = {"token": token, "against": against[0] if against else None}
-        return self.numbers() | tokens | {"sum": self.total, "difference": self.difference}
+    @sent
+    def alternatives(self) -> list[ProbableToken]:
+        """The most probable next tokens at this position."""
+        named = zip(self.named(self.likeliest), self.likeliest.values(), strict=True)
+        return [{**token, "probability": probability} for token, probability in named]
 
 
-def prediction(text: TextPass, position: int | None, token: int | None) -> tuple[int, int]:
+def prediction(text: TextPass, position: int | None, token: str | int | None) -> tuple[int, int]:
     """A position and the next token there, by default the last position and the most probable token.
 
     Raises ``InputError`` for those that the text or the model does not have.
     """
-    position = len(text.ids) - 1 if position is None else position
+    position, token = len(text.ids) - 1 if position is None else position, text.token_id(token)
     check_int("position", position, len(text.ids) - 1, least=0)
     token = int(logits_at(text, position).argmax()) if token is None else token
     check_int("token", token, text.config.vocab_size - 1, least=0)
@@ -116,9 +128,21 @@ def other_token(text: TextPass, position: int, token: int) -> int | None:
 
 @torch.inference_mode()
 def attribution(
-    text: TextPass, *, position: int | None = None, token: int | None = None, against: int | Likeliest | None = None
+    text: TextPass,
+    *,
+    position: Position = None,
+    token: NextToken = None,
+    against: Annotated[
+        str | int | None,
+        Reads.OTHER_TOKEN,
+        "Another token, as text or as an id, or `likeliest` for the most probable other token: the parts are then "
+        "those of the difference between the two logits.",
+    ] = None,
 ) -> Attribution:
-    """The direct contributions to the logit of ``token`` as the next one after ``position`` (see ``prediction``).
+    """What each head and MLP, the embedding and the biases of a model add to the logit of a next token, with the
+    scale of the final norm held fixed.
+
+    The direct contributions to the logit of ``token`` as the next one after ``position`` (see ``prediction``).
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
     head, after the final norm with its scale at that position (Elhage et al. 2021). The value bias of a head
@@ -130,7 +154,8 @@ def attribution(
     raises both equally cancels.
     """
     position, token = prediction(text, position, token)
-    against = other_token(text, position, token) if against == LIKELIEST else against
+    is_likeliest = against == LIKELIEST
+    against = other_token(text, position, token) if is_likeliest else text.token_id(against, "against")
     if against is not None:
         check_int("against", against, text.config.vocab_size - 1, least=0)
     stream = [x[0, position] for x in text.stream]
@@ -145,14 +170,17 @@ def attribution(
         biases += float(bias @ direction)
         mlps.append(block.mlp.output(block.neurons(read_by_mlp)) @ direction)
     logits = logits_at(text, position)
+    probabilities = logits.softmax(-1)
+    likeliest = probabilities.topk(min(N_ALTERNATIVES, text.config.vocab_size))
     return Attribution(
         position,
         token,
         against,
         logit=float(logits[token] if against is None else logits[token] - logits[against]),
-        probability=float(logits.softmax(-1)[token]),
+        probability=float(probabilities[token]),
         heads=torch.stack(heads).cpu(),
         mlps=torch.stack(mlps).cpu(),
         embedding=float(stream[0] @ direction),
         biases=biases,
+        likeliest=dict(zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)),
     )

@@ -1,7 +1,7 @@
 """Composition: how strongly a head reads the output of an earlier head, judged by their weights alone."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -9,16 +9,48 @@ from torch import Tensor
 from ..config import check_int
 from ..errors import InputError
 from ..gpt import GPT, Block
-from .answer import Answer
+from .answer import Answer, Shape
 from .progress import Progress, ignore
+from .question import Within
 
 Way = Literal["q", "k", "v"]
 WAYS: tuple[Way, ...] = ("q", "k", "v")
 
 
+# [later layer][later head][earlier layer][earlier head]
+PerPair = list[Annotated[Tensor, Shape(("n_head", "later", "n_head"))]]
+
+
+class Deviations(TypedDict):
+    """By how many standard deviations each squared score exceeds those of the same two heads, rotated at random."""
+
+    q: PerPair
+    k: PerPair
+    v: PerPair
+
+
+class CompositionContent(TypedDict):
+    """`[later layer][later head][earlier layer][earlier head]`, with the gain of the norms folded in."""
+
+    q: PerPair
+    k: PerPair
+    v: PerPair
+    deviations: Deviations
+    chance: Annotated[
+        float,
+        "The root mean square of the score of two heads with the same singular values, rotated at random: "
+        "1 / sqrt(n_embd).",
+    ]
+    centred: bool
+    distance: int
+
+
 @dataclass(frozen=True)
 class Composition(Answer):
-    """How strongly each head reads each earlier one, in its queries, keys and values.
+    """Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and how far each is
+    above that of the same two heads rotated at random.
+
+    How strongly each head reads each earlier one, in its queries, keys and values.
 
     ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
     head of every earlier layer. ``deviations`` has the same shape: by how many standard deviations the squared score
@@ -29,9 +61,19 @@ class Composition(Answer):
     scores: dict[Way, list[Tensor]]
     deviations: dict[Way, list[Tensor]]
     chance: float
+    centred: bool
+    distance: int
 
-    def content(self) -> dict[str, Any]:
-        return {"deviations": self.deviations, "chance": self.chance} | {way: self.scores[way] for way in WAYS}
+    def content(self) -> CompositionContent:
+        return {
+            "q": self.scores["q"],
+            "k": self.scores["k"],
+            "v": self.scores["v"],
+            "deviations": {"q": self.deviations["q"], "k": self.deviations["k"], "v": self.deviations["v"]},
+            "chance": self.chance,
+            "centred": self.centred,
+            "distance": self.distance,
+        }
 
 
 class HeadFactors(NamedTuple):
@@ -48,8 +90,20 @@ class HeadFactors(NamedTuple):
 
 
 @torch.inference_mode()
-def composition(gpt: GPT, centred: bool = False, distance: int = 0, *, progress: Progress = ignore) -> Composition:
-    """Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
+def composition(
+    gpt: GPT,
+    *,
+    centred: Annotated[bool, "Also fold a LayerNorm's subtraction of the mean into the weights."] = False,
+    distance: Annotated[
+        int,
+        Within(below="context_length"),
+        "How many positions the query comes after the key; it matters only for rotary positions.",
+    ] = 0,
+    progress: Progress = ignore,
+) -> Composition:
+    """How strongly each head's weights read from the output of each earlier head.
+
+    Q-, K- and V-composition of every pair of heads in different layers (Elhage et al. 2021).
 
     The score is ``||W_OV M||_F / (||W_OV||_F ||M||_F)`` with ``W_OV`` of the earlier head and ``M`` the matrix that the
     later head applies to its output: ``W_QK`` on the query side, its transpose on the key side, or its own ``W_OV``. It
@@ -78,7 +132,7 @@ def composition(gpt: GPT, centred: bool = False, distance: int = 0, *, progress:
             pairs = [pair_scores(earlier, head, way) for earlier in layers[:later]]
             for table, rows in zip((scores, deviations), zip(*pairs, strict=True) if pairs else ((), ()), strict=True):
                 table[way].append(torch.stack(rows, 1).float() if rows else torch.zeros(n_head, 0, n_head))
-    return Composition(scores, deviations, gpt.config.n_embd**-0.5)
+    return Composition(scores, deviations, gpt.config.n_embd**-0.5, centred, distance)
 
 
 def factors_of(block: Block, centred: bool, distance: int) -> HeadFactors:

@@ -1,18 +1,21 @@
 """How differently two readings attend, head by head: two models, two sets of weights, or heads removed from one."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..errors import InputError
 from ..head_tensors import Head
-from .alignment import Piece, align
-from .answer import Answer
+from ..tokenizer import Token, text_tokens
+from .alignment import Piece, Reading, align, align_readings, check_same_tokens
+from .answer import Answer, PerHead, Shape, sent
+from .lens import HasLens, Lens
 from .progress import Progress, ignore
-from .text_pass import TextPass
+from .question import Reads
+from .text_pass import Text, TextPass
 
 
 def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: int = 0) -> Tensor:
@@ -29,7 +32,9 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
 
 @dataclass(frozen=True)
 class AttentionDifference(Answer):
-    """How differently each head attends in two passes.
+    """The mean total variation distance of each head's attention weights, and all heads, the most different first.
+
+    How differently each head attends in two texts, two models or two training steps.
 
     ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, each the last token of a piece
     of text that is the same or differs (``alignment.Piece``), apart from a first token that is
@@ -41,17 +46,56 @@ class AttentionDifference(Answer):
 
     PER_HEAD = ("heads", "most")
 
-    pairs: list[tuple[int, int]]
-    heads: Tensor
-    most: Tensor
+    pairs: Annotated[
+        list[tuple[int, int]],
+        "The queries that are compared, by position in the text and in the other text. The pair of first tokens is "
+        "left out: each has a single key, so they never differ.",
+    ]
+    heads: Annotated[
+        PerHead,
+        "The mean total variation distance of the rows of attention weights, 0 to 1. Equal tokens at corresponding "
+        "positions are separate keys; all other tokens of a text are pooled into one key.",
+    ]
+    most: Annotated[
+        Tensor,
+        Shape(("n_layer", "n_head"), whole=True),
+        "`[layer][head]`: the index in `pairs` of the query that differs most.",
+    ]
+    other_model: str = ""
+    other_tokens: list[Token] = field(default_factory=list)
 
+    @sent
     def largest(self) -> list[Head]:
-        """All heads as ``(layer, head)``, the most different first."""
+        """All heads as `[layer, head]`, the most different first."""
         order = self.heads.flatten().argsort(dim=0, descending=True, stable=True).tolist()
         return [divmod(index, self.heads.shape[1]) for index in order]
 
-    def content(self) -> dict[str, Any]:
-        return super().content() | {"largest": self.largest()}
+
+def difference(
+    lens: Lens,
+    text: Text,
+    other: Annotated[Text | None, Reads.OTHER_TEXT, "Another text; the same one by default."] = None,
+    other_model: Annotated[
+        HasLens | None,
+        Reads.MODEL,
+        "Another model with as many layers and heads, or a training step (NAME@STEP); the same one by default.",
+    ] = None,
+    *,
+    progress: Progress = ignore,
+) -> AttentionDifference:
+    """How differently each head attends in two texts, two models or two training steps.
+
+    By default both models, or both training steps, read the same text; ``other_model`` reads the second one with its
+    own vocabulary. A text without another one must be a string if its token ids are other tokens there.
+    """
+    second = lens if other_model is None else other_model.lens
+    read = lens.read(text)
+    if other is None and not isinstance(text, str):
+        check_same_tokens(lens.tokenizer, second.tokenizer, read.ids, "text")
+    compared = second.read(text if other is None else other)
+    pieces = align_readings(Reading(read.ids, lens.tokenizer), Reading(compared.ids, second.tokenizer)).pieces
+    answer = attention_difference(read, compared, pieces=pieces, progress=progress)
+    return replace(answer, other_model=second.name, other_tokens=text_tokens(second.tokenizer, compared.ids))
 
 
 @torch.inference_mode()

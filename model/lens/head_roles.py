@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import torch
 from torch import Tensor
@@ -15,9 +15,9 @@ from ..drawing.recorded_pass import take_weights
 from ..errors import InputError
 from ..gpt import GPT
 from ..tokenizer import token_text
-from .answer import Answer, with_tensors_as
+from .answer import Answer, PerHead, SentAs, with_tensors_as
+from .lens import Lens
 from .progress import Progress, ignore
-from .statistics import standard_error
 from .text_pass import TextPass, TokenizedModel
 from .token_circuits import tokens_alone
 
@@ -112,9 +112,61 @@ class RoleScores(Answer):
         }
 
 
+class LookScores(TypedDict):
+    previous_token: float
+    first_token: float
+    self: float
+    duplicate_token: float
+    induction: float
+
+
+class RoleGrids(TypedDict):
+    previous_token: PerHead
+    first_token: PerHead
+    self: PerHead
+    duplicate_token: PerHead
+    induction: PerHead
+
+
+class HeadScores(LookScores):
+    copying: Annotated[
+        float,
+        "The share of other tokens whose logits the head raises by less than that of the token it looks at. It is "
+        "computed from the weights, on a sample of tokens.",
+    ]
+    entropy: Annotated[float, "In bits."]
+
+
+class HeadRole(TypedDict):
+    label: Annotated[str, 'What it clearly looks at, else "copying" if it clearly copies, else "no clear role".']
+    scores: Annotated[
+        dict[str, float],
+        SentAs(HeadScores),
+        "Mean attention weights on random tokens that are repeated once, unless a score says otherwise.",
+    ]
+    errors: Annotated[
+        dict[Look, float], SentAs(LookScores), "The standard errors of these mean weights, over the random texts."
+    ]
+    baseline: Annotated[
+        dict[str, float],
+        SentAs(HeadScores),
+        "The scores of uniform attention on the same texts, and, for copying, of random weights.",
+    ]
+
+
+class RolesContent(TypedDict):
+    threshold: Annotated[float, "The lowest score that counts as a clear role."]
+    copying_threshold: Annotated[float, "The lowest score at which a head counts as copying."]
+    heads: Annotated[list[list[HeadRole]], "`[layer][head]`"]
+
+
 @dataclass(frozen=True)
 class HeadRoles(RoleScores):
-    """The same, and how reliably each head copies: ``copying`` ``(n_layer, n_head)`` (see ``copying_scores``)."""
+    """For each layer and head a label, its scores, and the scores of uniform attention or random weights.
+
+    To the scores of ``RoleScores`` it adds how reliably each head copies: ``copying`` ``(n_layer, n_head)`` (see
+    ``copying_scores``).
+    """
 
     copying: Tensor
 
@@ -125,26 +177,27 @@ class HeadRoles(RoleScores):
         """``[layer][head]``: the head's role, or, without a clear one, whether it clearly copies."""
         return [[head["label"] for head in row] for row in self.content()["heads"]]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> RolesContent:
         return describe_roles(with_tensors_as(Tensor.tolist, self.numbers()))
 
 
-def describe_roles(measured: Mapping[str, Any]) -> dict[str, Any]:
+def describe_roles(measured: Mapping[str, Any]) -> RolesContent:
     """The fields of ``HeadRoles``, with lists in place of tensors, head by head: a label, its scores and their errors,
     and those of uniform attention.
 
     The label is the head's role, or, without a clear one, "copying" if the head clearly copies.
     """
     scores, uniform = measured["scores"], measured["uniform"]
-    baseline = dict.fromkeys(LOOKS, uniform) | {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
+    of_any_head = {"copying": CHANCE, "entropy": measured["uniform_entropy"]}
+    baseline: dict[str, float] = dict.fromkeys(map(str, LOOKS), uniform) | of_any_head
 
-    def head(layer: int, index: int) -> dict[str, Any]:
-        own = {role: scores[role][layer][index] for role in LOOKS}
-        more = {name: measured[name][layer][index] for name in ("copying", "entropy")}
+    def head(layer: int, index: int) -> HeadRole:
+        own: dict[Look, float] = {role: scores[role][layer][index] for role in LOOKS}
+        more: dict[str, float] = {name: measured[name][layer][index] for name in ("copying", "entropy")}
         errors = {role: measured["errors"][role][layer][index] for role in LOOKS}
         return {
             "label": label(own, uniform, more["copying"]),
-            "scores": own | more,
+            "scores": {str(role): score for role, score in own.items()} | more,
             "errors": errors,
             "baseline": baseline,
         }
@@ -159,13 +212,19 @@ def describe_roles(measured: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TextRoles(Answer):
-    """How well each head fits each role in one text."""
+    """For each role the mean attention weight on its keys by layer and head, the same for uniform attention, and
+    the number of queries that have such keys.
+    """
 
     PER_HEAD = LOOKS
 
-    scores: dict[Look, Tensor]  # (n_layer, n_head), the mean weight over the queries for which the role has a key
-    uniform: dict[Look, float]  # the same for uniform attention
-    queries: dict[Look, int]  # how many queries that are
+    scores: Annotated[
+        dict[Look, Tensor],
+        SentAs(RoleGrids),
+        "`[layer][head]`: the mean weight over the queries that have such keys.",
+    ]
+    uniform: Annotated[dict[Look, float], SentAs(LookScores), "The same for uniform attention."]
+    queries: Annotated[dict[Look, int], SentAs(LookScores), "How many queries have such keys."]
 
 
 def clear_role(scores: Mapping[Look, float], uniform: float) -> Look | None:
@@ -267,6 +326,17 @@ def head_roles(loaded: TokenizedModel, *, progress: Progress = ignore) -> HeadRo
     return HeadRoles(**vars(scores), copying=copying_scores(loaded.gpt, sampled_tokens(loaded)))
 
 
+def roles(lens: Lens, *, progress: Progress = ignore) -> HeadRoles:
+    """What each head of a model looks at on random tokens that are repeated once, and whether it copies."""
+    return head_roles(lens, progress=progress)
+
+
+def standard_error(samples: Tensor) -> Tensor:
+    """The standard error of the mean over the first dimension of ``(n, ...)``; 0 for a single sample."""
+    n = len(samples)
+    return samples.std(0, correction=1) / n**0.5 if n > 1 else torch.zeros_like(samples[0])
+
+
 def keys_of(role: Look, queries: Tensor, length: int) -> Tensor:
     """The token that a role looks at from each of ``queries``, in a text of ``length`` tokens and their repetition."""
     match role:
@@ -294,7 +364,7 @@ def uniform_attention(T: int) -> Tensor:
 
 @torch.inference_mode()
 def roles_in_text(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
-    """How well each head fits each role in a text of its own, instead of random tokens."""
+    """How well each head of a model fits each role in a text, instead of random tokens."""
     T = len(text.ids)
     masks = role_masks(text.ids, LOOKS)
     uniform = uniform_attention(T)

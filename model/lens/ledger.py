@@ -2,78 +2,100 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Literal, TypedDict
 
 import torch
-from torch import Tensor
 
 from ..errors import InvalidValue
-from .answer import Answer
+from .answer import Answer, PerPosition, SentAs, TokenId, Vector
 from .attribution import attention_at, attribution, prediction, read_logit
+from .question import HeadIndex, Layer, NextToken, Within
 from .text_pass import TextPass
 
 
 @dataclass(frozen=True)
-class Stage(Answer):
-    """A query and a key before a step on the way to their score, ``(head_dim,)`` each, float32 on the CPU."""
+class LedgerStage:
+    """A query and a key before a step on the way to their score."""
 
-    before: str  # "normalised" or "rotated"
-    query: Tensor
-    key: Tensor
+    before: Annotated[str, SentAs(Literal["normalised", "rotated"])]
+    query: Vector
+    key: Vector
+
+
+class LedgerErrors(TypedDict):
+    """The largest differences from the model's own results."""
+
+    weights: Annotated[float, "In the row of attention weights, compared with the model's own."]
+    context: Annotated[float, "In the context vector, compared with the model's own."]
+    logit: Annotated[float, "In the sum of the head's part and the rest, compared with the model's own logit."]
 
 
 @dataclass(frozen=True)
 class Ledger(Answer):
-    """Every number on the way from one query and one key to one logit, float32 on the CPU.
+    """The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's
+    own.
 
-    The vectors are ``(head_dim,)`` and the rows ``(S,)``, one number for each key that the query sees. Inputs are the
-    model's own; everything that follows from them is computed here, one operation at a time.
+    Vectors have ``head_dim`` numbers; rows have one number for each key up to the query. Inputs are the model's own;
+    everything that follows from them is computed here, one operation at a time.
     """
 
-    position: tuple[int, int]  # of the query and the key
-    token: int  # the next token
-    stages: list[Stage]  # the query and key before each of these steps; none if they are used as projected
-    frequencies: Tensor | None  # the radians by which one position rotates each pair (i, i + n) of their numbers
-    query: Tensor
-    key: Tensor
-    products: Tensor  # query * key
+    layer: int
+    head: int
+    position: Annotated[tuple[int, int], "The positions of the query and the key."]
+    token: TokenId
+    stages: Annotated[
+        list[LedgerStage],
+        "The query and key before they are normalised or rotated; empty if they are used as projected.",
+    ]
+    frequencies: Annotated[
+        Vector | None,
+        "The angle in radians by which one position rotates numbers i and i + n of the query and the key.",
+    ]
+    query: Vector
+    key: Vector
+    products: Vector  # query * key
     score: float  # their sum
     scale: float
-    n_masked: int  # later tokens, whose scores are minus infinity
-    scaled: Tensor  # the row of scores times the scale
+    n_masked: Annotated[int, "The number of later tokens, whose scores are minus infinity."]
+    scaled: Annotated[PerPosition, "The row of scores, scaled."]
     largest: float  # of that row, subtracted from each
-    exponentials: Tensor
+    exponentials: PerPosition
     denominator: float  # their sum
-    weights: Tensor  # exponentials / denominator
-    mask: float  # the factor of the head's context vectors: 1 unless the text was read with a head mask
-    value: Tensor
-    weighted: Tensor  # the cell's weight * mask * value
-    context: Tensor  # the sum of weight * mask * value over all keys
-    reading: Tensor  # what a 1 in each component of the context vector adds to the logit: W_O @ direction
-    terms: Tensor  # weighted * reading
-    part: float  # their sum: what this key adds to the logit through this head
-    parts: Tensor  # this sum for every key
-    head_part: float  # their sum: what the head adds
-    rest: float  # what all other heads, the MLPs, the embedding and the biases add
+    weights: PerPosition  # exponentials / denominator
+    mask: Annotated[float, "The head mask's factor; 1 without one."]
+    value: Vector
+    weighted: Vector  # the cell's weight * mask * value
+    context: Vector  # the sum of weight * mask * value over all keys
+    reading: Annotated[Vector, "What a 1 in each component of the context vector would add to the logit."]
+    terms: Vector  # weighted * reading
+    part: Annotated[float, "What this key adds to the logit."]
+    parts: Annotated[PerPosition, "What each key adds to the logit."]
+    head_part: float  # their sum
+    rest: Annotated[float, "What everything but this head adds to the logit."]
     logit: float  # the model's own
     probability: float  # the model's own
-    errors: dict[str, float]  # the largest differences from the model's own results
-
-    def content(self) -> dict[str, Any]:
-        return self.numbers() | {"token": self.named([self.token])[0]}
+    errors: LedgerErrors
 
 
 @torch.inference_mode()
 def ledger(
     text: TextPass,
+    layer: Layer,
+    head: HeadIndex,
     *,
-    layer: int,
-    head: int,
-    query: int | None = None,
-    key: int | None = None,
-    token: int | None = None,
+    query: Annotated[
+        int | None, Within(below="n_tokens"), "The position of the query, counted from 0; the last by default."
+    ] = None,
+    key: Annotated[
+        int | None,
+        Within(below="n_tokens"),
+        "The position of the key; by default the one with the largest attention weight.",
+    ] = None,
+    token: NextToken = None,
 ) -> Ledger:
-    """Compute, step by step, what the cell ``(query, key)`` of a head adds to the logit of ``token`` after the query.
+    """Every number between one query, one key of a head and the logit of the next token.
+
+    Compute, step by step, what the cell ``(query, key)`` of a head adds to the logit of ``token`` after the query.
 
     The steps are compared with the model's forward pass: the attention weights of the whole text, and the context
     vectors of the fused attention. By default the query is the last token, the key the one with the largest weight, and
@@ -98,7 +120,7 @@ def ledger(
     projected = attn.projected(text.block(layer).attention_input(text.stream[layer][:, : query + 1]), head)
     steps = attn.stages(projected.query, projected.key).items()
     stages = [
-        Stage(step, queries_before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
+        LedgerStage(step, queries_before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
         for (_, (queries_before, keys_before)), (step, (queries_after, _)) in pairwise(steps)
         if queries_after is not queries_before
     ]
@@ -109,6 +131,8 @@ def ledger(
     own_weights = text.attention(layer, query + 1, first=query, heads=[head])[0, 0]
     own_context = text.context(layer)[0, query, head]
     return Ledger(
+        layer,
+        head,
         (query, key),
         token,
         stages=stages,
@@ -133,12 +157,12 @@ def ledger(
         part=float(parts[key]),
         parts=parts.cpu(),
         head_part=float(parts.sum()),
-        rest=whole.total - float(whole.heads[layer, head]),
+        rest=whole.sum - float(whole.heads[layer, head]),
         logit=whole.logit,
         probability=whole.probability,
         errors={
             "weights": float((attn_weights.cpu() - own_weights).abs().max()),
             "context": float((context - own_context).abs().max()),
-            "logit": abs(float(parts.sum()) + whole.total - float(whole.heads[layer, head]) - whole.logit),
+            "logit": abs(float(parts.sum()) + whole.sum - float(whole.heads[layer, head]) - whole.logit),
         },
     )

@@ -1,19 +1,43 @@
 """The logit lens: what each layer would predict if it were the last."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, TypedDict
 
 import torch
 from torch import Tensor
 
-from .answer import Answer
+from ..config import MAX_VOCAB_SIZE, check_int
+from .answer import Answer, ProbableToken, Shape
 from .progress import Progress, ignore
+from .question import Within
 from .text_pass import LOGITS_AT_ONCE, TextPass
+
+MAX_SENT = 20  # of the most probable tokens
+
+
+class LayerPrediction(ProbableToken):
+    kl: Annotated[float, "KL(the model's prediction || this one), in nats."]
+    answer: Annotated[float, "The probability that it gives to the model's most probable token."]
+    top: list[ProbableToken]
+
+
+class LogitLensContent(TypedDict):
+    layers: Annotated[
+        list[list[LayerPrediction]], "`[n_layer + 1][position]`: after the embeddings, then after each layer."
+    ]
+    decided: Annotated[
+        Tensor,
+        Shape(("T",), whole=True),
+        "`[position]`: the earliest entry of `layers` from which the most probable token stays the same.",
+    ]
 
 
 @dataclass(frozen=True)
 class LogitLens(Answer):
-    """The predictions of ``n_layer + 1`` readings at each of ``T`` positions, on the CPU.
+    """After the embeddings and after each layer, for each position: the most probable tokens, and the KL divergence
+    of the model's prediction from this one, in nats.
+
+    The predictions of ``n_layer + 1`` readings at each of ``T`` positions, on the CPU.
 
     Reading 0 is of the embeddings, reading ``i`` of the residual stream after layer ``i - 1``; the last one is the
     model's own answer.
@@ -27,31 +51,39 @@ class LogitLens(Answer):
     answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
     decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> LogitLensContent:
         tokens = {token["id"]: token for token in self.named(self.ids.unique().tolist())}
-        layers = []
+        layers: list[list[LayerPrediction]] = []
         rows = zip(self.ids.tolist(), self.probabilities.numpy(), self.kl.numpy(), self.answer.numpy(), strict=True)
         for ids, probabilities, kl, answer in rows:
-            readings = []
+            readings: list[LayerPrediction] = []
             for t, chosen in enumerate(ids):
                 named = zip(chosen, probabilities[t], strict=True)
-                top = [tokens[token_id] | {"probability": p} for token_id, p in named]
+                top: list[ProbableToken] = [{**tokens[token_id], "probability": p} for token_id, p in named]
                 readings.append({**top[0], "kl": kl[t], "answer": answer[t], "top": top})
             layers.append(readings)
         return {"layers": layers, "decided": self.decided}
 
 
 @torch.inference_mode()
-def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> LogitLens:
-    """Read a distribution over the next token from the residual stream before and after every layer.
+def logit_lens(
+    text: TextPass,
+    *,
+    top: Annotated[int, Within(1, MAX_SENT), "How many of the most probable tokens to name."] = 5,
+    progress: Progress = ignore,
+) -> LogitLens:
+    """What each layer of a model would have predicted at each position if it had been the last.
+
+    Read a distribution over the next token from the residual stream before and after every layer.
 
     The stream goes through the final norm and the output head, which were trained for the last layer alone
     (nostalgebraist 2020, "interpreting GPT: the logit lens"). ``kl`` is KL(answer || reading), the nats that the
     reading loses on tokens drawn from the model's own answer; the last is 0.
     """
+    check_int("top", top, MAX_VOCAB_SIZE)
     T = len(text.ids)
     n_readings = len(text.stream)
-    k = min(k, text.config.vocab_size)
+    k = min(top, text.config.vocab_size)
     ids = torch.empty(n_readings, T, k, dtype=torch.long)
     probabilities, kl, answer = torch.empty(n_readings, T, k), torch.empty(n_readings, T), torch.empty(n_readings, T)
     rows = max(1, LOGITS_AT_ONCE // text.config.vocab_size)
@@ -61,8 +93,8 @@ def logit_lens(text: TextPass, *, k: int = 5, progress: Progress = ignore) -> Lo
         final_probabilities, best = final.exp(), final.topk(1).indices
         for i in range(n_readings):
             logprobs = final if i == n_readings - 1 else reading_logprobs(text, i, span)
-            top = logprobs.topk(k)
-            ids[i, span], probabilities[i, span] = top.indices.cpu(), top.values.exp().cpu()
+            likeliest = logprobs.topk(k)
+            ids[i, span], probabilities[i, span] = likeliest.indices.cpu(), likeliest.values.exp().cpu()
             # A token that the answer gives a probability of 0 adds nothing, regardless of the reading.
             lost = (final - logprobs).where(final_probabilities > 0, 0) * final_probabilities
             kl[i, span] = lost.sum(-1).clamp(min=0).cpu()

@@ -3,20 +3,52 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Annotated, TypedDict
 
 import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..gpt import GPT, Block
-from .answer import Answer
-from .passages import MIN_DISTANCE, Window, windows
+from .answer import Answer, NamedToken
+from .lens import Lens
+from .passages import MIN_DISTANCE, Window, read_long_text, windows
 from .progress import Progress, ignore
+from .question import Layer, LongText, Within
 from .token_circuits import direct_logits
 
 TOKENS_AT_ONCE = 1_024  # of several windows: short ones are slow one by one
 BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron is excited
+
+
+MAX_SENT = 100  # places and tokens
+
+
+class ExcitedAt(TypedDict):
+    """A place in the text. All positions are positions in the whole text."""
+
+    position: int
+    activation: float
+    start: Annotated[int, "The position of the first of `tokens`."]
+    tokens: list[NamedToken]
+    activations: Annotated[list[float], "The activation at each of `tokens`."]
+
+
+class WrittenToken(NamedToken):
+    logit: Annotated[float, "Per unit of activation, before the final norm's division."]
+
+
+class NeuronContent(TypedDict):
+    layer: int
+    neuron: int
+    n_tokens: int
+    highest: Annotated[list[ExcitedAt], "The highest first; at most one within 32 consecutive tokens."]
+    lowest: Annotated[list[ExcitedAt], "The lowest first."]
+    mean: Annotated[float, "The mean activation over all tokens of the text."]
+    positive: Annotated[float, "The share of tokens with an activation above 0."]
+    promotes: Annotated[list[WrittenToken], "The tokens whose logits the neuron's output raises most."]
+    suppresses: list[WrittenToken]
+    norm: Annotated[float, "The norm of the neuron's output direction."]
 
 
 @dataclass(frozen=True)
@@ -47,13 +79,16 @@ class Written(Answer):
 
 @dataclass(frozen=True)
 class Neuron(Answer):
-    """The places of a text at which a neuron's activation is highest and lowest, and the mean over all tokens.
+    """The places in the text with the highest and lowest activations, each with its context, and the tokens whose
+    logits the neuron's output direction raises and lowers most.
 
     ``positive`` is the share of tokens with an activation above 0; ``writes`` does not depend on the text.
     """
 
     IS_BY_ITEM = True
 
+    layer: int
+    neuron: int
     n_tokens: int
     highest: list[Context]
     lowest: list[Context]
@@ -61,18 +96,26 @@ class Neuron(Answer):
     positive: float
     writes: Written
 
-    def content(self) -> dict[str, Any]:
-        def places(contexts: list[Context]) -> list[dict[str, Any]]:
-            names = ("position", "activation", "start", "activations")
+    def content(self) -> NeuronContent:
+        def places(contexts: list[Context]) -> list[ExcitedAt]:
             return [
-                {"tokens": self.named(each.ids)} | {name: getattr(each, name) for name in names} for each in contexts
+                {
+                    "position": each.position,
+                    "activation": each.activation,
+                    "start": each.start,
+                    "tokens": self.named(each.ids),
+                    "activations": each.activations,
+                }
+                for each in contexts
             ]
 
-        def written(ids: Tensor, logits: Tensor) -> list[dict[str, Any]]:
+        def written(ids: Tensor, logits: Tensor) -> list[WrittenToken]:
             pairs = zip(self.named(ids.tolist()), logits.tolist(), strict=True)
-            return [token | {"logit": logit} for token, logit in pairs]
+            return [{**token, "logit": logit} for token, logit in pairs]
 
         return {
+            "layer": self.layer,
+            "neuron": self.neuron,
             "n_tokens": self.n_tokens,
             "highest": places(self.highest),
             "lowest": places(self.lowest),
@@ -84,20 +127,37 @@ class Neuron(Answer):
         }
 
 
+def neuron_in_text(
+    lens: Lens,
+    text: LongText,
+    layer: Layer,
+    neuron: Annotated[int, Within(least=0), "The MLP neuron, counted from 0."],
+    *,
+    top: Annotated[int, Within(1, MAX_SENT), "How many places and tokens to return."] = 20,
+    progress: Progress = ignore,
+) -> Neuron:
+    """What most excites an MLP neuron in a long text, and which tokens it promotes and suppresses.
+
+    See ``follow_neuron``.
+    """
+    ids = read_long_text(lens.tokenizer, text)
+    return follow_neuron(lens.gpt, ids, layer=layer, neuron=neuron, top=top, progress=progress)
+
+
 @torch.inference_mode()
-def neuron(
-    gpt: GPT, ids: Sequence[int], *, layer: int, neuron: int, k: int = 20, progress: Progress = ignore
+def follow_neuron(
+    gpt: GPT, ids: Sequence[int], *, layer: int, neuron: int, top: int = 20, progress: Progress = ignore
 ) -> Neuron:
     """Read the tokens ``ids``, of any number, in the windows of ``passages``, and follow one neuron of an MLP.
 
     The activation is the value after the activation function, and after the product with the second half in a gated
     MLP (``mlp_post`` in ``interventions.sites``), where it may be far below 0. Of any ``MIN_DISTANCE`` consecutive
-    tokens, at most one is a place; there are at most ``k`` places. Memory use does not grow with the text, apart from a
-    number for each token, and the time is that of reading four thirds of the text up to the layer. Raises
-    ``InputError`` for a neuron that does not exist, and for a ``k`` below 1.
+    tokens, at most one is a place; there are at most ``top`` places. Memory use does not grow with the text, apart
+    from a number for each token, and the time is that of reading four thirds of the text up to the layer. Raises
+    ``InputError`` for a neuron that does not exist, and for a ``top`` below 1.
     """
     check_neuron(gpt.config, layer, neuron)
-    check_int("top", k, MAX_VOCAB_SIZE)
+    check_int("top", top, MAX_VOCAB_SIZE)
     tokens, by_token = torch.tensor(ids), torch.empty(len(ids))
     for some in batches(windows(len(ids), gpt.config.context_length)):
         texts = torch.stack([tokens[window.start : window.stop] for window in some])
@@ -106,12 +166,14 @@ def neuron(
             by_token[window.first : window.stop] = activation[window.first - window.start :]
         progress(some[-1].stop / len(ids))
     return Neuron(
+        layer,
+        neuron,
         n_tokens=len(ids),
-        highest=[context_at(ids, by_token, position) for position in peaks(by_token, k)],
-        lowest=[context_at(ids, by_token, position) for position in peaks(-by_token, k)],
+        highest=[context_at(ids, by_token, position) for position in peaks(by_token, top)],
+        lowest=[context_at(ids, by_token, position) for position in peaks(-by_token, top)],
         mean=float(by_token.double().mean()),
         positive=float((by_token > 0).float().mean()),
-        writes=neuron_writes(gpt, layer, neuron, k),
+        writes=neuron_writes(gpt, layer, neuron, top),
     )
 
 

@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
 
 from ..gpt import Block
-from .answer import Answer
+from .answer import Answer, NamedToken, PredictionContent
 from .attribution import QueryAttention, attention_at, logits_at, prediction, read_logit
 from .progress import Progress, ignore
+from .question import HeadIndex, Layer, NextToken, Position
 from .text_pass import TextPass
 
 MIN_KEYS = 3  # for a meaningful rank correlation
@@ -21,12 +22,56 @@ SIGNED = ("attribution", "loss_change")
 MEASURES = ("weight", "norm", *SIGNED)
 
 
+class KeyMeasures(NamedToken):
+    position: int
+    weight: Annotated[float, "The attention weight."]
+    norm: Annotated[float, "The norm of weight * value * W_O (Kobayashi et al. 2020)."]
+    attribution: Annotated[float, "What that vector adds to the logit."]
+    loss_change: Annotated[float, "In nats, when this weight is set to 0 and the others are unchanged."]
+
+
+class HeadSums(TypedDict):
+    weight: float
+    norm: Annotated[float, "The norm of the sum of the vectors, which may cancel."]
+    attribution: Annotated[float, "What the head adds to the logit."]
+    loss_change: Annotated[float, "The sum over all edges, each cut on its own."]
+
+
+class Correlation(TypedDict):
+    measures: tuple[str, str]
+    spearman: Annotated[float | None, "The rank correlation over the keys; null where it is undefined."]
+
+
+class WithoutHead(TypedDict):
+    loss_change: Annotated[float, "The change for this token in nats, with the head removed at all positions."]
+    text_loss_change: Annotated[float | None, "The change for the text, in nats per predicted token."]
+
+
+class HeadContent(PredictionContent):
+    layer: int
+    head: int
+    keys: list[KeyMeasures]
+    sums: HeadSums
+    correlations: Annotated[
+        list[Correlation],
+        "For all pairs of measures. When compared with a weight or a norm, a signed measure is replaced with its "
+        "magnitude.",
+    ]
+    without_head: WithoutHead
+
+
 @dataclass(frozen=True)
 class HeadMeasures(Answer):
-    """What a head takes from each of ``S`` keys for one query, ``(S,)`` float32 on the CPU, and totals."""
+    """For each key its attention weight, value-weighted norm, part of the logit, and the change of the loss when
+    that edge is cut; the sums and rank correlations of these measures; and the change of the loss without the head.
+
+    What belongs to a key is ``(S,)``, for the ``S`` keys of the query, float32 on the CPU.
+    """
 
     IS_BY_ITEM = True
 
+    layer: int
+    head: int
     ids: list[int]  # of the keys
     position: int  # of the query
     token: int  # the next token
@@ -51,18 +96,27 @@ class HeadMeasures(Answer):
             by_pair[one, other] = spearman(*pair)
         return by_pair
 
-    def content(self) -> dict[str, Any]:
-        measures = {name: getattr(self, name) for name in MEASURES}
-        sums = {name: float(values.sum()) for name, values in measures.items()} | {"norm": self.output_norm}
-        rows = zip(self.named(self.ids), *(values.tolist() for values in measures.values()), strict=True)
+    def content(self) -> HeadContent:
+        columns = torch.stack([self.weight, self.norm, self.attribution, self.loss_change], 1).tolist()
         return {
-            **{name: getattr(self, name) for name in ("position", "logit", "probability")},
+            "position": self.position,
             "token": self.named([self.token])[0],
+            "logit": self.logit,
+            "probability": self.probability,
+            "layer": self.layer,
+            "head": self.head,
             "keys": [
-                {"position": i, **token, **dict(zip(MEASURES, values, strict=True))}
-                for i, (token, *values) in enumerate(rows)
+                {**token, "position": i, "weight": weight, "norm": norm, "attribution": part, "loss_change": change}
+                for i, (token, (weight, norm, part, change)) in enumerate(
+                    zip(self.named(self.ids), columns, strict=True)
+                )
             ],
-            "sums": sums,
+            "sums": {
+                "weight": float(self.weight.sum()),
+                "norm": self.output_norm,
+                "attribution": float(self.attribution.sum()),
+                "loss_change": float(self.loss_change.sum()),
+            },
             "correlations": [{"measures": pair, "spearman": value} for pair, value in self.correlations().items()],
             "without_head": {"loss_change": self.removed.token, "text_loss_change": self.removed.text},
         }
@@ -78,14 +132,16 @@ class HeadRemoved(NamedTuple):
 @torch.inference_mode()
 def head_measures(
     text: TextPass,
+    layer: Layer,
+    head: HeadIndex,
     *,
-    layer: int,
-    head: int,
-    position: int | None = None,
-    token: int | None = None,
+    position: Position = None,
+    token: NextToken = None,
     progress: Progress = ignore,
 ) -> HeadMeasures:
-    """The four measures of a head for the query at ``position`` and the next token (see ``attribution.prediction``).
+    """What one head takes from each token for one prediction, in four measures.
+
+    The four measures of a head for the query at ``position`` and the next token (see ``attribution.prediction``).
 
     - ``weight``: the attention weight alpha, where the head looks.
     - ``norm``: the length of alpha v W_O, the vector that the key adds to the residual stream (Kobayashi et al. 2020).
@@ -110,6 +166,8 @@ def head_measures(
     removed = without_head(text, layer, head, position, token)
     progress(1)
     return HeadMeasures(
+        layer,
+        head,
         list(text.ids[: position + 1]),
         position,
         token,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 
 import torch
 from torch import Tensor
@@ -13,8 +13,10 @@ from ..drawing.metrics import METRICS, metric_sums
 from ..errors import InputError
 from ..gpt import GPT, Block
 from ..tokenizer import Tokenizer, token_text
-from .answer import Answer
-from .progress import Progress, ignore
+from .answer import Answer, SentAs, Shape
+from .lens import Lens
+from .progress import Progress, ignore, part
+from .question import LongText
 
 WINDOW = 256  # maximum number of tokens read at once, which bounds the memory for any context and text
 OVERLAP = 4  # a quarter of each window repeats the one before, so that every query has earlier tokens to look at
@@ -23,6 +25,7 @@ N_PASSAGES = 12  # per head
 N_BINS = 24
 MIN_NORM, BINS_PER_DOUBLING = 2.0**-8, 2  # the norms' histogram runs from 2**-8 to 2**4 in half doublings
 
+Pair = tuple[float, float]
 QUOTES = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb")  # straight, curly, low, angular
 
 # How strongly a head fires at a query: its largest weight on any token but the first, or the norm of its output.
@@ -126,6 +129,62 @@ def mark_tokens(tokenizer: Tokenizer, ids: Sequence[int]) -> TokenMarks:
     )
 
 
+class Passage(TypedDict):
+    """All positions are positions in the whole text."""
+
+    value: float
+    query: int
+    key: Annotated[int, "The token with the largest weight, apart from the first of the window."]
+    window: Annotated[int, "Index in `windows`."]
+
+
+class Measured(TypedDict):
+    histogram: Annotated[list[int], "The number of queries per bin of the value; `bins` has the edges."]
+    passages: Annotated[list[Passage], "The strongest first; at most one within 32 consecutive queries."]
+    share: Annotated[list[int], "How many of the passages show each of the `patterns`."]
+
+
+class HeadPassages(TypedDict):
+    weight: Annotated[Measured, "Measured by the largest attention weight, not counting the first token."]
+    norm: Annotated[Measured, "Measured by the norm of the head's output."]
+    everywhere: Annotated[list[float], "The share of all queries that show each of the `patterns`."]
+    metrics: Annotated[list[float], "The head's `metrics`, averaged over all queries."]
+
+
+class Bins(TypedDict):
+    weight: list[float]
+    norm: list[float]
+
+
+class TextWindow(TypedDict):
+    start: int
+    tokens: list[int]
+
+
+@dataclass(frozen=True)
+class HeadMap(Answer):
+    """Principal components of the heads' metrics and patterns, each feature standardised.
+
+    ``axes`` are unit vectors in standardised features.
+    """
+
+    points: Annotated[Tensor, Shape(("n_layer", "n_head", "2")), SentAs(list[list[Pair]]), "`[layer][head]`."]
+    explained: Annotated[Tensor, Shape(("2",)), SentAs(Pair), "The share of the variance along each axis."]
+    axes: Annotated[Tensor, Shape(("2", "features")), "The weight of each of the `features` on each axis."]
+    features: tuple[str, ...] = (*METRICS, *PATTERNS)
+
+
+class PassagesContent(TypedDict):
+    n_tokens: int
+    patterns: tuple[str, ...]
+    metrics: tuple[str, ...]
+    bins: Bins
+    heads: Annotated[list[list[HeadPassages]], "`[layer][head]`."]
+    windows: Annotated[list[TextWindow], "The windows that contain a passage."]
+    texts: Annotated[dict[str, str], SentAs(dict[int, str]), "The text of each token in `windows`, by token id."]
+    map: HeadMap
+
+
 @dataclass(frozen=True)
 class Strongest(Answer):
     """The queries at which each head fires most strongly, ``(n_layer, n_head, N_PASSAGES)``, strongest first.
@@ -144,7 +203,10 @@ class Strongest(Answer):
 
 @dataclass(frozen=True)
 class Firing(Answer):
-    """The result of ``firing`` for the tokens of ``marks``, read ``window_size`` at a time.
+    """For each head its strongest passages, a histogram and the patterns that the passages share; and a map of all
+    heads.
+
+    The result of ``firing`` for the tokens of ``marks``, read ``window_size`` at a time.
 
     ``strongest[measure]`` holds the passages. ``everywhere`` ``(n_layer, n_head, len(PATTERNS))`` is the share of all
     queries for which each pattern holds with the key they attend to most, excluding the first token. ``metrics``
@@ -160,11 +222,11 @@ class Firing(Answer):
     metrics: Tensor
 
     @property
-    def map(self) -> "HeadMap":
+    def map(self) -> HeadMap:
         """The heads by how they behave."""
         return head_map(torch.cat([self.metrics, self.everywhere], -1))
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> PassagesContent:
         ids = self.marks.ids.tolist()
         starts = sorted({int(start) for each in self.strongest.values() for start in each.window.flatten()})
         shown = [(start, ids[start : start + self.window_size]) for start in starts]
@@ -173,18 +235,18 @@ class Firing(Answer):
             "n_tokens": len(ids),
             "patterns": PATTERNS,
             "metrics": METRICS,
-            "bins": {measure: bin_edges(measure) for measure in FIRING_MEASURES},
+            "bins": {"weight": bin_edges("weight"), "norm": bin_edges("norm")},
             "heads": self.by_head({start: index for index, start in enumerate(starts)}),
             "windows": [{"start": start, "tokens": tokens} for start, tokens in shown],
-            "texts": {str(token["id"]): token.get("text") for token in self.named(used)},
-            "map": self.map.numbers() | {"features": (*METRICS, *PATTERNS)},
+            "texts": {str(token["id"]): token["text"] for token in self.named(used)},
+            "map": self.map,
         }
 
-    def by_head(self, index_of: Mapping[int, int]) -> list[list[dict[str, Any]]]:
+    def by_head(self, index_of: Mapping[int, int]) -> list[list[HeadPassages]]:
         """``[layer][head]``; ``index_of`` gives the index of a window by its start."""
         shares = {measure: pattern_counts(each, self.marks) for measure, each in self.strongest.items()}
 
-        def measured(measure: Measure, layer: int, head: int) -> dict[str, Any]:
+        def measured(measure: Measure, layer: int, head: int) -> Measured:
             strongest = self.strongest[measure]
             columns = (strongest.value, strongest.query, strongest.key, strongest.window)
             rows = zip(*(column[layer, head].tolist() for column in columns), strict=True)
@@ -201,8 +263,9 @@ class Firing(Answer):
         n_layer, n_head = self.everywhere.shape[:2]
         return [
             [
-                {measure: measured(measure, layer, head) for measure in FIRING_MEASURES}
-                | {
+                {
+                    "weight": measured("weight", layer, head),
+                    "norm": measured("norm", layer, head),
                     "everywhere": self.everywhere[layer, head].tolist(),
                     "metrics": self.metrics[layer, head].tolist(),
                 }
@@ -229,6 +292,15 @@ def windows(n_tokens: int, context_length: int) -> Iterator[Window]:
         stop = min(start + size, n_tokens)
         yield Window(start, first, stop)
         first = stop
+
+
+def passages(lens: Lens, text: LongText, *, progress: Progress = ignore) -> Firing:
+    """Where in a long text each head acts most strongly, and a map of heads that behave alike.
+
+    See ``firing``.
+    """
+    ids = read_long_text(lens.tokenizer, text)
+    return firing(lens.gpt, mark_tokens(lens.tokenizer, ids), progress=part(progress, 0, 0.99))
 
 
 @torch.inference_mode()
@@ -329,19 +401,6 @@ def pattern_counts(strongest: Strongest, marks: TokenMarks) -> Tensor:
     """In how many of each head's passages each pattern holds, ``(n_layer, n_head, len(PATTERNS))``."""
     matches = patterns(marks, strongest.query, strongest.key)
     return (matches & (strongest.value > 0)[..., None]).sum(-2)
-
-
-@dataclass(frozen=True)
-class HeadMap(Answer):
-    """The heads as ``points`` ``(n_layer, n_head, 2)`` along two axes.
-
-    ``explained`` ``(2,)`` is the share of the variance along each axis. ``axes`` ``(2, features)`` holds the weight of
-    each feature on each axis: a unit vector in standardised features.
-    """
-
-    points: Tensor
-    explained: Tensor
-    axes: Tensor
 
 
 def head_map(features: Tensor) -> HeadMap:

@@ -1,8 +1,8 @@
 """A question asked of many prompts: every row, the mean over the rows, and its standard error."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -10,13 +10,20 @@ from torch import Tensor
 
 from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer
-from .head_roles import LOOKS
-from .interventions.paths import ROUTES
+from .attribution import attribution
+from .difference import difference
+from .head_roles import LOOKS, roles_in_text, standard_error
+from .interventions.knockout import knockout, removal
+from .interventions.patching import patch_site, patching
+from .interventions.paths import ROUTES, patch_paths
+from .lens import HasLens, Lens, ask
+from .one_head import head_measures
 from .progress import Progress, ignore, parts
-from .statistics import standard_error
+from .text_pass import Text
 
 Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensors of them
-Row = TypeVar("Row")
+Row = Text | Mapping[str, Any]  # a prompt, or a prompt with the columns corrupted, answer and wrong
+AnyRow = TypeVar("AnyRow")
 AboutPrompts = Literal[
     "knockout", "removal", "attribution", "head", "patch", "patch_site", "patch_paths", "text_roles", "difference"
 ]
@@ -25,13 +32,14 @@ COLUMNS = ("prompt", "corrupted", "answer", "wrong")  # of a row
 
 @dataclass(frozen=True)
 class Averaged:
-    """Which numbers of a question's answers are averaged over many prompts.
+    """A question that is asked of many prompts, and which numbers of its answers are averaged.
 
     ``numbers`` extracts them from an answer. ``columns`` maps a column of the rows to the argument of the question that
     it stands for; those in ``required`` must be given. ``fixed`` are arguments that are the same for every prompt. If
     it ``resamples``, the method "resample" without a reference takes each row's corrupted prompt for one.
     """
 
+    question: Callable[..., Answer]
     numbers: Callable[[Mapping[str, Any]], Numbers]
     columns: Mapping[str, str] = field(default_factory=dict)
     required: Sequence[str] = ()
@@ -61,6 +69,7 @@ def head_sums(answer: Mapping[str, Any]) -> Numbers:
 def patch_effects(answer: Mapping[str, Any]) -> Numbers:
     """The effects of patches, apart from those that were not requested."""
     names = {name: name for name in ("clean", "corrupted", "joint", "attribution")} | {"effects": "exact"}
+    answer = {**answer, **(answer.get("site") or {})}
     return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
 
 
@@ -73,17 +82,19 @@ def path_effects(answer: Mapping[str, Any]) -> Numbers:
 PAIR = {name: name for name in ("corrupted", "answer", "wrong")}
 # Prompts differ in length, so what is averaged has no positions: activations are patched at all of them at once.
 OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
-    "knockout": Averaged(only("loss", "delta"), resamples=True),
-    "removal": Averaged(only("loss", "delta"), resamples=True),
+    "knockout": Averaged(knockout, only("loss", "delta"), resamples=True),
+    "removal": Averaged(removal, only("loss", "delta"), resamples=True),
     "attribution": Averaged(
-        only("logit", "probability", "heads", "mlps", "embedding", "biases"), {"answer": "token", "wrong": "against"}
+        attribution,
+        only("logit", "probability", "heads", "mlps", "embedding", "biases"),
+        {"answer": "token", "wrong": "against"},
     ),
-    "head": Averaged(head_sums, {"answer": "token"}),
-    "patch": Averaged(patch_effects, PAIR, ["corrupted"], {"grid": False}),
-    "patch_site": Averaged(patch_effects, PAIR, ["corrupted"], {"each_position": False}),
-    "patch_paths": Averaged(path_effects, PAIR, ["corrupted"]),
-    "text_roles": Averaged(lambda answer: dict(answer["scores"])),
-    "difference": Averaged(only("heads"), {"corrupted": "other"}),
+    "head": Averaged(head_measures, head_sums, {"answer": "token"}),
+    "patch": Averaged(patching, patch_effects, PAIR, ["corrupted"], {"grid": False, "positions": "all"}),
+    "patch_site": Averaged(patch_site, patch_effects, PAIR, ["corrupted"], {"each_position": False}),
+    "patch_paths": Averaged(patch_paths, path_effects, PAIR, ["corrupted"]),
+    "text_roles": Averaged(roles_in_text, lambda answer: dict(answer["scores"])),
+    "difference": Averaged(difference, only("heads"), {"corrupted": "other"}),
 }
 
 
@@ -104,8 +115,67 @@ class OverPrompts(Answer):
     rows: list[Numbers]
 
 
+class LeftOut(TypedDict):
+    row: int
+    error: str
+
+
+def over_prompts(
+    lens: Lens, /, question: AboutPrompts, prompts: Sequence[Row], *, progress: Progress = ignore, **options: Any
+) -> OverPrompts:
+    """A question about one text or two, asked of many prompts: every row, the mean, and its standard error.
+
+    ``question`` is the name of the method, and ``options`` are its other arguments. A row is a text, or a
+    dictionary with ``prompt`` and, where the question reads them, ``corrupted`` (another prompt), and ``answer``
+    and ``wrong`` (the tokens that the two prompts lead to). Patches are at all positions at once, and the method
+    "resample" without a ``reference`` takes each row's corrupted prompt for one.
+    Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
+    """
+    about = check_question(question)
+    rows = parse_rows(lens, prompts, about.reads, about.required, options.get("other_model"))
+
+    def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
+        arguments = about.arguments(row, {**about.fixed, **options})
+        return about.numbers(ask(about.question, lens, row["prompt"], **arguments).content())
+
+    return average(list(each_row(rows, numbers, progress)))
+
+
+def parse_rows(
+    lens: Lens,
+    prompts: Sequence[Row],
+    columns: Collection[str],
+    required: Sequence[str],
+    other_model: HasLens | None = None,
+) -> list[dict[str, Any]]:
+    """Rows as dictionaries with the prompt and ``columns``, in which a token is its id, and each text can be read:
+    ``corrupted`` by ``other_model``, if there is one."""
+    parsed = []
+    readers = {"corrupted": lens if other_model is None else other_model.lens}
+    for index, row in enumerate(prompts):
+        given = row if isinstance(row, Mapping) else {"prompt": row}
+        try:
+            check_columns(given, required)
+            names = ("prompt", *columns)
+            parsed.append({name: parse_column(readers.get(name, lens), name, given.get(name)) for name in names})
+        except InputError as error:
+            raise in_row(index, error) from None
+    return parsed
+
+
+def parse_column(lens: Lens, name: str, value: Any) -> Any:
+    if name in ("answer", "wrong"):
+        return lens.token_id(value, name)
+    try:
+        if value is not None:
+            lens.parse(value)
+    except InputError as error:
+        raise InputError(name, str(error), error.code) from None
+    return value
+
+
 def each_row(
-    rows: Sequence[Row], ask: Callable[[Row, Progress], Numbers], progress: Progress = ignore
+    rows: Sequence[AnyRow], ask: Callable[[AnyRow, Progress], Numbers], progress: Progress = ignore
 ) -> Iterator[Numbers]:
     """Ask about one row after another: the index of each, ``row``, with its numbers or an ``error``."""
     for index, (row, step) in enumerate(zip(rows, parts(progress, len(rows)), strict=True)):

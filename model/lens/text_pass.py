@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..config import GPTConfig, check_int
+from ..drawing.trace import Trace
 from ..errors import InvalidValue
 from ..gpt import GPT, Attend, Block
 from ..head_tensors import Head
@@ -24,6 +25,19 @@ class TokenizedModel(Protocol):
     def gpt(self) -> GPT: ...
     @property
     def tokenizer(self) -> Tokenizer: ...
+
+
+Prompt = str | Sequence[int]
+Text = Prompt | Trace  # a trace also brings its head mask
+
+
+class PassSource(TokenizedModel, Protocol):
+    """What a ``Lens`` is: it knows tokens by their texts, and makes the passes over other texts."""
+
+    def parse(self, text: Text) -> list[int]: ...
+    def token_id(self, token: str | int | None, name: str = ...) -> int | None: ...
+    def pass_over(self, ids: Sequence[int], head_mask: Tensor | None) -> "TextPass": ...
+    def mean_contexts(self, texts: Sequence[Sequence[int]], head_mask: Tensor | None) -> Tensor: ...
 
 
 # An intervention on a layer's context vectors: (layer, (B, T, n_head, head_dim)) -> the same shape.
@@ -67,11 +81,15 @@ class TextPass:
     ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors, here and in every variant. Variants are run
     in batches, ``(B, T, ...)``, where ``B`` is the number of interventions tried at once, at most ``batch_size``. A
     pass is immutable, so several threads may use it. Analyses take a pass of a float32 ``gpt`` (see ``in_float32``).
+    ``source`` made the pass; without it, tokens have no texts, and no other text is read.
     """
 
     @torch.inference_mode()
-    def __init__(self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None) -> None:
+    def __init__(
+        self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None, source: PassSource | None = None
+    ) -> None:
         self.gpt, self.config, self.ids, self.head_mask = gpt, gpt.config, list(ids), head_mask
+        self.made_by = source
         embedded = gpt.embed(torch.tensor([self.ids], device=self.device))
         self.stream: list[Tensor] = []
         self.stream.append(gpt.run_blocks(embedded, self.attend(), self.stream))
@@ -79,6 +97,21 @@ class TextPass:
     @property
     def device(self) -> torch.device:
         return self.gpt.device
+
+    @property
+    def source(self) -> PassSource:
+        """Raises ``ValueError`` for a pass that was made without one."""
+        if self.made_by is None:
+            raise ValueError("tokens given as text, and other texts, need a pass made by Lens.read")
+        return self.made_by
+
+    def token_id(self, token: str | int | None, name: str = "token") -> int | None:
+        """The id of a token that may be given as text. Raises ``InputError`` about ``name``."""
+        return self.source.token_id(token, name) if isinstance(token, str) else token
+
+    def read(self, text: Text) -> "TextPass":
+        """Another text, read with the same model and head mask."""
+        return self.source.pass_over(self.source.parse(text), self.head_mask)
 
     @property
     def nbytes(self) -> int:

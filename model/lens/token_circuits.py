@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import torch
 from torch import Tensor
@@ -12,12 +12,15 @@ from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
 from ..head_tensors import Head
-from .answer import Answer
+from .answer import Answer, NamedToken, SentAs, Shape
+from .lens import Lens
 from .progress import Progress, ignore, part
+from .question import HeadIndex, Json, Layer, Within
 from .text_pass import LOGITS_AT_ONCE
 
 Circuit = Literal["ov", "qk"]
 Side = Literal["q", "k"]
+MAX_SENT = 1_000  # pairs
 Factor = Callable[[Tensor], Tensor]  # from token ids (n,) to rows (n, head_dim)
 
 
@@ -76,30 +79,75 @@ class TokenCircuit:
             progress(float(some[-1] + 1) / n if source is None else 1.0)
         return TokenPairs(place // n, place % n, value)
 
-    def summary(self, k: int = 20, source: int | None = None, progress: Progress = ignore) -> "CircuitSummary":
-        """The ``largest`` pairs and the ``eigenvalues``, ready to be sent or drawn."""
-        pairs, eigenvalues = self.largest(k, source, progress), self.eigenvalues()
-        return CircuitSummary(*pairs, torch.view_as_real(eigenvalues).float(), eigenvalue_score(eigenvalues))
+
+class TokenPair(TypedDict):
+    source: NamedToken
+    target: NamedToken
+    value: float
+
+
+class TokenCircuitContent(TypedDict):
+    """A matrix over pairs of tokens, `[source][target]`, in its largest entries and its eigenvalues."""
+
+    circuit: str
+    layer: int
+    head: int
+    earlier_layer: int | None
+    earlier_head: int | None
+    side: str | None
+    distance: int
+    pairs: Annotated[
+        list[TokenPair],
+        "The largest entries, in descending order. OV: what attention to `source` adds to the logit of `target`, "
+        "before the final norm's division. QK: the attention score of the query of `source` with the key of `target`.",
+    ]
+    eigenvalues: Annotated[
+        Tensor,
+        Shape(("head_dim", "2")),
+        SentAs(list[tuple[float, float]]),
+        "Real and imaginary parts of those that are not zero by construction, the largest magnitude first.",
+    ]
+    eigenvalue_score: Annotated[
+        float,
+        "The sum of the eigenvalues divided by the sum of their magnitudes, from -1 to 1: near 1, tokens promote "
+        "themselves (OV: the head copies) or prefer themselves (QK).",
+    ]
 
 
 @dataclass(frozen=True)
 class CircuitSummary(Answer):
-    """The pairs of tokens with the largest entries, as ids and values ``(k,)``, and the eigenvalues.
+    """The pairs of tokens with the largest entries, and the eigenvalues with their sum divided by the sum of their
+    magnitudes. A token is represented by its embedding, plus the first MLP's output for it in heads after the first
+    layer, as the norm before the head passes it on.
 
-    ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts; ``eigenvalue_score`` is that of the function.
+    ``source``, ``target`` and ``value`` are ``(k,)``; ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts.
     """
 
     IS_BY_ITEM = True
 
+    circuit: Circuit
+    layer: int
+    head: int
+    earlier: Head | None
+    side: Side | None
+    distance: int
     source: Tensor
     target: Tensor
     value: Tensor
     eigenvalues: Tensor
     eigenvalue_score: float
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> TokenCircuitContent:
         columns = self.named(self.source.tolist()), self.named(self.target.tolist()), self.value.tolist()
+        earlier_layer, earlier_head = self.earlier or (None, None)
         return {
+            "circuit": self.circuit,
+            "layer": self.layer,
+            "head": self.head,
+            "earlier_layer": earlier_layer,
+            "earlier_head": earlier_head,
+            "side": self.side,
+            "distance": self.distance,
             "pairs": [
                 {"source": source, "target": target, "value": value}
                 for source, target, value in zip(*columns, strict=True)
@@ -107,6 +155,67 @@ class CircuitSummary(Answer):
             "eigenvalues": self.eigenvalues,
             "eigenvalue_score": self.eigenvalue_score,
         }
+
+
+FACTORS_PART = 0.2  # of a summary's work, roughly; the rest is the search for the largest pairs
+
+
+def summary(
+    lens: Lens,
+    layer: Layer,
+    head: HeadIndex,
+    circuit: Annotated[Circuit, "`ov` or `qk`."] = "ov",
+    *,
+    earlier: Annotated[
+        Head | None, "the circuit of two composed heads: the head reads what this earlier head writes."
+    ] = None,
+    side: Annotated[
+        Side | None,
+        "For the QK circuit of two composed heads: whether the queries (`q`) or the keys (`k`) read what the earlier "
+        "head writes.",
+    ] = None,
+    distance: Annotated[
+        int,
+        Within(below="context_length"),
+        "For a QK circuit with rotary positions: how many positions the query comes after the key.",
+    ] = 0,
+    token: Annotated[
+        str | int | None,
+        Json(int),
+        Within(below="vocab_size"),
+        "The id of a source or query token: pairs are then those of this token alone.",
+    ] = None,
+    top: Annotated[int, Within(1, MAX_SENT), "The number of pairs."] = 20,
+    progress: Progress = ignore,
+) -> CircuitSummary:
+    """What a head's weights do to the vocabulary: the tokens that attention to a token promotes (its OV circuit),
+    or the pairs of query and key tokens that it prefers (its QK circuit).
+
+    See ``token_circuit``.
+    """
+    source = lens.token_id(token)
+    found = token_circuit(
+        lens.gpt,
+        circuit=circuit,
+        layer=layer,
+        head=head,
+        earlier=earlier,
+        side=side,
+        distance=distance,
+        progress=part(progress, 0, FACTORS_PART),
+    )
+    pairs, eigenvalues = found.largest(top, source, part(progress, FACTORS_PART, 1)), found.eigenvalues()
+    return CircuitSummary(
+        circuit,
+        layer,
+        head,
+        earlier,
+        side,
+        distance,
+        *pairs,
+        eigenvalues=torch.view_as_real(eigenvalues).float(),
+        eigenvalue_score=eigenvalue_score(eigenvalues),
+    )
 
 
 def eigenvalue_score(eigenvalues: Tensor) -> float:

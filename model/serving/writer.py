@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..generate import GenerationRequest, Step
-from ..lens.questions import Prompt
+from ..lens.text_pass import Prompt
 from ..loaded import HeadMask, LoadedModel
 from ..sampling import SamplingSettings
 from .choose_reader import choose_reader

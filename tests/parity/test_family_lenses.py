@@ -22,7 +22,7 @@ from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.neurons import neuron
+from model.lens.neurons import follow_neuron
 from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
 from model.lens.token_circuits import token_circuit
@@ -139,7 +139,7 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
 def test_logit_lens_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     answer = theirs(text.ids, output_hidden_states=True)
-    ours = logit_lens(text, k=text.config.vocab_size)
+    ours = logit_lens(text, top=text.config.vocab_size)
     logprobs = torch.empty_like(ours.probabilities).scatter(-1, ours.ids, ours.probabilities.log())
     readings = [theirs.head(theirs.norm(x))[0] for x in answer.hidden_states[:-1]] + [answer.logits[0]]
     for i, logits in enumerate(readings):
@@ -343,7 +343,7 @@ def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     mlp = theirs.layer(layer).mlp
     last = mlp.dense_4h_to_h if theirs.is_neox else mlp.down_proj
     expected = inputs_of(theirs, {"neurons": last}, text.ids)["neurons"][:, index]
-    found = neuron(text.gpt, text.ids, layer=layer, neuron=index, k=5)
+    found = follow_neuron(text.gpt, text.ids, layer=layer, neuron=index, top=5)
     assert max_difference(torch.tensor(found.highest[0].activations), expected[found.highest[0].start :]) <= EXACT
     assert found.highest[0].activation == pytest.approx(float(expected.max()), abs=EXACT)
     assert found.lowest[0].position == int(expected.argmin())

@@ -158,7 +158,7 @@ def test_edges_are_cut_in_batches(tmp_path: Path) -> None:
 def test_logit_lens_equals_transformers(both: Both) -> None:
     gpt, text = both
     answer, _ = run(gpt, text.ids)
-    ours = logit_lens(text, k=3)
+    ours = logit_lens(text, top=3)
     final = answer.logits[0].log_softmax(-1)
     streams = answer.hidden_states[:-1]  # the last one went through the final norm already
     readings = [gpt.lm_head(gpt.transformer.ln_f(x))[0].log_softmax(-1) for x in streams] + [final]

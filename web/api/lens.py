@@ -15,10 +15,11 @@ from pydantic.config import JsonDict
 from typing_extensions import TypeAliasType
 
 from model import InputError
+from model.lens.question import REQUIRED, Option, Reads, Within
 
+from ..ask.fields import MAX_ROWS, TEXTS, fields_of, ids_field
 from ..ask.inquiry import Inquiry, PendingAnswer, to_json
-from ..ask.prompts import MAX_ROWS
-from ..ask.question import REQUIRED, Field, ModelField, Question, TextField
+from ..ask.question import Question
 from ..ask.table import QUESTIONS
 from ..client import client_of
 from ..services import Services
@@ -74,13 +75,15 @@ CHECKED: dict[Any, Any] = {
     list[Any]: Rows,
 }
 
-STREAM = Field("stream", "Send the progress, then the answer, as server-sent events.", bool, default=False)
+STREAM = Option(
+    "stream", bool, False, "Send the progress, then the answer, as server-sent events.", Within(), reads=None
+)
 
 
-def parts_of(question: Question) -> list[Field]:
+def parts_of(question: Question) -> list[Option]:
     """The fields of a question's body, in the order in which its endpoint takes them."""
-    parts = [part for field in question.fields for part in field.parts]
-    ids = {field.ids for field in question.fields if isinstance(field, TextField)}
+    parts = [part for option in question.fields for part in fields_of(option)]
+    ids = {ids_field(option) for option in question.fields if option.reads in TEXTS}
     # Ids come last, since endpoints are rarely called with them.
     return sorted(parts, key=lambda part: part.name in ids)
 
@@ -89,7 +92,9 @@ def body_of(question: Question) -> type[Body]:
     """The strict model of the route's body, or of the query of a GET request."""
     fields: dict[str, Any] = {part.name: as_described(part, question.method) for part in [*parts_of(question), STREAM]}
     texts = [
-        one_of(field.name, field.ids) for field in question.fields if isinstance(field, TextField) and field.default
+        one_of(option.name, ids_field(option))
+        for option in question.fields
+        if option.reads in TEXTS and option.default is REQUIRED
     ]
     extra: JsonDict = {"allOf": texts}  # type: ignore[dict-item]
     name = "".join(map(str.capitalize, re.split("[-/]", question.name)))
@@ -99,12 +104,12 @@ def body_of(question: Question) -> type[Body]:
     return body
 
 
-def as_described(field: Field, method: str) -> tuple[Any, Any]:
+def as_described(field: Option, method: str) -> tuple[Any, Any]:
     """The type and the default of a field, for pydantic."""
     kind = CHECKED.get(field.kind, field.kind)
-    if field.kind is str and not isinstance(field, ModelField):
+    if field.kind is str and field.reads != Reads.MODEL:
         kind = Annotated[str, Also(minLength=1)]
-    bounds: dict[str, Any] = {"ge": field.least, "le": field.most}
+    bounds: dict[str, Any] = {"ge": field.within.least, "le": field.within.most}
     if field.default is REQUIRED:
         default, optional = ..., kind  # pydantic's mark for a required field
     else:
@@ -235,7 +240,7 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
     return endpoint
 
 
-def docstring(question: Question, parts: list[Field]) -> str:
+def docstring(question: Question, parts: list[Option]) -> str:
     """The docstring from which Gradio describes the endpoint and the MCP tool."""
     arguments = "\n".join(f"    {part.name}: {part.help}" for part in parts)
     return f"{question.summary}\n\nArgs:\n{arguments}\n\nReturns:\n    {question.returns}"

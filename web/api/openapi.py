@@ -8,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
-from ..ask.question import NamedToken
+from ..ask.answers import NamedToken
 from ..serving.served_models import TOKEN_HEADER
 from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import Limits

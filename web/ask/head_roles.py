@@ -1,4 +1,4 @@
-"""The question of what every head of a model does, measured once per checkpoint and stored on disk."""
+"""What every head of a model does, measured once per checkpoint and stored on disk."""
 
 import threading
 import time
@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic import Field as Described
 from torch import Tensor
 
 from model import LoadedModel
@@ -20,14 +18,11 @@ from model.lens.head_roles import (
     check_repeats,
     describe_roles,
     head_roles,
-    roles_in_text,
 )
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..process_memory import trim_heap
-from .inquiry import Answer, Ask, Inquiry
-from .prompts import of_many
-from .question import HEAD_MASK, MODEL, PROMPT, ModelAnswer, PerHead, Question, TextAnswer
+from .inquiry import Ask, Content, Inquiry
 from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
@@ -106,84 +101,5 @@ def is_grid(value: object, loaded: LoadedModel) -> bool:
     return all(isinstance(row, list) and len(row) == n_head and all(map(is_number, row)) for row in rows)
 
 
-class LookScores(BaseModel):
-    previous_token: float
-    first_token: float
-    self: float
-    duplicate_token: float
-    induction: float
-
-
-class RoleGrids(BaseModel):
-    previous_token: PerHead
-    first_token: PerHead
-    self: PerHead
-    duplicate_token: PerHead
-    induction: PerHead
-
-
-class HeadScores(LookScores):
-    copying: float = Described(
-        description="The share of other tokens whose logits the head raises by less than that of the token it looks "
-        "at. It is computed from the weights, on a sample of tokens."
-    )
-    entropy: float = Described(description="In bits.")
-
-
-class HeadRole(BaseModel):
-    label: str = Described(
-        description='What it clearly looks at, else "copying" if it clearly copies, else "no clear role".'
-    )
-    scores: HeadScores = Described(
-        description="Mean attention weights on random tokens that are repeated once, unless a score says otherwise."
-    )
-    errors: LookScores = Described(description="The standard errors of these mean weights, over the random texts.")
-    baseline: HeadScores = Described(
-        description="The scores of uniform attention on the same texts, and, for copying, of random weights."
-    )
-
-
-class RolesAnswer(ModelAnswer):
-    threshold: float = Described(description="The lowest score that counts as a clear role.")
-    copying_threshold: float = Described(description="The lowest score at which a head counts as copying.")
-    heads: list[list[HeadRole]] = Described(description="`[layer][head]`")
-
-
-def answer_roles(inquiry: Inquiry, progress: Progress) -> Answer:
-    return describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))
-
-
-ROLES = Question(
-    "roles",
-    "What each head of a model looks at on random tokens that are repeated once, and whether it copies.",
-    [MODEL],
-    "For each layer and head a label, its scores, and the scores of uniform attention or random weights.",
-    RolesAnswer,
-    answer_roles,
-    less="a smaller model",
-)
-
-
-class TextRolesAnswer(TextAnswer):
-    """For each role, what each head gives to its keys in this text."""
-
-    scores: RoleGrids = Described(description="`[layer][head]`: the mean weight over the queries that have such keys.")
-    uniform: LookScores = Described(description="The same for uniform attention.")
-    queries: LookScores = Described(description="How many queries have such keys.")
-
-
-def answer_text_roles(inquiry: Inquiry, progress: Progress) -> Answer:
-    return roles_in_text(inquiry.text, progress=progress).to_dict()
-
-
-TEXT_ROLES = Question(
-    "text-roles",
-    "How well each head of a model fits each role in a text, instead of random tokens.",
-    [PROMPT, MODEL, HEAD_MASK],
-    "For each role the mean attention weight on its keys by layer and head, the same for uniform attention, and the "
-    "number of queries that have such keys.",
-    TextRolesAnswer,
-    answer_text_roles,
-)
-
-TEXT_ROLES_PROMPTS = of_many(TEXT_ROLES, "text_roles")
+def answer_roles(inquiry: Inquiry, progress: Progress) -> Content:
+    return {**describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))}

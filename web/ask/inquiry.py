@@ -16,7 +16,8 @@ from model.errors import Busy, Closed
 from model.gpt import GPT
 from model.lens.float32 import served_difference
 from model.lens.interventions.reference import mean_contexts
-from model.lens.text_pass import TextPass
+from model.lens.lens import Lens
+from model.lens.text_pass import Text, TextPass
 
 from ..bounded_cache import BoundedCache
 from ..prometheus import Metrics
@@ -29,7 +30,7 @@ PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers
 MAX_MEANS = 16  # cached means over reference sets, each the size of one token's context vectors
 
-Answer = dict[str, object]  # JSON, with NumPy arrays in place of lists of numbers
+Content = dict[str, Any]  # JSON, with NumPy arrays in place of lists of numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +42,26 @@ class Inquiry:
     ids: tuple[int, ...]
     head_mask: Tensor | None  # (n_layer, n_head)
     values: dict[str, Any]  # of all other fields, as JSON
-    rows: list[Answer] = field(default_factory=list)  # those computed so far, of a question about many prompts
+    rows: list[Content] = field(default_factory=list)  # those computed so far, of a question about many prompts
 
     @property
     def loaded(self) -> LoadedModel:
         return self.models["model"]
 
     @property
-    def gpt(self) -> GPT:
-        """The model in float32, with the values of its weights as served."""
-        return self.ask.gpt(self.loaded)
+    def lens(self) -> "CachedLens":
+        """The model that the question is about, with the head mask."""
+        return self.lens_of(self.loaded)
 
-    @property
-    def text(self) -> TextPass:
-        """The pass over the text."""
-        return self.text_of(self.ids)
+    def lens_of(self, loaded: LoadedModel) -> "CachedLens":
+        return CachedLens(self.ask, loaded, self.head_mask)
 
-    def text_of(self, ids: tuple[int, ...] | list[int], loaded: LoadedModel | None = None) -> TextPass:
-        """A pass over another text, or with another model, with the same head mask."""
-        return self.ask.text(loaded or self.loaded, tuple(ids), self.head_mask)
-
-    def precision(self) -> Answer:
+    def precision(self) -> Content:
         """The precision of the answer and of the served model, and how much a difference between the two matters."""
         served = str(self.loaded.dtype).removeprefix("torch.")
         if served == "float32" or not self.ids:
             return {"computed": "float32", "served": served}
-        difference = self.ask.served_difference(self.loaded, self.text)
+        difference = self.ask.served_difference(self.loaded, self.lens.read(self.ids))
         return {"computed": "float32", "served": served, "largest_difference": difference}
 
     def key(self, question: str) -> Hashable:
@@ -83,6 +78,27 @@ def identity(loaded: LoadedModel) -> Hashable:
 
 def mask_bytes(head_mask: Tensor | None) -> bytes | None:
     return None if head_mask is None else head_mask.cpu().numpy().tobytes()
+
+
+class CachedLens(Lens):
+    """A lens that keeps what it reads, in float32, and reads every text with the same head mask."""
+
+    def __init__(self, ask: "Ask", loaded: LoadedModel, head_mask: Tensor | None = None) -> None:
+        super().__init__(loaded)
+        self.ask, self.loaded, self.head_mask = ask, loaded, head_mask
+
+    @property
+    def gpt(self) -> GPT:
+        return self.ask.gpt(self.loaded)
+
+    def read(self, text: Text) -> TextPass:
+        return self.pass_over(self.parse(text), self.head_mask)
+
+    def pass_over(self, ids: Sequence[int], head_mask: Tensor | None) -> TextPass:
+        return self.ask.text(self.loaded, tuple(ids), head_mask)
+
+    def mean_contexts(self, texts: Sequence[Sequence[int]], head_mask: Tensor | None) -> Tensor:
+        return self.ask.mean_contexts(self.loaded, texts, head_mask)
 
 
 class Ask:
@@ -116,7 +132,7 @@ class Ask:
         """A pass over a text; the most recently used ones are cached."""
         gpt = self.gpt(loaded)
         key = identity(loaded), ids, mask_bytes(head_mask)
-        return self.texts.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask))
+        return self.texts.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask, CachedLens(self, loaded)))
 
     def served_difference(self, loaded: LoadedModel, text: TextPass) -> float:
         key = identity(loaded), tuple(text.ids), mask_bytes(text.head_mask)
@@ -131,7 +147,7 @@ class Ask:
         self.turns.close()
 
 
-def to_json(answer: Answer) -> bytes:
+def to_json(answer: Content) -> bytes:
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -141,7 +157,7 @@ class PendingAnswer:
     ``rows`` are those computed so far, of a question about many prompts.
     """
 
-    def __init__(self, ask: Ask, key: Hashable, job: Job, route: str, rows: Sequence[Answer]) -> None:
+    def __init__(self, ask: Ask, key: Hashable, job: Job, route: str, rows: Sequence[Content]) -> None:
         self.ask, self.key, self.job, self.route, self.rows = ask, key, job, route, rows
         self.outcome = "cancelled"  # until another outcome is known
 

@@ -1,165 +1,34 @@
-"""The declaration of an Ask question: its fields, the function that answers it, the shape of its answer, its limits.
+"""A question of Ask, made from the function of ``model.lens`` that answers it.
 
-This declaration generates the route ``/v1/lens/NAME`` with its checks and errors, its entry in the OpenAPI document,
-the Gradio endpoint, the MCP tool, and the types that the page's modules are checked against.
+Everything else is made from it: the route ``/v1/lens/NAME`` with its checks and errors, its entry in the OpenAPI
+document, the Gradio endpoint, the MCP tool, and the types that the page's modules are checked against.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, get_type_hints
 
 from pydantic import BaseModel
-from pydantic import Field as Described
 
-from model import InputError, LoadedModel
-from model.config import check_int
-from model.head_tensors import Head
+from model import LoadedModel
+from model.lens.answer import Answer
+from model.lens.lens import ask
 from model.lens.progress import Progress
-from model.lens.text_pass import heads_by_layer
+from model.lens.question import Option, Reads, Within, options_of
+from model.lens.text_pass import Text, TextPass
 
-from ..serving.inputs import parse_ids
 from ..settings import Limits
-from .inquiry import Answer, Ask, Inquiry, PendingAnswer, to_json
+from . import checks
+from .answers import answer_model, first_paragraph
+from .fields import HEAD_MASK, MAX_LONG_TEXT_BYTES, MODEL, PROMPT, TEXTS, Subject, parse
+from .inquiry import Ask, Content, Inquiry, PendingAnswer, to_json
 from .turns import Job
 
-MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
-
-PerHead = list[list[float]]  # [layer][head]
-REQUIRED: Any = object()  # in place of a default
-Bound = Literal["n_layer", "n_head", "vocab_size", "context_length", "n_tokens"]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The models, text and limits against which the values of fields are checked."""
-
-    limits: Limits
-    models: Mapping[str, LoadedModel]  # keyed by the field that names them
-    n_tokens: int = 0  # of the prompt
-
-    @property
-    def loaded(self) -> LoadedModel:
-        return self.models["model"]
-
-
-@dataclass(frozen=True)
-class Field:
-    """A field of a question. It is required unless it has a default, which null also selects.
-
-    ``kind`` is a Python type: a scalar, a ``Literal``, a union of these, or a list of numbers. A number is at least
-    ``least`` and at most ``most``; an index counts from 0 and is below ``below``, a size of the model or of the text.
-    """
-
-    name: str
-    help: str
-    kind: Any = str
-    default: Any = REQUIRED
-    least: int | None = None
-    most: int | None = None
-    below: Bound | None = None
-    is_posted: ClassVar[bool] = False  # whether it is too long for a query string
-
-    @property
-    def parts(self) -> Sequence["Field"]:
-        """The fields of the body that this field is read from."""
-        return [self]
-
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
-        """Return its checked value in ``given``. Raises ``InputError``."""
-        value = given.get(self.name)
-        if self.below is not None and isinstance(value, int):
-            config = subject.loaded.config
-            bound = subject.n_tokens if self.below == "n_tokens" else getattr(config, self.below)
-            check_int(self.name, value, bound - 1, least=0)
-        return self.default if value is None else value
-
-
-@dataclass(frozen=True)
-class ModelField(Field):
-    """The name of a served model. ``Inquiry.models`` has the model itself."""
-
-    default: Any = None
-
-
-@dataclass(frozen=True)
-class TextField(Field):
-    """A text that fits into the context, read as token ids. It may also be given as ids, in the field ``ids``."""
-
-    ids: str = "tokens"
-    is_posted: ClassVar[bool] = True
-
-    @property
-    def parts(self) -> Sequence[Field]:
-        ids_help = f"Token ids, instead of `{self.name}`."
-        return [Field(self.name, self.help, default=None), Field(self.ids, ids_help, list[int], default=None)]
-
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[int] | None:
-        text, ids = given.get(self.name), given.get(self.ids)
-        if text is None and ids is None and self.default is None:
-            return None
-        return parse_ids(subject.limits, subject.loaded, text, ids, (self.name, self.ids))
-
-
-@dataclass(frozen=True)
-class LongTextField(Field):
-    """A text that may be longer than the context."""
-
-    is_posted: ClassVar[bool] = True
-
-    def parse(self, given: Mapping[str, Any], _subject: Subject) -> str:
-        text: str = given[self.name]
-        n_bytes = len(text.encode("utf-8", "surrogatepass"))
-        if n_bytes > MAX_LONG_TEXT_BYTES:
-            raise InputError(self.name, f"The text has {n_bytes:,} bytes; at most {MAX_LONG_TEXT_BYTES:,} are read.")
-        return text
-
-
-@dataclass(frozen=True)
-class TokenField(Field):
-    """A token, given as text or as an id, and read as an id."""
-
-    kind: Any = str | int
-    below: Bound | None = "vocab_size"
-
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> int | None:
-        value = given.get(self.name)
-        given_id: int | None = super().parse(given, subject)
-        return subject.loaded.parse_token(value, self.name) if isinstance(value, str) else given_id
-
-
-@dataclass(frozen=True)
-class HeadsField(Field):
-    """Heads, each as ``[layer, head]``."""
-
-    kind: Any = list[list[int]]
-
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> list[Head] | None:
-        heads = given.get(self.name)
-        if heads is None:
-            return None
-        pairs = [(layer, head) for layer, head in heads]
-        heads_by_layer(subject.loaded.config, pairs)
-        return pairs
-
-
-@dataclass(frozen=True)
-class HeadMaskField(Field):
-    """A factor for each head's context vectors; 1 keeps a head as it is."""
-
-    kind: Any = list[list[float]]
-    default: Any = None
-
-    def parse(self, given: Mapping[str, Any], subject: Subject) -> Any:
-        return subject.loaded.parse_head_mask(given.get(self.name))
-
-
-# Fields that many questions share.
-MODEL = ModelField("model", "The name of a served model, or a training step (NAME@STEP); the first model by default.")
-PROMPT = TextField("prompt", "The text to read; it is not continued.")
-HEAD_MASK = HeadMaskField("head_mask", "`[layer][head]`: 1 keeps a head, 0 removes it.")
-LAYER = Field("layer", "The layer, counted from 0.", int, below="n_layer")
-HEAD = Field("head", "The head, counted from 0.", int, below="n_head")
+Check = Callable[[Inquiry, Limits], object]
+Encode = Callable[[Answer], Content]
+POSTED = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
 
 
 @dataclass(frozen=True)
@@ -168,6 +37,20 @@ class BodyLimit:
 
     max_bytes: int
     budget_factor: int = 2  # bytes counted against the budget per byte of a body: the body and everything made from it
+
+
+# JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
+LONG_TEXT = BodyLimit(max_bytes=3 * MAX_LONG_TEXT_BYTES, budget_factor=8)
+# The body, its strings, and the token ids made from them.
+ROWS = BodyLimit(max_bytes=2_000_000, budget_factor=8)
+
+
+@dataclass(frozen=True)
+class OnRequest:
+    """Fields of an answer that are sent only if they are asked for, and the help of the field that does."""
+
+    help: str
+    fields: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -182,13 +65,14 @@ class Question:
 
     name: str  # in /v1/lens/NAME
     summary: str
-    fields: Sequence[Field]  # in the order in which the endpoint takes them
+    fields: Sequence[Option]  # in the order in which the endpoint takes them
     returns: str
     answer: type[BaseModel]
-    compute: Callable[[Inquiry, Progress], Answer]
-    check: Callable[[Inquiry, Limits], object] = lambda _inquiry, _limits: None
-    endpoint_name: str = ""  # if it differs from ``name``
-    less: str = "a shorter text"  # what to ask about instead if the answer takes too long
+    compute: Callable[[Inquiry, Progress], Content]
+    check: Check
+    endpoint: str
+    less: str  # what to ask about instead if the answer takes too long
+    encode: Encode = Answer.to_arrays
     body_limit: BodyLimit | None = None  # if different from the usual one
 
     @property
@@ -198,26 +82,22 @@ class Question:
     @property
     def method(self) -> str:
         """``GET``, with the fields in the query string, for a question about a model alone."""
-        return "POST" if any(field.is_posted for field in self.fields) else "GET"
-
-    @property
-    def endpoint(self) -> str:
-        return self.endpoint_name or re.sub("[-/]", "_", self.name)
+        return "POST" if any(field.reads in POSTED for field in self.fields) else "GET"
 
     @property
     def models(self) -> list[str]:
         """The fields that name a model."""
-        return [field.name for field in self.fields if isinstance(field, ModelField)]
+        return [field.name for field in self.fields if field.reads == Reads.MODEL]
 
     def parse(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
         """Check the values in ``given`` and make an inquiry of them. Raises ``InputError``."""
         subject, values = Subject(limits, models), dict[str, Any]()
         if PROMPT in self.fields:
-            values["prompt"] = PROMPT.parse(given, subject)
+            values["prompt"] = parse(PROMPT, given, subject)
             subject = Subject(limits, models, len(values["prompt"]))
         for field in self.fields:
-            if field is not PROMPT and not isinstance(field, ModelField):
-                values[field.name] = field.parse(given, subject)
+            if field != PROMPT and field.reads != Reads.MODEL:
+                values[field.name] = parse(field, given, subject)
         ids, head_mask = values.pop("prompt", ()), values.pop("head_mask", None)
         inquiry = Inquiry(ask, dict(models), tuple(ids), head_mask, values)
         self.check(inquiry, limits)
@@ -229,8 +109,8 @@ class Question:
         The outcome is counted for ``route``.
         """
 
-        def compute(progress: Progress) -> Answer:
-            common: Answer = {"model": inquiry.loaded.name}
+        def compute(progress: Progress) -> Content:
+            common: Content = {"model": inquiry.loaded.name}
             if inquiry.ids:
                 common["tokens"] = [token._asdict() for token in inquiry.loaded.text_tokens(inquiry.ids)]
             return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
@@ -239,32 +119,76 @@ class Question:
         return PendingAnswer(inquiry.ask, inquiry.key(self.name), job, route, inquiry.rows)
 
 
-# ---- Parts of answers ------------------------------------------------------------------------------------------------
+def question(
+    name: str,
+    function: Callable[..., Answer],
+    *,
+    order: str = "",
+    check: Check = checks.nothing,
+    less: str = "a shorter text",
+    endpoint: str = "",
+    on_request: Mapping[str, OnRequest] | None = None,
+    encode: Encode = Answer.to_arrays,
+    compute: Callable[[Inquiry, Progress], Content] | None = None,
+) -> Question:
+    """The question that a function of ``model.lens`` answers.
 
+    ``order`` names the fields in the order in which the endpoint takes them, if that is not the usual one: texts, the
+    model, the function's options, and the head mask. Numbers have the digits that tell them apart in float32, or, with
+    ``encode=Answer.to_dict``, in float64. ``compute`` answers in place of the function.
+    """
+    on_request, declared = on_request or {}, get_type_hints(function)["return"]
+    fields = fields_of_question(function, on_request)
+    if order:
+        fields = [next(field for field in fields if field.name == each) for each in order.split()]
+    title = "".join(map(str.capitalize, re.split("[-/]", name)))
+    left_out = {field: asks for asks, each in on_request.items() for field in each.fields}
 
-class NamedToken(BaseModel):
-    id: int
-    text: str
+    def answer(inquiry: Inquiry, progress: Progress) -> Content:
+        content = encode(answer_with(function, inquiry, progress))
+        return {each: value for each, value in content.items() if inquiry.values.get(left_out.get(each, ""), True)}
 
-
-class ProbableToken(NamedToken):
-    probability: float
-
-
-class Precision(BaseModel):
-    computed: str
-    served: str
-    largest_difference: float | None = Described(
-        None,
-        description="If the model is served in another precision: the largest change this makes to the "
-        "log-probability of any token of the text, in nats.",
+    reads = {field.reads for field in fields}
+    return Question(
+        name,
+        first_paragraph(function),
+        fields,
+        first_paragraph(declared),
+        answer_model(f"{title}Answer", declared, PROMPT in fields, left_out),
+        compute or answer,
+        check,
+        endpoint or name.replace("-", "_"),
+        less,
+        encode,
+        LONG_TEXT if Reads.LONG_TEXT in reads else ROWS if Reads.ROWS in reads else None,
     )
 
 
-class ModelAnswer(BaseModel):
-    model: str
-    precision: Precision
+def fields_of_question(function: Callable[..., Answer], on_request: Mapping[str, OnRequest]) -> list[Option]:
+    options = options_of(function)
+    texts = [option for option in options if option.reads in POSTED]
+    asks = [Option(name, bool, False, each.help, Within(), None) for name, each in on_request.items()]
+    others = [option for option in options if option not in texts]
+    prompt = [PROMPT] if is_about_text(function) else []
+    return [*prompt, *texts, MODEL, *others, *asks, *([HEAD_MASK] if prompt or Reads.ROWS in map(reads, texts) else [])]
 
 
-class TextAnswer(ModelAnswer):
-    tokens: list[NamedToken]
+def reads(option: Option) -> Reads | None:
+    return option.reads
+
+
+def is_about_text(function: Callable[..., Answer]) -> bool:
+    """Whether the first thing that a function reads, apart from a model, is a text, which is the prompt."""
+    hints = get_type_hints(function, include_extras=True)
+    return any(hints[name] in (TextPass, Text) for name in list(inspect.signature(function).parameters)[:2])
+
+
+def answer_with(function: Callable[..., Answer], inquiry: Inquiry, progress: Progress) -> Answer:
+    """The answer of a function of ``model.lens`` to an inquiry."""
+    parameters = inspect.signature(function).parameters
+    options = {name: value for name, value in inquiry.values.items() if name in parameters}
+    options |= {name: inquiry.lens_of(each) for name, each in inquiry.models.items() if name in parameters}
+    if "progress" in parameters:
+        options["progress"] = progress
+    texts = [list(inquiry.ids)] if is_about_text(function) else []
+    return ask(function, inquiry.lens, *texts, **options)

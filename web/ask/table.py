@@ -1,50 +1,91 @@
 """All questions of Ask.
 
-A question consists of a function in ``model/lens``, tested against an independent computation; a declaration in a
-module of this folder (see ``question.py``), listed below; and a module in ``web/js/look/ask/questions/`` that draws the
-answer, listed in ``question_list.mjs`` there.
+A question consists of a function in ``model/lens`` that declares and answers it (see ``question.py`` there), tested
+against an independent computation; a line below; and a module in ``web/js/look/ask/questions/`` that draws the answer,
+listed in ``question_list.mjs`` there.
 """
 
-from .attribution import ATTRIBUTION, ATTRIBUTION_PROMPTS
-from .circuits.circuit import CIRCUIT
-from .circuits.composition import COMPOSITION
-from .circuits.neuron import NEURON
-from .circuits.paths import PATHS, PATHS_PROMPTS, ROLE_PATHS
-from .circuits.tokens import TOKEN_CIRCUIT
-from .difference import DIFFERENCE, DIFFERENCE_PROMPTS
-from .head_roles import ROLES, TEXT_ROLES, TEXT_ROLES_PROMPTS
-from .knockout import KNOCKOUT, KNOCKOUT_PROMPTS, REMOVAL, REMOVAL_PROMPTS
-from .ledger import LEDGER
-from .logit_lens import LOGIT_LENS
-from .one_head import ONE_HEAD, ONE_HEAD_PROMPTS
-from .passages import PASSAGES
-from .patching import PATCH, PATCH_PROMPTS
-from .question import Question
+from model.lens.answer import Answer
+from model.lens.attribution import attribution
+from model.lens.composition import composition
+from model.lens.difference import difference
+from model.lens.head_roles import roles, roles_in_text
+from model.lens.interventions.circuit import circuit
+from model.lens.interventions.knockout import knockout, removal
+from model.lens.interventions.patching import patching
+from model.lens.interventions.paths import paths, role_paths
+from model.lens.ledger import ledger
+from model.lens.logit_lens import logit_lens
+from model.lens.neurons import neuron_in_text
+from model.lens.one_head import head_measures
+from model.lens.passages import passages
+from model.lens.token_circuits import summary
+
+from . import checks
+from .head_roles import answer_roles
+from .prompts import of_many
+from .question import OnRequest, Question, question
+
+PER_TOKEN = OnRequest("Also return the change for every token.", ("token_loss", "token_delta"))
+
+KNOCKOUT = question(
+    "knockout",
+    knockout,
+    order="prompt model method per_token head_mask reference",
+    check=checks.knockout,
+    on_request={"per_token": PER_TOKEN},
+)
+REMOVAL = question("removal", removal, order="heads prompt model method head_mask reference", check=checks.removal)
+ATTRIBUTION = question("attribution", attribution)
+HEAD = question("head", head_measures, endpoint="head_lenses")
+PATCH = question(
+    "patch",
+    patching,
+    order="prompt corrupted answer wrong model direction heads grid head_mask site positions neurons method",
+    check=checks.patch,
+    less="shorter prompts, or patch all positions of a site at once",
+)
+PATHS = question(
+    "paths",
+    paths,
+    order="prompt model layer head head_mask method reference corrupted answer wrong direction",
+    check=checks.paths,
+    less="a shorter text or an earlier layer",
+    encode=Answer.to_dict,
+)
+DIFFERENCE = question("difference", difference, less="shorter texts")
+TEXT_ROLES = question("text-roles", roles_in_text, encode=Answer.to_dict)
 
 QUESTIONS: list[Question] = [
-    ROLES,
+    question("roles", roles, compute=answer_roles, less="a smaller model"),
     KNOCKOUT,
     REMOVAL,
     ATTRIBUTION,
-    ONE_HEAD,
-    LOGIT_LENS,
-    LEDGER,
+    HEAD,
+    question("logit-lens", logit_lens, check=checks.logit_lens),
+    question("ledger", ledger, check=checks.ledger),
     PATCH,
-    COMPOSITION,
+    question("composition", composition, check=checks.composition, less="a smaller model", encode=Answer.to_dict),
     PATHS,
-    ROLE_PATHS,
-    CIRCUIT,
-    TOKEN_CIRCUIT,
-    NEURON,
+    question(
+        "role-paths",
+        role_paths,
+        check=checks.role_paths,
+        less="an earlier layer or a smaller model",
+        encode=Answer.to_dict,
+    ),
+    question("circuit", circuit, check=checks.circuit, less="fewer or shorter prompts"),
+    question("token-circuit", summary, check=checks.token_circuit, less="a single token"),
+    question("neuron", neuron_in_text, check=checks.neuron),
     DIFFERENCE,
-    PASSAGES,
+    question("passages", passages),
     TEXT_ROLES,
-    KNOCKOUT_PROMPTS,
-    REMOVAL_PROMPTS,
-    ATTRIBUTION_PROMPTS,
-    ONE_HEAD_PROMPTS,
-    PATCH_PROMPTS,
-    PATHS_PROMPTS,
-    TEXT_ROLES_PROMPTS,
-    DIFFERENCE_PROMPTS,
+    of_many(KNOCKOUT, "knockout"),
+    of_many(REMOVAL, "removal"),
+    of_many(ATTRIBUTION, "attribution"),
+    of_many(HEAD, "head"),
+    of_many(PATCH, "patch", defaults={"site": "z"}),  # without a site, heads are patched
+    of_many(PATHS, "patch_paths"),
+    of_many(TEXT_ROLES, "text_roles"),
+    of_many(DIFFERENCE, "difference"),
 ]

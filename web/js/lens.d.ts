@@ -111,16 +111,16 @@ export interface AttributionAnswer {
   tokens: NamedToken[];
   position: number;
   token: NamedToken;
+  against: NamedToken | null;
   logit: number;
   probability: number;
-  against: NamedToken | null;
-  alternatives: ProbableToken[];
   heads: number[][];
   mlps: number[];
   embedding: number;
   biases: number;
-  sum: number;
+  alternatives: ProbableToken[];
   difference: number;
+  sum: number;
 }
 
 export interface AttributionBody {
@@ -288,9 +288,6 @@ export interface SitePatched {
 }
 
 export interface PatchAnswer {
-  heads: number[][] | null;
-  residual: number[][] | null;
-  joint: number | null;
   model: string;
   precision: Precision;
   tokens: NamedToken[];
@@ -300,6 +297,9 @@ export interface PatchAnswer {
   direction: string;
   clean: number;
   corrupted: number;
+  heads: number[][] | null;
+  residual: number[][] | null;
+  joint: number | null;
   site: SitePatched | null;
   raw: Patched;
 }
@@ -418,10 +418,10 @@ export interface RolePathsBody {
 }
 
 export interface EdgeInCircuit {
-  sender: [number, number];
-  receiver: [number, number] | null;
-  way: string | null;
   lost: number;
+  receiver: [number, number] | null;
+  sender: [number, number];
+  way: string | null;
 }
 
 export interface HeadInCircuit {
@@ -543,11 +543,11 @@ export interface DifferenceAnswer {
   model: string;
   precision: Precision;
   tokens: NamedToken[];
-  other_model: string;
-  other_tokens: NamedToken[];
   pairs: [number, number][];
   heads: number[][];
   most: number[][];
+  other_model: string;
+  other_tokens: NamedToken[];
   largest: [number, number][];
 }
 
@@ -569,8 +569,8 @@ export interface Bins {
 export interface HeadMap {
   points: [number, number][][];
   explained: [number, number];
-  features: string[];
   axes: number[][];
+  features: string[];
 }
 
 export interface HeadPassages {

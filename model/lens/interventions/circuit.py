@@ -1,17 +1,19 @@
 """Finding a circuit: the heads, and the edges between them, that carry the difference between pairs of prompts."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Literal, TypeVar, get_args
 
 import torch
 
 from ...errors import InputError, InvalidValue
 from ...head_tensors import Head
-from ..answer import Answer
+from ..answer import Answer, NotSent, TokenId, TokenIds, sent
+from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
-from ..text_pass import TextPass
+from ..prompts import LeftOut, Row, parse_rows
+from ..question import Reads
 from ..token_circuits import direct_logits
 from .ablated_graph import Edge, Pairs, all_of, dangling, edges_between
 from .patching import PatchRun, effects, patch_run
@@ -19,6 +21,7 @@ from .sites import SITES
 
 MAX_LOST = 0.1  # of the effect
 MAX_HEADS = 32  # among which edges are measured: their number grows with its square
+MAX_PAIRS = 100  # that are read together
 MAX_TRIES = 100  # to remove heads, and then edges: more than a concentrated effect needs
 N_PROMOTED = 5  # tokens named for each head
 READING_PART = 0.1  # of the work, roughly
@@ -30,89 +33,127 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class CircuitHead(Answer):
-    """A head of a circuit. ``lost`` is the share of the effect that is lost if this head alone is ablated.
-
-    The rest is about the first clean prompt: its output matters most at ``position``, where ablating it loses
-    ``lost_there``. There it gives the largest ``weight`` to the token ``reads`` at ``key``, and what it writes directly
-    raises the logits of the tokens ``promoted`` most.
-    """
-
+class HeadInCircuit:
     layer: int
     head: int
-    lost: float
-    position: int
-    lost_there: float
-    reads: int
-    key: int
+    lost: Annotated[float, "The share of the effect that is lost if this head alone is ablated."]
+    position: Annotated[
+        int, "The position at which its output matters most, in the clean prompt of the first of `pairs`."
+    ]
+    lost_there: Annotated[float, "The share that is lost if it is ablated at this position only."]
+    reads: Annotated[TokenId, "The token with the largest attention weight there."]
+    key: Annotated[int, "The position of that token."]
     weight: float
-    promoted: list[int]
+    promoted: Annotated[
+        TokenIds,
+        "The tokens whose logits its output at that position directly raises most, the largest first.",
+    ]
 
 
 @dataclass(frozen=True)
-class CircuitEdge(Answer):
-    """An edge of a circuit. ``lost`` is the share of the effect that is lost if this edge alone is cut from it."""
+class EdgeInCircuit:
+    edge: Annotated[Edge, NotSent()]
+    lost: Annotated[float, "The share of the effect that is lost if this edge alone is cut."]
 
-    edge: Edge
-    lost: float
+    @property
+    @sent
+    def sender(self) -> Head:
+        """`[layer, head]`."""
+        return self.edge.sender
 
-    def content(self) -> dict[str, Any]:
-        return {"sender": self.edge.sender, "receiver": self.edge.receiver, "way": self.edge.way, "lost": self.lost}
+    @property
+    @sent
+    def receiver(self) -> Head | None:
+        """`[layer, head]`, or null for the logits."""
+        return self.edge.receiver
+
+    @property
+    @sent
+    def way(self) -> str | None:
+        """What the receiver computes from it: its queries, keys or values."""
+        return self.edge.way
 
 
 @dataclass(frozen=True)
-class PairKept(Answer):
-    """The logit differences of a pair of prompts, between the tokens ``answer`` and ``wrong``, and the share kept.
-
-    ``row`` is its index among the pairs that were asked about.
-    """
-
-    row: int
-    answer: int
-    wrong: int
-    clean: float
-    corrupted: float
+class PairInCircuit:
+    row: Annotated[int, "The index of the pair in `prompts`."]
+    answer: TokenId
+    wrong: TokenId
+    clean: Annotated[float, "The logit of the answer minus that of the wrong token, in the clean run."]
+    corrupted: Annotated[float, "The same in the corrupted run."]
     kept: float
 
 
 @dataclass(frozen=True)
 class FoundCircuit(Answer):
-    """A circuit and how faithful it is.
+    """Faithfulness first: how much of the effect is left with everything else ablated. Then the heads with the
+    tokens they read and promote, and the edges with what is lost without each. At most 32 heads are considered.
 
-    ``kept`` is the share of the effect that is left with everything else ablated: 1 is the clean prompts, 0 the
-    corrupted ones. ``without_heads`` is what is left with all heads ablated: what the embeddings and MLPs carry alone.
-    ``left_out`` has the index and the error of each pair that has no effect to explain.
+    Shares are those of the mean logit difference: 1 is the clean prompts, 0 the corrupted ones.
     """
 
-    kept: float
-    without_heads: float
-    heads: list[CircuitHead]
-    edges: list[CircuitEdge]
-    pairs: list[PairKept]
-    left_out: list[dict[str, Any]] = field(default_factory=list)
-
-    def content(self) -> dict[str, Any]:
-        def named(each: Answer, *names: str) -> dict[str, Any]:
-            return each.numbers() | {name: self.named([getattr(each, name)])[0] for name in names}
-
-        return self.numbers() | {
-            "heads": [named(head, "reads") | {"promoted": self.named(head.promoted)} for head in self.heads],
-            "pairs": [named(pair, "answer", "wrong") for pair in self.pairs],
-        }
+    kept: Annotated[float, "Faithfulness: the share of the effect left with everything else ablated."]
+    without_heads: Annotated[float, "The share left with all heads ablated."]
+    heads: list[HeadInCircuit]
+    edges: list[EdgeInCircuit]
+    pairs: list[PairInCircuit]
+    left_out: Annotated[list[LeftOut], "The pairs that have no effect to explain, and why."] = field(
+        default_factory=list
+    )
 
     def __str__(self) -> str:
-        rows = [f"{head_name(each.edge.sender)} -> {receiver(each.edge)}: {each.lost:.3f}" for each in self.edges]
+        rows = [f"{head_name(each.edge.sender)} -> {receiver_name(each.edge)}: {each.lost:.3f}" for each in self.edges]
         return "\n".join([f"{self.kept:.3f} of the effect kept; lost without each edge:", *rows])
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<pre>{html.escape(str(self))}</pre>"
 
 
+def circuit(
+    lens: Lens,
+    prompts: Annotated[
+        Sequence[Row],
+        Reads.ROWS,
+        f"Up to {MAX_PAIRS} pairs: objects with `prompt`, `corrupted` (with as many tokens) and, optionally, the "
+        "tokens `answer` and `wrong` that they lead to.",
+    ],
+    *,
+    max_lost: float = MAX_LOST,
+    method: Annotated[
+        HeadMethod,
+        "Patch every head (`exact`), or estimate all of them by attribution patching first and patch only the "
+        f"{MAX_HEADS} that matter most (`attribution`), which is faster in a model with many heads.",
+    ] = "exact",
+    progress: Progress = ignore,
+) -> FoundCircuit:
+    """Which heads, and which edges between them, carry the difference between clean and corrupted prompts: a
+    circuit that loses at most 10% of the effect, found by patching heads and paths and pruning.
+
+    See ``find_circuit``. A row is that of ``over_prompts``, with the column ``corrupted``. Pairs without an effect to
+    explain are left out. Raises ``InputError`` if all are.
+    """
+    pairs = parse_rows(lens, prompts, ("corrupted", "answer", "wrong"), ("corrupted",))
+    runs, left_out = dict[int, PatchRun](), list[LeftOut]()
+    for index, pair in enumerate(pairs):
+        texts = [lens.read(pair[name]) for name in ("prompt", "corrupted")]
+        try:
+            runs[index] = patch_run(*texts, answer=pair["answer"], wrong=pair["wrong"], direction="noise")
+        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
+            left_out.append({"row": index, "error": str(error)})
+        progress(READING_PART * (index + 1) / len(pairs))
+    if not runs:
+        raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
+    step = part(progress, READING_PART, 1)
+    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
+    kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
+    return replace(found, pairs=kept, left_out=left_out)
+
+
 def head_name(head: Head) -> str:
     return f"L{head[0]} H{head[1]}"
 
 
-def receiver(edge: Edge) -> str:
+def receiver_name(edge: Edge) -> str:
     return "logits" if edge.receiver is None else f"{edge.way} of {head_name(edge.receiver)}"
 
 
@@ -186,41 +227,12 @@ def find_circuit(
         kept=whole,
         without_heads=pairs.without_heads(set(order)),
         heads=[describe(runs[0], head, lost[head], step) for head, step in zip(heads, steps, strict=True)],
-        edges=[CircuitEdge(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
+        edges=[EdgeInCircuit(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
         pairs=[
-            PairKept(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
+            PairInCircuit(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
             for row, (run, share) in enumerate(zip(runs, by_pair, strict=True))
         ],
     )
-
-
-def circuit_of(
-    pairs: Sequence[Mapping[str, Any]],
-    read: Callable[[Any], TextPass],
-    *,
-    max_lost: float = MAX_LOST,
-    method: HeadMethod = "exact",
-    progress: Progress = ignore,
-) -> FoundCircuit:
-    """``find_circuit`` of pairs: ``prompt`` and ``corrupted``, as ``read`` takes them, and the ids ``answer`` and
-    ``wrong``, or None.
-
-    Pairs without an effect to explain are left out. Raises ``InputError`` if all are.
-    """
-    runs, left_out = dict[int, PatchRun](), list[dict[str, Any]]()
-    for index, pair in enumerate(pairs):
-        texts = [read(pair[name]) for name in ("prompt", "corrupted")]
-        try:
-            runs[index] = patch_run(*texts, answer=pair["answer"], wrong=pair["wrong"], direction="noise")
-        except InputError as error:  # which only the model can tell, such as two prompts with the same answer
-            left_out.append({"row": index, "error": str(error)})
-        progress(READING_PART * (index + 1) / len(pairs))
-    if not runs:
-        raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
-    step = part(progress, READING_PART, 1)
-    circuit = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
-    kept = [replace(pair, row=row) for row, pair in zip(runs, circuit.pairs, strict=True)]
-    return replace(circuit, pairs=kept, left_out=left_out)
 
 
 def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool], progress: Progress) -> set[Item]:
@@ -246,7 +258,7 @@ def prune(order: Sequence[Item], suffices: Callable[[set[Item], Progress], bool]
     return removed
 
 
-def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> CircuitHead:
+def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> HeadInCircuit:
     """Where a head matters in a pair, what it reads there, and what it writes."""
     text, (layer, index) = run.into, head
     T = len(text.ids)
@@ -257,7 +269,7 @@ def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> Circ
     written = text.context(layer)[0, position, index] @ text.block(layer).attn.matrices().W_O[index]
     promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
     key = int(weights.argmax())
-    return CircuitHead(
+    return HeadInCircuit(
         layer,
         index,
         lost,

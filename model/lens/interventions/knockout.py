@@ -2,79 +2,102 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
 from ...head_tensors import Head
-from ..answer import Answer
+from ..answer import Answer, PerHead, Shape
 from ..progress import Progress, ignore
+from ..question import Reads
 from ..text_pass import TextPass, replacing
-from .reference import Method, check_method, replacement
+from .reference import HeadReplacement, Reference, ReferenceSet, read_reference, replacement
+
+PerPrediction = Annotated[Tensor, Shape(("T - 1",))]
 
 
 @dataclass(frozen=True)
 class Knockout(Answer):
-    """Losses in nats. Column ``t`` of the per-token losses is about token ``t + 1``, given the tokens before it.
+    """The loss of the text in nats per token, and for each layer and head how much the loss rises without it.
 
-    - ``loss``: the mean loss of the text as it is; ``token_loss`` ``(T - 1,)`` is that of each token.
-    - ``delta`` ``(n_layer, n_head)``: the mean loss with that head removed, minus ``loss``. If positive, the text is
-      predicted worse without the head. ``token_delta`` ``(n_layer, n_head, T - 1)`` is the same for each token.
+    Column ``t`` of the losses of tokens is about token ``t + 1``, given the tokens before it.
     """
 
     PER_HEAD = ("delta",)
 
-    loss: float
-    token_loss: Tensor
-    delta: Tensor
-    token_delta: Tensor
+    method: str
+    reference: ReferenceSet | None
+    loss: Annotated[float, "Nats per predicted token."]
+    delta: Annotated[PerHead, "`[layer][head]`: the loss without the head, minus `loss`."]
+    token_loss: Annotated[PerPrediction, "For each token from the second to the last, in nats."]
+    token_delta: Annotated[
+        Tensor, Shape(("n_layer", "n_head", "T - 1")), "`[layer][head][token]`, from the second token to the last."
+    ]
 
 
 @dataclass(frozen=True)
 class Removal(Answer):
-    """Losses in nats, with several heads removed together.
+    """The loss of the text in nats per token, how much it rises without these heads, and both for each token."""
 
-    - ``loss``: the mean loss of the text as it is; ``delta``: the mean loss without these heads, minus ``loss``.
-    - ``token_loss`` and ``token_delta`` ``(T - 1,)`` are the same for each token, as in ``Knockout``.
-    """
-
-    loss: float
-    token_loss: Tensor
-    delta: float
-    token_delta: Tensor
+    method: str
+    reference: ReferenceSet | None
+    heads: list[list[int]]
+    loss: Annotated[float, "Nats per predicted token."]
+    delta: Annotated[float, "The loss without these heads, minus `loss`."]
+    token_loss: Annotated[PerPrediction, "For each token from the second to the last, in nats."]
+    token_delta: Annotated[PerPrediction, "The change for each token in `token_loss`."]
 
 
 @torch.inference_mode()
 def removal(
-    text: TextPass, heads: Sequence[Head], *, method: Method = "zero", reference: Tensor | None = None
+    text: TextPass,
+    heads: Annotated[Sequence[Head], Reads.HEADS, "The heads to remove together, each as `[layer, head]`."],
+    *,
+    method: HeadReplacement = "zero",
+    reference: Reference = None,
 ) -> Removal:
-    """Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
+    """How much worse a model predicts a text without several of its heads at once.
+
+    Remove the heads ``(layer, head)`` together and measure how much worse the text is predicted.
 
     ``method`` and ``reference`` are as in ``knockout``, and for one head the result is the same. ``text_mean``
     averages over the text with no head removed. Raises ``InputError`` as ``knockout`` does, and for a head that does
     not exist.
     """
-    check(text, method, reference)
-    remove = replacing(text.config, heads, lambda layer: replacement(text, layer, method, reference))
+    check_two_tokens(text.ids)
+    contexts, read = read_reference(text, method, reference)
+    remove = replacing(text.config, heads, lambda layer: replacement(text, layer, method, contexts))
     plain = text.losses(text.stream[-1])[0]
     first = min((layer for layer, _ in heads), default=text.config.n_layer)
     token_delta = text.losses(text.run_from(first, text.stream[first], remove))[0] - plain
-    return Removal(float(plain.mean()), plain.cpu(), float(token_delta.mean()), token_delta.cpu())
+    return Removal(
+        method,
+        read,
+        [list(head) for head in heads],
+        loss=float(plain.mean()),
+        delta=float(token_delta.mean()),
+        token_loss=plain.cpu(),
+        token_delta=token_delta.cpu(),
+    )
 
 
 @torch.inference_mode()
 def knockout(
-    text: TextPass, *, method: Method = "zero", reference: Tensor | None = None, progress: Progress = ignore
+    text: TextPass, *, method: HeadReplacement = "zero", reference: Reference = None, progress: Progress = ignore
 ) -> Knockout:
-    """Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
+    """How much worse a model predicts a text without each of its heads.
+
+    Remove every head in turn and measure how much worse the text is predicted (Michel et al. 2019).
 
     ``method`` says what replaces a head's context vectors (see ``reference.Method``); for "mean" and "resample" it is
-    ``reference``, from ``mean_contexts`` or ``contexts_of``. Each pass starts at the head's own layer, from the
+    made of the texts of ``reference``. Each pass starts at the head's own layer, from the
     residual stream of the plain pass. Raises ``InputError`` for an unknown method, for a reference that does not fit,
     and for a text of a single token.
     """
-    check(text, method, reference)
+    check_two_tokens(text.ids)
+    contexts, read = read_reference(text, method, reference)
     n_layer, n_head, T = text.config.n_layer, text.config.n_head, len(text.ids)
     plain = text.losses(text.stream[-1])[0]
     token_delta = torch.empty(n_layer, n_head, T - 1)
@@ -82,7 +105,7 @@ def knockout(
     done = 0.0
     for layer in range(n_layer):
         context = text.context(layer)  # (1, T, n_head, head_dim)
-        instead = replacement(text, layer, method, reference)
+        instead = replacement(text, layer, method, contexts)
         for heads in torch.arange(n_head).split(text.batch_size):
             changed = context.repeat(len(heads), 1, 1, 1)  # (B, T, n_head, head_dim)
             changed[torch.arange(len(heads)), :, heads] = instead[0].transpose(0, 1)[heads]
@@ -90,12 +113,7 @@ def knockout(
             token_delta[layer, heads] = (losses - plain).cpu()
             done += cost[layer] * len(heads) / n_head
             progress(done / sum(cost))
-    return Knockout(float(plain.mean()), plain.cpu(), token_delta.mean(-1), token_delta)
-
-
-def check(text: TextPass, method: str, reference: Tensor | None) -> None:
-    check_method(text, method, reference)
-    check_two_tokens(text.ids)
+    return Knockout(method, read, float(plain.mean()), token_delta.mean(-1), plain.cpu(), token_delta)
 
 
 def check_two_tokens(ids: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, get_args
 
 import torch
 from torch import Tensor
@@ -11,10 +11,11 @@ from torch import Tensor
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
 from ...head_tensors import Head
-from ..answer import Answer
+from ..answer import Answer, NamedToken, PerHead, Shape
 from ..progress import Progress, ignore, part
+from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken
 from ..text_pass import TextPass, replacing
-from .sites import SITES, Site, activations, find_site, gradients, n_components, run_patched
+from .sites import SITE_NAMES, SITES, Site, activations, find_site, gradients, n_components, run_patched
 
 MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 ALL = -1  # in place of a position
@@ -24,6 +25,9 @@ ALL = -1  # in place of a position
 # (Heimersheim and Nanda 2024).
 Direction = Literal["denoise", "noise"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+
+# How a site is patched: by running the model for each activation, or approximately, or both.
+SiteMethod = Literal["exact", "attribution", "both"]
 
 Numbers = TypeVar("Numbers", float, Tensor)
 Measure = Callable[[Tensor], Tensor]  # from the final residual stream (B, T, C) to logit differences (B,)
@@ -52,17 +56,60 @@ class PatchRun(NamedTuple):
         return next(position for position, (one, other) in enumerate(pairs) if one != other)
 
 
+class AboutPrompts(TypedDict):
+    corrupted_tokens: list[NamedToken]
+    answer: NamedToken
+    wrong: NamedToken
+    direction: str
+    clean: Annotated[float, "The logit of the answer minus that of the wrong token, in the clean run."]
+    corrupted: Annotated[float, "The same in the corrupted run."]
+
+
+class Patched(TypedDict):
+    heads: Annotated[PerHead | None, "`[layer][head]`: one head's context vectors at all positions."]
+    residual: Annotated[
+        Annotated[Tensor, Shape(("n_layer + 1", "T"))] | None,
+        "`[n_layer + 1][position]`: the residual stream before each layer, then after the last, at one position.",
+    ]
+    joint: Annotated[float | None, "All requested heads patched at once."]
+
+
+class SitePatched(TypedDict):
+    """The effects of patching one activation of a site at a time, with the dimensions `axes`, normalised."""
+
+    name: str
+    hook: Annotated[str, "Its name in TransformerLens."]
+    axes: list[str]
+    exact: Annotated[list[Any] | None, "By running the model again for each activation."]
+    attribution: Annotated[list[Any] | None, "By attribution patching: gradient times difference."]
+    correlation: Annotated[float | None, "Pearson's correlation of the two, over all activations."]
+
+
+class PatchContent(AboutPrompts, Patched):
+    """The effects of the patches, normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
+
+    site: SitePatched | None
+    raw: Annotated[Patched, "The logit differences before normalisation."]
+
+
+class SiteContent(AboutPrompts, SitePatched):
+    pass
+
+
 @dataclass(frozen=True)
 class Differences(Answer):
     """Logit differences in nats: the logit of the answer minus that of the wrong token, after the last position.
 
-    ``clean`` and ``corrupted`` are those of the two unpatched prompts, ``answer`` and ``wrong`` the ids of the tokens.
+    ``clean`` and ``corrupted`` are those of the two unpatched prompts, ``answer`` and ``wrong`` the ids of the tokens,
+    ``corrupted_ids`` those of the corrupted prompt.
     """
 
     clean: float
     corrupted: float
     answer: int
     wrong: int
+    direction: Direction
+    corrupted_ids: list[int]
 
     def restored(self, differences: Numbers) -> Numbers:
         """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
@@ -71,17 +118,28 @@ class Differences(Answer):
         """
         return (differences - self.corrupted) / (self.clean - self.corrupted)
 
-    def about(self) -> dict[str, Any]:
-        tokens = dict(zip(("answer", "wrong"), self.named([self.answer, self.wrong]), strict=True))
-        return {"clean": self.clean, "corrupted": self.corrupted} | tokens
+    def about(self) -> AboutPrompts:
+        answer, wrong = self.named([self.answer, self.wrong])
+        return {
+            "corrupted_tokens": self.named_text(self.corrupted_ids),
+            "answer": answer,
+            "wrong": wrong,
+            "direction": self.direction,
+            "clean": self.clean,
+            "corrupted": self.corrupted,
+        }
 
 
 @dataclass(frozen=True)
 class Patching(Differences):
-    """``heads`` ``(n_layer, n_head)`` are the differences with one head's context vectors, at all positions, taken from
+    """The logit difference after patching in, from the other prompt, each head, the residual stream at each layer
+    and position, and all given heads at once, or every activation of a site: 0 is corrupted, 1 is clean.
+
+    ``heads`` ``(n_layer, n_head)`` are the differences with one head's context vectors, at all positions, taken from
     the other prompt. ``residual`` ``(n_layer + 1, T)`` are those with the residual stream before a layer, at one
     position, taken from the other prompt; the last row is the stream after all layers. Both are None unless requested.
-    ``joint`` is the difference with several heads taken from the other prompt at once, or None if none were requested.
+    ``joint`` is the difference with several heads taken from the other prompt at once, and ``site`` those of the
+    activations of a site; each is None if nothing of it was requested.
     """
 
     PER_HEAD = ("heads",)
@@ -89,12 +147,17 @@ class Patching(Differences):
     heads: Tensor | None
     residual: Tensor | None
     joint: float | None = None
+    site: "SitePatching | None" = None
 
-    def content(self) -> dict[str, Any]:
-        grids = {"heads": self.heads, "residual": self.residual}
-        restored = {name: None if each is None else self.restored(each) for name, each in grids.items()}
-        joint = None if self.joint is None else self.restored(self.joint)
-        return self.about() | restored | {"joint": joint, "raw": {**grids, "joint": self.joint}}
+    def content(self) -> PatchContent:
+        return {
+            **self.about(),
+            "heads": None if self.heads is None else self.restored(self.heads),
+            "residual": None if self.residual is None else self.restored(self.residual),
+            "joint": None if self.joint is None else self.restored(self.joint),
+            "site": None if self.site is None else self.site.patched(),
+            "raw": {"heads": self.heads, "residual": self.residual, "joint": self.joint},
+        }
 
 
 @dataclass(frozen=True)
@@ -104,6 +167,7 @@ class SitePatching(Differences):
     Both tensors have the dimensions ``axes``; either is None unless requested.
     """
 
+    site: Site
     axes: tuple[str, ...]
     exact: Tensor | None
     estimate: Tensor | None
@@ -117,54 +181,110 @@ class SitePatching(Differences):
         spread = float((a @ a) * (b @ b)) ** 0.5
         return float(a @ b) / spread if spread else None
 
-    def content(self) -> dict[str, Any]:
-        grids = {"exact": self.exact, "attribution": self.estimate}
-        restored = {name: None if grid is None else self.restored(grid) for name, grid in grids.items()}
-        return self.about() | {"axes": self.axes, **restored, "correlation": self.correlation}
+    def patched(self) -> SitePatched:
+        grids = (self.exact, self.estimate)
+        restored: list[Any] = [None if grid is None else self.restored(grid).tolist() for grid in grids]
+        return {
+            "name": self.site.name,
+            "hook": self.site.hook,
+            "axes": list(self.axes),
+            "exact": restored[0],
+            "attribution": restored[1],
+            "correlation": self.correlation,
+        }
+
+    def content(self) -> SiteContent:
+        return {**self.about(), **self.patched()}
 
 
 @torch.inference_mode()
 def patching(
     clean: TextPass,
-    corrupted: TextPass,
+    corrupted: Annotated[
+        TextPass, Reads.TEXT, "A prompt with the same number of tokens that leads to a different answer."
+    ],
     *,
-    answer: int | None = None,
-    wrong: int | None = None,
-    direction: Direction = "denoise",
-    together: Sequence[Head] = (),
-    grid: bool = True,
+    answer: AnswerToken = None,
+    wrong: WrongToken = None,
+    direction: PatchDirection = "denoise",
+    heads: Annotated[
+        Sequence[Head] | None,
+        Reads.HEADS,
+        "Heads to patch together, each as `[layer, head]`; their joint effect is `joint` in the answer.",
+    ] = None,
+    grid: Annotated[bool, "Patch every head and position separately; false requires `heads`."] = True,
+    site: Annotated[
+        str | None,
+        Json(Literal[SITE_NAMES]),
+        "Patch every activation of this site separately, instead of heads and the residual stream. Names are those of "
+        "TransformerLens, with or without its prefixes.",
+    ] = None,
+    positions: Annotated[
+        Literal["each", "all"], "Patch each position of the site separately, or all at once."
+    ] = "each",
+    neurons: Annotated[
+        Sequence[tuple[int, int]] | None, Reads.NEURONS, "The MLP neurons to patch, each as `[layer, neuron]`."
+    ] = None,
+    method: Annotated[
+        SiteMethod,
+        "How to measure a site: run the model for each activation (`exact`), approximate it by the gradient times the "
+        "difference (`attribution`), or `both`, with their correlation.",
+    ] = "exact",
     progress: Progress = ignore,
 ) -> Patching:
-    """Replace activations of one prompt with those of the other, one at a time, and the heads ``together`` at once.
+    """Which heads and positions carry the difference between two prompts: activations from one are patched into the
+    other.
+
+    Replace activations of one prompt with those of the other, one at a time, and ``heads`` at once.
 
     Activation patching as in Vig et al. 2020 and Meng et al. 2022 (causal tracing), measured by a logit difference as
     in Wang et al. 2023. The clean prompt should favour the token ``answer``, the corrupted one ``wrong``: by default
-    the most probable tokens. Everything
-    after the patched activation is recomputed; everything before stays unchanged. Without ``grid``, only the heads
-    ``together`` are patched. Raises ``InputError`` if the prompts differ in length or give the same logit difference,
-    if the two tokens are the same, or if a head does not exist.
+    the most probable tokens. Everything after the patched activation is recomputed; everything before stays unchanged.
+    Without ``grid``, only ``heads`` are patched; with a ``site``, its activations instead of every head and position
+    (``patch_site``). Raises ``InputError`` if the prompts differ in length or give the same logit difference, if the
+    two tokens are the same, or if a head does not exist.
     """
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
-    joint = patch_together(run, together) if together else None
-    heads = residual = None
-    if grid:
+    joint = patch_together(run, heads) if heads else None
+    by_head = residual = at_site = None
+    if site is not None:
+        at_site = patch_site(
+            clean,
+            corrupted,
+            site,
+            answer=run.answer,
+            wrong=run.wrong,
+            direction=direction,
+            each_position=positions == "each",
+            neurons=neurons,
+            exact=method != "attribution",
+            estimate=method != "exact",
+            progress=progress,
+        )
+    elif grid:
         n_layer, n_head, T = run.into.config.n_layer, run.into.config.n_head, len(run.into.ids)
         share = n_head / (n_head + T - run.first)  # of the work
-        heads = patch_each(run, SITES["z"], each_position=False, progress=part(progress, 0, share))
+        by_head = patch_each(run, SITES["z"], each_position=False, progress=part(progress, 0, share))
         before = patch_each(run, SITES["resid_pre"], progress=part(progress, share, 1))
         residual = torch.cat([before, patch_each(run, SITES["resid_post"], layers=[n_layer - 1])])
     progress(1)
-    return Patching(run.clean, run.corrupted, run.answer, run.wrong, heads, residual, joint)
+    return Patching(*about(run, direction), by_head, residual, joint, at_site)
+
+
+def about(run: PatchRun, direction: Direction) -> tuple[float, float, int, int, Direction, list[int]]:
+    """The fields of ``Differences``."""
+    corrupted = run.into if direction == "denoise" else run.source
+    return run.clean, run.corrupted, run.answer, run.wrong, direction, corrupted.ids
 
 
 @torch.inference_mode()
 def patch_site(
     clean: TextPass,
     corrupted: TextPass,
-    *,
-    answer: int | None = None,
-    wrong: int | None = None,
     site: str,
+    *,
+    answer: str | int | None = None,
+    wrong: str | int | None = None,
     direction: Direction = "denoise",
     each_position: bool = True,
     neurons: Sequence[tuple[int, int]] | None = None,
@@ -195,7 +315,7 @@ def patch_site(
     axes = ("neuron",) if neurons is not None else ("layer", *component)
     progress(1)
     axes = (*axes, "position") if each_position else axes
-    return SitePatching(run.clean, run.corrupted, run.answer, run.wrong, axes, measured, guess)
+    return SitePatching(*about(run, direction), found, axes, measured, guess)
 
 
 def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, int]] | None, exact: bool) -> None:
@@ -218,11 +338,12 @@ def patch_run(
     clean: TextPass,
     corrupted: TextPass,
     *,
-    answer: int | None = None,
-    wrong: int | None = None,
+    answer: str | int | None = None,
+    wrong: str | int | None = None,
     direction: Direction = "denoise",
 ) -> PatchRun:
     """Check the arguments of ``patching``, and prepare the two runs."""
+    answer, wrong = clean.token_id(answer, "answer"), clean.token_id(wrong, "wrong")
     check_prompts(clean.ids, corrupted.ids)
     answer = most_probable(clean) if answer is None else answer
     wrong = most_probable(corrupted, other_than=answer) if wrong is None else wrong

@@ -1,100 +1,52 @@
 """Path patching: what changes in a head if it does not see the output of an earlier head."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 import torch
 from torch import Tensor
 
-from ...errors import InvalidValue
-from ..answer import Answer
+from ...errors import InputError, InvalidValue
+from ..answer import Answer, PerHead, SentAs
 from ..composition import WAYS, Way
-from ..head_roles import ROLES, Role
-from ..progress import Progress, ignore, parts
-from ..text_pass import TextPass
-from .patching import Differences, Direction, patch_run
-from .reference import Method, check_method, contexts_of, replacement
+from ..head_roles import ROLES, Role, random_texts
+from ..lens import Lens
+from ..progress import Progress, ignore, part, parts
+from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, WrongToken
+from ..text_pass import Text, TextPass
+from .patching import AboutPrompts, Differences, about, check_prompts, patch_run
+from .reference import HeadReplacement, Method, Reference, ReferenceSet, contexts_of, read_reference, replacement
 
 # From an earlier head to a later one: directly through the residual stream, or also through the layers between.
 Route = Literal["direct", "every"]
 ROUTES: tuple[Route, ...] = get_args(Route)
 
 
-@dataclass(frozen=True)
-class Cuts(Answer):
-    """The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
-
-    ``moved[route][way]`` is between 0 and 1 for the ways "q" and "k": the attention weight that moves from some keys to
-    others, averaged over all queries except the first, which has only one key. For "v" it is the norm of the change in
-    the head's output divided by the norm of that output, averaged over all positions.
-    """
-
-    PER_HEAD = WAYS
-
-    moved: dict[Route, dict[Way, Tensor]]
-
-    def content(self) -> dict[str, Any]:
-        return {route: self.moved[route] for route in ROUTES}
+PerWay = dict[Way, PerHead]  # [earlier layer][earlier head]
 
 
-@dataclass(frozen=True)
-class RoleCuts(Answer):
-    """How well a head of layer ``L`` fits each role, unchanged and with one path at a time cut.
+class PatchedPaths(AboutPrompts):
+    """The logit differences with a path patched, normalised: 0 is the corrupted prompt, 1 the clean one."""
 
-    ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` holds the scores without each earlier head.
-    ``uniform`` is the score of a head that attends to all tokens equally.
-    """
-
-    PER_HEAD = tuple(ROLES)
-
-    plain: dict[Role, float]
-    cut: dict[Route, dict[Role, Tensor]]
-    uniform: float
-
-    def content(self) -> dict[str, Any]:
-        return {"plain": self.plain, "uniform": self.uniform} | self.cut
+    direct: PerWay
+    every: PerWay
 
 
-@torch.inference_mode()
-def cut_paths(
-    text: TextPass,
-    *,
-    layer: int,
-    head: int,
-    method: Method = "mean",
-    reference: Tensor | None = None,
-    progress: Progress = ignore,
-) -> Cuts:
-    """Cut the path from each earlier head into the queries, keys or values of one head, and measure the change there.
+class PathsContent(TypedDict):
+    """For q, k and v, `[earlier layer][earlier head]`: how much cutting that path changes the later head."""
 
-    This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's context vectors are
-    replaced as in ``knockout``, with ``method`` and ``reference``, by default by their mean over a reference set. The
-    rest of the head, such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the
-    earlier head's own output changes in the residual stream that the head reads. On the "every" route, the layers
-    between are recomputed too, so that what an MLP made of the earlier head's output changes as well. Raises
-    ``InputError`` if there is no such head, or for a method or reference that does not fit.
-    """
-    text.check_head(layer, head)
-    check_method(text, method, reference)
-    plain = parts_of(text, layer, head, text.stream[layer])
-    weights = head_weights(text, layer, plain["q"], plain["k"])
-    W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
-    output = weights @ plain["v"] @ W_O
-    n_queries = max(len(text.ids) - 1, 1)
-    moved: dict[Route, dict[Way, Tensor]] = {}
-    for index, route in enumerate(ROUTES):
-        moved[route] = {way: torch.zeros(layer, text.config.n_head) for way in WAYS}
-        for earlier, heads, x in without_each(text, layer, route, method, reference):
-            cut = parts_of(text, layer, head, x)
-            pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
-            for way, (query, key) in pairs.items():
-                change = (head_weights(text, layer, query, key) - weights).abs().sum((-1, -2))
-                moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
-            change = (weights @ cut["v"] @ W_O - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
-            moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
-            progress((index + (earlier + 1) / layer) / len(ROUTES))
-    return Cuts(moved)
+    layer: int
+    head: int
+    method: str
+    reference: ReferenceSet | None
+    direct: Annotated[PerWay, "Only the direct path through the residual stream is cut."]
+    every: Annotated[PerWay, "All paths are cut, including those through the layers between."]
+    patched: Annotated[
+        PatchedPaths | None,
+        "If `corrupted` is given: the effect of each path on the answer, with the earlier head's output taken from the "
+        "other prompt.",
+    ]
 
 
 @dataclass(frozen=True)
@@ -107,26 +59,195 @@ class PathPatching(Differences):
 
     effects: dict[Route, dict[Way, Tensor]]
 
-    def content(self) -> dict[str, Any]:
-        restored = {
-            route: {way: self.restored(each) for way, each in ways.items()} for route, ways in self.effects.items()
+    def content(self) -> PatchedPaths:
+        direct, every = ({way: self.restored(each) for way, each in self.effects[route].items()} for route in ROUTES)
+        return {**self.about(), "direct": direct, "every": every}
+
+
+@dataclass(frozen=True)
+class Cuts(Answer):
+    """For each earlier layer and head, how much of the attention moves when its path into the queries or the keys
+    is cut, and how much of the output changes when it is cut from the values. With `corrupted`, also the effect of
+    each path on the answer (path patching).
+
+    The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
+
+    ``moved[route][way]`` is between 0 and 1 for the ways "q" and "k": the attention weight that moves from some keys to
+    others, averaged over all queries except the first, which has only one key. For "v" it is the norm of the change in
+    the head's output divided by the norm of that output, averaged over all positions.
+    """
+
+    PER_HEAD = WAYS
+
+    layer: int
+    head: int
+    method: Method
+    reference: ReferenceSet | None
+    moved: dict[Route, dict[Way, Tensor]]
+    patched: PathPatching | None = None
+
+    def content(self) -> PathsContent:
+        return {
+            "layer": self.layer,
+            "head": self.head,
+            "method": self.method,
+            "reference": self.reference,
+            "direct": self.moved["direct"],
+            "every": self.moved["every"],
+            "patched": None if self.patched is None else self.patched.content(),
         }
-        return self.about() | restored
+
+
+class RoleScore(TypedDict):
+    previous_token: float
+    duplicate_token: float
+    induction: float
+
+
+class CutRoleScores(TypedDict):
+    """For each role, `[earlier layer][earlier head]`: the later head's score with that path cut."""
+
+    previous_token: PerHead
+    duplicate_token: PerHead
+    induction: PerHead
+
+
+class RolePathsContent(TypedDict):
+    layer: int
+    head: int
+    way: str
+    plain: Annotated[dict[Role, float], SentAs(RoleScore), "The scores with no path cut."]
+    direct: Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
+    every: Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
+    uniform: Annotated[float, "The score of a head that attends to all tokens equally."]
+
+
+@dataclass(frozen=True)
+class RoleCuts(Answer):
+    """The head's role scores on random tokens that are repeated once, intact and with each path cut.
+
+    How well a head of layer ``L`` fits each role, unchanged and with one path at a time cut.
+
+    ``plain[role]`` is its score; ``cut[route][role]`` ``(L, n_head)`` holds the scores without each earlier head.
+    ``uniform`` is the score of a head that attends to all tokens equally.
+    """
+
+    PER_HEAD = tuple(ROLES)
+
+    layer: int
+    head: int
+    way: Way
+    plain: dict[Role, float]
+    cut: dict[Route, dict[Role, Tensor]]
+    uniform: float
+
+    def content(self) -> RolePathsContent:
+        return {
+            "layer": self.layer,
+            "head": self.head,
+            "way": self.way,
+            "plain": self.plain,
+            "direct": self.cut["direct"],
+            "every": self.cut["every"],
+            "uniform": self.uniform,
+        }
+
+
+def paths(
+    text: TextPass,
+    layer: Layer,
+    head: HeadIndex,
+    *,
+    method: HeadReplacement = "mean",
+    reference: Reference = None,
+    corrupted: Annotated[
+        Text | None,
+        Reads.TEXT,
+        "Another prompt with as many tokens, which leads to a different answer. The earlier head's output is then "
+        "taken from it, and the effect on the answer is measured.",
+    ] = None,
+    answer: AnswerToken = None,
+    wrong: WrongToken = None,
+    direction: PatchDirection = "denoise",
+    progress: Progress = ignore,
+) -> Cuts:
+    """How a head changes if it does not see the output of one earlier head.
+
+    See ``cut_paths``; with ``corrupted``, also the effect of each path on the answer (see ``patch_paths``).
+    """
+    if corrupted is None:
+        for name, token in (("answer", answer), ("wrong", wrong)):
+            if token is not None:
+                raise InputError(name, f"{name} needs corrupted, the other prompt of path patching.")
+        return cut_paths(text, layer, head, method=method, reference=reference, progress=progress)
+    other = text.read(corrupted)
+    check_prompts(text.ids, other.ids)
+    if method != "mean" or reference is not None:
+        raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
+    prompts: dict[str, Any] = {"answer": answer, "wrong": wrong, "direction": direction}
+    patched = patch_paths(text, other, layer, head, **prompts, progress=part(progress, 0, 0.5))
+    cuts = cut_paths(
+        text, layer, head, method="resample", reference=contexts_of(other), progress=part(progress, 0.5, 1)
+    )
+    return replace(cuts, reference=ReferenceSet("the corrupted prompt", 1, len(other.ids)), patched=patched)
+
+
+@torch.inference_mode()
+def cut_paths(
+    text: TextPass,
+    layer: int,
+    head: int,
+    *,
+    method: Method = "mean",
+    reference: Reference = None,
+    progress: Progress = ignore,
+) -> Cuts:
+    """Cut the path from each earlier head into the queries, keys or values of one head, and measure the change there.
+
+    This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's context vectors are
+    replaced as in ``knockout``, with ``method`` and ``reference``, by default by their mean over a reference set. The
+    rest of the head, such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the
+    earlier head's own output changes in the residual stream that the head reads. On the "every" route, the layers
+    between are recomputed too, so that what an MLP made of the earlier head's output changes as well. Raises
+    ``InputError`` if there is no such head, or for a method or reference that does not fit.
+    """
+    text.check_head(layer, head)
+    contexts, read = read_reference(text, method, reference)
+    plain = parts_of(text, layer, head, text.stream[layer])
+    weights = head_weights(text, layer, plain["q"], plain["k"])
+    W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
+    output = weights @ plain["v"] @ W_O
+    n_queries = max(len(text.ids) - 1, 1)
+    moved: dict[Route, dict[Way, Tensor]] = {}
+    for index, route in enumerate(ROUTES):
+        moved[route] = {way: torch.zeros(layer, text.config.n_head) for way in WAYS}
+        for earlier, heads, x in without_each(text, layer, route, method, contexts):
+            cut = parts_of(text, layer, head, x)
+            pairs: dict[Way, tuple[Tensor, Tensor]] = {"q": (cut["q"], plain["k"]), "k": (plain["q"], cut["k"])}
+            for way, (query, key) in pairs.items():
+                change = (head_weights(text, layer, query, key) - weights).abs().sum((-1, -2))
+                moved[route][way][earlier, heads] = (change / (2 * n_queries)).cpu()
+            change = (weights @ cut["v"] @ W_O - output).norm(dim=-1) / output.norm(dim=-1).clamp_min(1e-12)
+            moved[route]["v"][earlier, heads] = change.mean(-1).cpu()
+            progress((index + (earlier + 1) / layer) / len(ROUTES))
+    return Cuts(layer, head, method, read, moved)
 
 
 @torch.inference_mode()
 def patch_paths(
     clean: TextPass,
-    corrupted: TextPass,
+    corrupted: Annotated[TextPass, Reads.TEXT, "A prompt that leads to another answer."],
+    layer: Layer,
+    head: HeadIndex,
     *,
-    layer: int,
-    head: int,
-    answer: int | None = None,
-    wrong: int | None = None,
-    direction: Direction = "denoise",
+    answer: AnswerToken = None,
+    wrong: WrongToken = None,
+    direction: PatchDirection = "denoise",
     progress: Progress = ignore,
 ) -> PathPatching:
-    """Patch the path from each earlier head into the queries, keys or values of one head, and measure the answer.
+    """How much each path from an earlier head into a head carries the difference between two prompts.
+
+    Patch the path from each earlier head into the queries, keys or values of one head, and measure the answer.
 
     Path patching between two prompts (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's output is taken
     from the other prompt, but only where the later head's queries, keys or values are computed from it; everything
@@ -150,7 +271,25 @@ def patch_paths(
                 changed[:, :, head] = found if mask is None else found * mask[head]
                 effects[route][way][earlier, heads] = run.measure(into.run_with_context(layer, changed)).cpu()
             progress((index + (earlier + 1) / layer) / len(ROUTES))
-    return PathPatching(run.clean, run.corrupted, run.answer, run.wrong, effects)
+    return PathPatching(*about(run, direction), effects)
+
+
+def role_paths(
+    lens: Lens,
+    layer: Layer,
+    head: HeadIndex,
+    *,
+    way: Annotated[
+        Literal["q", "k"], "Whether to cut the paths into the head's queries (`q`) or its keys (`k`)."
+    ] = "k",
+    progress: Progress = ignore,
+) -> RoleCuts:
+    """How well a head keeps its role if it does not see the output of one earlier head.
+
+    See ``role_cuts``.
+    """
+    texts = [lens.pass_over(ids, None) for ids in random_texts(lens)]
+    return role_cuts(texts, layer=layer, head=head, way=way, progress=progress)
 
 
 @torch.inference_mode()
@@ -188,7 +327,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
                 for role, score in scores(text, vectors["q"], vectors["k"]).items():
                     cut[route][role][earlier, heads] += score / len(texts)
         step(1)
-    return RoleCuts(plain, cut, uniform=float((1 / (queries + 1)).mean()))
+    return RoleCuts(layer, head, way, plain, cut, uniform=float((1 / (queries + 1)).mean()))
 
 
 def without_each(

@@ -1,7 +1,8 @@
 """What replaces the context vectors of a head that is removed: zeros, a mean, or those of another text."""
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -9,7 +10,8 @@ from torch import Tensor
 from ...errors import InputError, InvalidValue
 from ...gpt import GPT
 from ..progress import Progress, ignore
-from ..text_pass import TextPass, TokenizedModel
+from ..question import Reads
+from ..text_pass import Text, TextPass, TokenizedModel
 
 # "zero": zeros, as ``head_mask`` does; this also removes any constant part that later layers rely on. "mean": the
 # head's mean over a reference set (Wang et al. 2023). "text_mean": its mean over all positions of the text itself, the
@@ -47,6 +49,56 @@ PASSAGES = (
     "The teacher wrote a number on the board, and the girl in the last row began to laugh.",
     "Good night, said the owl. Good morning, said the lark. Both of them were right.",
 )
+
+HeadReplacement = Annotated[
+    Method,
+    "What a removed head's context vectors are replaced with: zeros (`zero`), their mean over the reference set "
+    "(`mean`), their mean over this text, the later tokens included (`text_mean`), or those at the same positions of "
+    "another text (`resample`).",
+]
+# In Python also the context vectors themselves, from ``mean_contexts`` or ``contexts_of``.
+Reference = Annotated[
+    Sequence[Text] | Tensor | None,
+    Reads.TEXTS,
+    f"For `mean`, the texts of a reference set instead of the shipped one ({REFERENCE_NAME}). For `resample`, a single "
+    "text, of at least as many tokens.",
+]
+
+
+@dataclass(frozen=True)
+class ReferenceSet:
+    """The texts from which the replacements are taken."""
+
+    name: str
+    texts: int
+    tokens: int
+
+
+def read_reference(
+    text: TextPass, method: Method, reference: Sequence[Text] | Tensor | None
+) -> tuple[Tensor | None, ReferenceSet | None]:
+    """What replaces the context vectors of removed heads, as ``replacement`` takes them, and their source.
+
+    Raises ``InputError`` for an unknown method and for a reference that does not fit.
+    """
+    contexts: Tensor | None = None
+    read: ReferenceSet | None = None
+    if isinstance(reference, Tensor) or text.made_by is None:
+        assert not isinstance(reference, Sequence), "other texts need a pass made by Lens.read"
+        contexts = reference
+    else:
+        ids = None if reference is None else [text.source.parse(each) for each in reference]
+        check_texts(method, ids, len(text.ids))
+        if method == "resample" and ids:
+            contexts = contexts_of(text.read(ids[0]), len(text.ids))
+            read = ReferenceSet("the given text", 1, len(ids[0]))
+        elif method == "mean":
+            name = REFERENCE_NAME if ids is None else "the given texts"
+            texts = shipped_passages(text.source) if ids is None else ids
+            contexts = text.source.mean_contexts(texts, text.head_mask)
+            read = ReferenceSet(name, len(texts), sum(map(len, texts)))
+    check_method(text, method, contexts)
+    return contexts, read
 
 
 def shipped_passages(loaded: TokenizedModel) -> list[list[int]]:

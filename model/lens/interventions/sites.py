@@ -1,13 +1,13 @@
 """The sites of a forward pass whose activations are read, patched or exported: one table, and one loop over a layer."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ...config import GPTConfig
+from ...config import GPTConfig, check_int
 from ...errors import InvalidValue
 from ..text_pass import TextPass
 
@@ -123,6 +123,22 @@ def run_keeping(text: TextPass, layer: int, x: Tensor) -> tuple[dict[SiteName, T
 def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
     """The activations ``(1, T, ...)`` of a text at every site of a layer."""
     return run_keeping(text, layer, text.stream[layer])[0]
+
+
+def activations_at(text: TextPass, sites: Sequence[str], layers: Sequence[int] | None = None) -> dict[str, Tensor]:
+    """The activations of a text at sites of some layers, all by default: the tensors of ``/v1/activations``.
+
+    Names and shapes are those of TransformerLens's cache of one text: ``blocks.3.attn.hook_z`` is
+    ``(T, n_head, head_dim)``, a pattern ``(n_head, T, T)``.
+    """
+    chosen, n_layer = [find_site(name, "sites") for name in sites], text.config.n_layer
+    wanted, found = range(n_layer) if layers is None else layers, dict[str, Tensor]()
+    for layer in wanted:
+        check_int("layers", layer, n_layer - 1, least=0)
+    for layer in wanted:
+        here = activations(text, layer)
+        found |= {f"blocks.{layer}.{site.hook}": of_one_text(site, here[site.name]) for site in chosen}
+    return found
 
 
 def of_one_text(site: Site, x: Tensor) -> Tensor:

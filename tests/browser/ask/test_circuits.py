@@ -90,7 +90,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         said = panel.locator(".hs-head-set .hs-answer")
         expect(said).to_contain_text(f"together {does}")
         both = patching(
-            *texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", together=together
+            *texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", heads=together
         )
         share = both.restored(both.joint) if sign > 0 else 1 - both.restored(both.joint)
         match = re.search(

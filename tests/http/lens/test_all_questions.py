@@ -20,13 +20,14 @@ from helpers.gate import Gate, News
 from helpers.server import CONTEXT, LLAMA, QWEN3, Server, save_tiny, start
 from helpers.siege.fuzz import few, the_document_is_as_strict_as_the_server
 from web.api.lens import BODIES
-from web.ask.question import Question, TextField
+from web.ask.fields import PROMPT
+from web.ask.question import Question
 from web.ask.table import QUESTIONS
 from web.settings import Limits
 
 
 def is_about_text(question: Question) -> bool:
-    return any(type(field) is TextField for field in question.fields)
+    return PROMPT in question.fields
 
 
 TEXTS = [question for question in QUESTIONS if is_about_text(question)]

@@ -18,11 +18,11 @@ from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES
-from model.lens.neurons import neuron
+from model.lens.neurons import follow_neuron
 from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
 from model.lens.text_pass import TextPass
 from model.lens.token_circuits import eigenvalue_score, token_circuit
-from web.ask.question import MAX_LONG_TEXT_BYTES
+from web.ask.fields import MAX_LONG_TEXT_BYTES
 
 CLEAN, CORRUPTED = "so it is", "so he is"
 PATCH = {"corrupted": CORRUPTED, "answer": "a", "wrong": "b"}
@@ -75,7 +75,7 @@ def test_patching_several_heads_and_the_reverse_direction(server: Server, tiny: 
     texts = text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)
     heads = [[0, 1], [2, 3]]
     for direction in DIRECTIONS:
-        expected = patching(*texts, answer=ids["a"], wrong=ids["b"], direction=direction, together=[(0, 1), (2, 3)])
+        expected = patching(*texts, answer=ids["a"], wrong=ids["b"], direction=direction, heads=[(0, 1), (2, 3)])
         found = post(server, "patch", **PATCH, direction=direction, heads=heads).json()
         assert found["direction"] == direction and same(found["raw"]["heads"], expected.heads)
         assert found["raw"]["joint"] == pytest.approx(expected.joint, abs=1e-5)
@@ -111,7 +111,7 @@ def test_impossible_patches_are_refused(
 @pytest.mark.parametrize("centred", [False, True])
 def test_composition_equals_the_library(server: Server, tiny: LoadedModel, centred: bool) -> None:
     found = get(server, "composition", centred=centred).json()
-    expected = composition(tiny.gpt, centred)
+    expected = composition(tiny.gpt, centred=centred)
     for way, layers in expected.scores.items():
         assert [len(layer[0]) for layer in found[way]] == [0, 1, 2]
         assert all(same(one, other) for one, other in zip(found[way][1:], layers[1:], strict=True))
@@ -304,7 +304,7 @@ def test_pairs_without_a_circuit_are_refused(server: Server, rows: list[Any], pa
 def test_neurons_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = post(server, "neuron", text=LONG, layer=1, neuron=5, top=3).json()
     ids = tiny.tokenizer.encode(LONG)
-    expected = neuron(tiny.gpt, ids, layer=1, neuron=5, k=3)
+    expected = follow_neuron(tiny.gpt, ids, layer=1, neuron=5, top=3)
     for name, places in (("highest", expected.highest), ("lowest", expected.lowest)):
         assert [place["position"] for place in found[name]] == [place.position for place in places]
         for told, place in zip(found[name], places, strict=True):

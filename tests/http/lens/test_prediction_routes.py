@@ -68,7 +68,7 @@ def test_one_head_equals_the_library(server: Server, text: TextPass) -> None:
 
 
 def test_logit_lens_equals_the_library(server: Server, text: TextPass) -> None:
-    found, expected = post(server, "logit-lens", top=3).json(), logit_lens(text, k=3)
+    found, expected = post(server, "logit-lens", top=3).json(), logit_lens(text, top=3)
     assert len(found["layers"]) == 4 and found["decided"] == expected.decided.tolist()
     for i, readings in enumerate(found["layers"]):
         assert [[token["id"] for token in reading["top"]] for reading in readings] == expected.ids[i].tolist()

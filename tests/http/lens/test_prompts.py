@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.server import Server
-from web.ask.prompts import MAX_ROWS
+from web.ask.fields import MAX_ROWS
 from web.settings import Limits
 
 ROWS: list[dict[str, Any]] = [

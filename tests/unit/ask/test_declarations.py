@@ -7,8 +7,10 @@ import pytest
 from gradio.utils import get_function_description, get_function_params
 
 from helpers.page_types.lens import FILE, lens_types
+from model.lens.question import REQUIRED
 from web.api.lens import BODIES, make_endpoint
-from web.ask.question import REQUIRED, Question
+from web.ask.fields import fields_of
+from web.ask.question import Question
 from web.ask.table import QUESTIONS
 
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
@@ -24,7 +26,7 @@ def test_names_are_used_once() -> None:
         assert len(set(names)) == len(names)
     for question in QUESTIONS:
         fields = list(BODIES[question.name].model_fields)
-        parts = [part.name for field in question.fields for part in field.parts]
+        parts = [part.name for option in question.fields for part in fields_of(option)]
         assert sorted(fields) == sorted([*parts, "stream"])
 
 
@@ -63,8 +65,8 @@ def test_endpoints_keep_the_order_of_their_arguments() -> None:
 
 @every_question
 def test_a_required_field_has_no_default(question: Question) -> None:
-    for field in question.fields:
-        for part in field.parts:
+    for option in question.fields:
+        for part in fields_of(option):
             assert BODIES[question.name].model_fields[part.name].is_required() == (part.default is REQUIRED)
 
 

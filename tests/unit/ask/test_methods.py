@@ -121,7 +121,8 @@ def test_methods_give_the_numbers_of_the_routes(
     found, expected = ask(loaded).to_dict(), answered(loaded, name, given)
     assert json.loads(json.dumps(found)) == found
     for part in ("site", "patched"):  # which have methods of their own
-        expected |= expected.pop(part, None) or {}
+        if part not in found:
+            expected |= expected.pop(part, None) or {}
     assert found
     assert_same(found, expected)
 

@@ -26,7 +26,7 @@ def whole_matrices(gpt: GPT, layer: int, head: int, centred: bool) -> dict[str, 
 @pytest.mark.parametrize("centred", [False, True])
 def test_composition_equals_whole_matrices(centred: bool) -> None:
     gpt = tiny_gpt(2, n_layer=3, n_embd=24, n_head=4)
-    found = composition(gpt, centred)
+    found = composition(gpt, centred=centred)
     for later in range(3):
         assert all(found.scores[way][later].shape == (4, later, 4) for way in WAYS)
         for head in range(4):

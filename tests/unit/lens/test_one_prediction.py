@@ -29,7 +29,7 @@ def test_the_parts_of_a_shipped_model_add_up_to_the_logit(name: str) -> None:
         token = int(expected[position].argmax())
         found = attribution(text, position=position, token=token)
         assert found.difference <= 1e-4
-        assert found.total == pytest.approx(float(expected[position, token]), abs=1e-3)
+        assert found.sum == pytest.approx(float(expected[position, token]), abs=1e-3)
         assert found.probability == pytest.approx(float(expected[position].softmax(-1)[token]), abs=1e-4)
 
 
@@ -117,12 +117,12 @@ def test_where_a_token_is_decided() -> None:
 
 def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TextPass(tiny_gpt(n_layer=3), IDS)
-    whole = logit_lens(text, k=100)
+    whole = logit_lens(text, top=100)
     assert whole.ids.shape == (4, 10, 65)
     assert max_difference(whole.probabilities.sum(-1), torch.ones(4, 10)) < 1e-5
     monkeypatch.setattr("model.lens.logit_lens.LOGITS_AT_ONCE", 3 * 65)
     fractions: list[float] = []
-    pieces = logit_lens(text, k=2, progress=fractions.append)
+    pieces = logit_lens(text, top=2, progress=fractions.append)
     assert torch.equal(pieces.ids, whole.ids[..., :2]) and max_difference(pieces.kl, whole.kl) < 1e-5
     assert torch.equal(pieces.decided, whole.decided)
     assert fractions == sorted(fractions) and fractions[-1] == pytest.approx(1) and len(fractions) == 16

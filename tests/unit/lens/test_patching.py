@@ -36,7 +36,7 @@ def test_patching_equals_transformers_with_hooks(tiny: LoadedModel, tmp_path: Pa
     theirs = GPT2LMHeadModel.from_pretrained(tmp_path, dtype=torch.float32).eval()
     blocks = theirs.transformer.h
     together = [(0, 1), (2, 3), (0, 2)]
-    found = patched(tiny, direction=direction, together=together)
+    found = patched(tiny, direction=direction, heads=together)
     source, into = (CLEAN, CORRUPTED) if direction == "denoise" else (CORRUPTED, CLEAN)
 
     def difference(ids: list[int]) -> float:
@@ -87,16 +87,16 @@ def test_patching_equals_transformers_with_hooks(tiny: LoadedModel, tmp_path: Pa
 
 
 def test_several_heads_without_the_grid(tiny: LoadedModel) -> None:
-    both = patched(tiny, together=[(1, 2)])
-    alone = patched(tiny, together=[(1, 2)], grid=False)
+    both = patched(tiny, heads=[(1, 2)])
+    alone = patched(tiny, heads=[(1, 2)], grid=False)
     assert alone.heads is None and alone.residual is None and alone.joint == both.joint
     assert both.joint == pytest.approx(float(both.heads[1, 2]), abs=1e-5)
     every = [(layer, head) for layer in range(3) for head in range(4)]
     # The prompts end alike, and nothing but heads carries anything to the last position.
-    assert patched(tiny, together=every).joint == pytest.approx(both.clean, abs=1e-5)
+    assert patched(tiny, heads=every).joint == pytest.approx(both.clean, abs=1e-5)
     # Noising one run is the same as denoising the other.
-    there = patched(tiny, direction="noise", together=every)
-    back = patched(tiny, CORRUPTED, CLEAN, together=every)
+    there = patched(tiny, direction="noise", heads=every)
+    back = patched(tiny, CORRUPTED, CLEAN, heads=every)
     assert there.joint == pytest.approx(back.joint, abs=1e-5)
     assert max_difference(there.heads, back.heads) < 1e-5
 
@@ -132,7 +132,7 @@ def test_invalid_arguments_are_refused(tiny: LoadedModel) -> None:
     with pytest.raises(InputError, match="direction.*'denoise' or 'noise'"):
         patched(tiny, direction="back")
     with pytest.raises(InputError, match="found 'layer 3, head 0'"):
-        patched(tiny, together=[(3, 0)])
+        patched(tiny, heads=[(3, 0)])
     # Where every token has the same embeddings, no prompt favours anything over what another one does.
     other = tiny_model(n_layer=3, n_embd=24, n_head=4, tie_word_embeddings=False)
     other.gpt.wte.weight[:] = other.gpt.wte.weight[0]
@@ -158,7 +158,7 @@ def test_example_shows_the_stated_effect(example: dict[str, Any]) -> None:
     assert found.clean > 2 and found.corrupted < -2
     restored = found.restored(found.heads)
     together = [(layer, head) for layer, head in example["carriers"]]
-    assert found.restored(patching(*texts, answer=answer, wrong=wrong, together=together, grid=False).joint) > 0.6
+    assert found.restored(patching(*texts, answer=answer, wrong=wrong, heads=together, grid=False).joint) > 0.6
     carriers = sum(float(restored[layer, head]) for layer, head in example["carriers"])
     assert carriers > 0.8
     strongest = restored.flatten().argsort(descending=True)[: len(example["carriers"])]

@@ -15,7 +15,7 @@ from helpers.models import max_difference, prompt_ids, tiny_gpt
 from model.gpt import GPT
 from model.lens import neurons
 from model.lens import token_circuits as module
-from model.lens.neurons import neuron
+from model.lens.neurons import follow_neuron
 from model.lens.passages import MIN_DISTANCE
 from model.lens.token_circuits import eigenvalue_score, token_circuit
 
@@ -180,7 +180,7 @@ def test_a_neuron_in_a_text_that_fits_into_one_window(gpt: GPT) -> None:
         middle = x + block.attn(block.ln_1(x))[0]
         hidden = norm(w, f"h.{layer}.ln_2", middle) @ w[f"h.{layer}.mlp.c_fc.weight"].T
         expected = F.gelu(hidden + w[f"h.{layer}.mlp.c_fc.bias"], approximate="tanh")[0, :, index]
-        found = neuron(gpt, ids, layer=layer, neuron=index)
+        found = follow_neuron(gpt, ids, layer=layer, neuron=index)
         first = found.highest[0]
         assert first.position == int(expected.argmax())
         assert first.activation == pytest.approx(float(expected.max()), abs=1e-5)
@@ -194,7 +194,7 @@ def test_a_neuron_in_a_text_that_fits_into_one_window(gpt: GPT) -> None:
 
 def test_places_of_a_long_text_are_apart_and_in_order(gpt: GPT) -> None:
     ids = prompt_ids(700)
-    found = neuron(gpt, ids, layer=1, neuron=0, k=8)
+    found = follow_neuron(gpt, ids, layer=1, neuron=0, top=8)
     for places, sign in ((found.highest, 1), (found.lowest, -1)):
         values = [sign * place.activation for place in places]
         assert len(places) == 8 and values == sorted(values, reverse=True)
@@ -202,15 +202,15 @@ def test_places_of_a_long_text_are_apart_and_in_order(gpt: GPT) -> None:
         assert all(b - a >= MIN_DISTANCE for a, b in pairwise(positions))
         for place in places:
             assert place.activations[place.position - place.start] == place.activation
-    assert len(neuron(gpt, ids[:1], layer=0, neuron=0).highest) == 1
+    assert len(follow_neuron(gpt, ids[:1], layer=0, neuron=0).highest) == 1
 
 
 def test_windows_are_read_together(gpt: GPT, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several at once, the first and the last of other lengths; each token's activation is that in its own window."""
     ids, reports = prompt_ids(700), list[float]()
-    together = neuron(gpt, ids, layer=2, neuron=3, k=20, progress=reports.append)
+    together = follow_neuron(gpt, ids, layer=2, neuron=3, top=20, progress=reports.append)
     monkeypatch.setattr(neurons, "TOKENS_AT_ONCE", 1)
-    alone = neuron(gpt, ids, layer=2, neuron=3, k=20)
+    alone = follow_neuron(gpt, ids, layer=2, neuron=3, top=20)
     assert [place.position for place in together.highest] == [place.position for place in alone.highest]
     for one, other in zip(together.highest, alone.highest, strict=True):
         assert one.activations == pytest.approx(other.activations, abs=1e-5)
@@ -222,7 +222,7 @@ def test_what_a_neuron_writes(gpt: GPT) -> None:
     w = weights(gpt)
     direction = w["h.1.mlp.c_proj.weight"][:, 3]
     expected = gained(w, "ln_f", direction) @ w["lm_head.weight"].T
-    found = neuron(gpt, [1, 2], layer=1, neuron=3, k=V).writes
+    found = follow_neuron(gpt, [1, 2], layer=1, neuron=3, top=V).writes
     assert max_difference(found.raised, expected.sort(descending=True).values) < 1e-5
     assert max_difference(expected[found.suppressed], expected.sort().values) < 1e-5
     assert found.norm == pytest.approx(float(direction.norm()))

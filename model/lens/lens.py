@@ -1,0 +1,199 @@
+"""A model as questions read it, and questions as methods of a loaded model."""
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, wraps
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_type_hints
+
+from torch import Tensor
+
+from ..drawing.trace import Trace
+from ..errors import InputError, NotOneToken
+from ..gpt import GPT
+from ..tokenizer import Tokenizer
+from .alignment import check_same_tokens
+from .answer import Answer
+from .float32 import in_float32
+from .interventions.reference import mean_contexts
+from .question import options_of
+from .text_pass import Prompt, Text, TextPass, TokenizedModel
+
+Options = ParamSpec("Options")
+Answered = TypeVar("Answered")
+
+
+class ReadableModel(TokenizedModel, Protocol):
+    """What a lens needs of a model, and a ``LoadedModel`` has."""
+
+    @property
+    def name(self) -> str: ...
+    def parse_prompt(self, prompt: Prompt) -> list[int]: ...
+
+
+class Lens:
+    """Reads texts with the weights of a model as they are served, in float32.
+
+    The passes are ``TextPass`` objects, which any analysis takes.
+    """
+
+    def __init__(self, model: ReadableModel) -> None:
+        self.model = model
+
+    @property
+    def lens(self) -> "Lens":
+        """Itself: where a question takes another model, it takes the lens of one too."""
+        return self
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.model.tokenizer
+
+    @cached_property
+    def gpt(self) -> GPT:
+        """The model in float32: see ``in_float32``."""
+        return in_float32(self.model.gpt)
+
+    def read(self, text: Text) -> TextPass:
+        """A pass over a text. Raises ``InputError`` for one that the model cannot read."""
+        return self.pass_over(self.parse(text), text.head_mask if isinstance(text, Trace) else None)
+
+    def pass_over(self, ids: Sequence[int], head_mask: Tensor | None) -> TextPass:
+        return TextPass(self.gpt, ids, head_mask, self)
+
+    def mean_contexts(self, texts: Sequence[Sequence[int]], head_mask: Tensor | None) -> Tensor:
+        """See ``reference.mean_contexts``."""
+        return mean_contexts(self.gpt, texts, head_mask)
+
+    def parse(self, text: Text) -> list[int]:
+        """The token ids of a text."""
+        if not isinstance(text, Trace):
+            return self.model.parse_prompt(text)
+        ids = [token.id for token in text.tokens]
+        check_same_tokens(text.traced_by.tokenizer, self.tokenizer, ids, "text")
+        return self.model.parse_prompt(ids)
+
+    def token_id(self, token: str | int | None, name: str = "token") -> int | None:
+        """The id of a token given as text, see ``Tokenizer.token_of``. Raises ``InputError`` about ``name``."""
+        if not isinstance(token, str):
+            return token
+        try:
+            return self.model.parse_prompt([self.tokenizer.token_of(token)])[0]
+        except NotOneToken as error:
+            raise NotOneToken(error.pieces, name) from None
+        except InputError as error:
+            raise InputError(name, f"{name}: {error}", error.code) from None
+
+
+# ---- Questions as methods --------------------------------------------------------------------------------------------
+
+
+class HasLens(Protocol):
+    """A loaded model, or a lens."""
+
+    @property
+    def lens(self) -> Lens: ...
+
+
+def ask(question: Callable[..., Answered], lens: Lens, *args: Any, **options: Any) -> Answered:
+    """Ask a question with texts in place of passes, and a lens in place of whatever it reads of the model."""
+    signature, hints = inspect.signature(question), get_type_hints(question)
+    about = {name: lens if kind is Lens else lens.gpt for name, kind in hints.items() if kind in (Lens, GPT)}
+    given = without(signature, about).bind(*args, **options)
+    for name, value in given.arguments.items():
+        if hints[name] is TextPass:
+            given.arguments[name] = lens.read(value)
+    answer = question(*about.values(), *given.args, **given.kwargs)
+    return answer.with_texts(lens.tokenizer) if isinstance(answer, Answer) else answer
+
+
+def without(signature: inspect.Signature, names: Collection[str]) -> inspect.Signature:
+    kept = [each for name, each in signature.parameters.items() if name not in names]
+    return signature.replace(parameters=kept)
+
+
+class Method(Generic[Options, Answered]):
+    """A question as a method of a loaded model, which takes texts in place of passes.
+
+    The method has the name, the options and the docstring of the question.
+    """
+
+    def __init__(self, question: Callable[..., Answered]) -> None:
+        self.question = question
+        self.name = question.__name__
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    def bound_to(self, loaded: HasLens | None) -> Callable[..., Answered]:
+        """The method of a loaded model, or of the class."""
+
+        @wraps(self.question)
+        def method(loaded: HasLens, *args: Any, **options: Any) -> Answered:
+            return ask(self.question, loaded.lens, *args, **options)
+
+        hints, signature = get_type_hints(self.question), inspect.signature(self.question)
+        about = [name for name, kind in hints.items() if kind in (Lens, GPT)]
+        parameters = [
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+            *(
+                each.replace(annotation=Text if hints[name] is TextPass else hints[name])
+                for name, each in without(signature, about).parameters.items()
+            ),
+        ]
+        method.__name__ = method.__qualname__ = self.name
+        method.__doc__ = described(self.question)
+        method.__signature__ = inspect.Signature(parameters, return_annotation=hints["return"])  # type: ignore[attr-defined]
+        return method if loaded is None else MethodType(method, loaded)
+
+
+def described(question: Callable[..., Any]) -> str:
+    """The docstring of a question, and the help of its options."""
+    lines = [f"    {option.name}: {option.help}" for option in options_of(question)]
+    return "\n".join([inspect.getdoc(question) or "", *(["", "Options:", *lines] if lines else [])])
+
+
+class OfText(Method[Options, Answered]):
+    """The method of a question about a text."""
+
+    def __init__(self, question: Callable[Concatenate[TextPass, Options], Answered]) -> None:
+        super().__init__(question)
+
+    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Concatenate[Text, Options], Answered]:
+        return self.bound_to(loaded)
+
+
+class OfTwoTexts(Method[Options, Answered]):
+    """The method of a question about two texts."""
+
+    def __init__(self, question: Callable[Concatenate[TextPass, TextPass, Options], Answered]) -> None:
+        super().__init__(question)
+
+    def __get__(
+        self, loaded: HasLens | None, _: type | None = None
+    ) -> Callable[Concatenate[Text, Text, Options], Answered]:
+        return self.bound_to(loaded)
+
+
+class OfModel(Method[Options, Answered]):
+    """The method of a question about a model."""
+
+    def __init__(self, question: Callable[Concatenate[Lens, Options], Answered]) -> None:
+        super().__init__(question)
+
+    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Options, Answered]:
+        return self.bound_to(loaded)
+
+
+class OfWeights(Method[Options, Answered]):
+    """The method of a question about nothing but the weights of a model."""
+
+    def __init__(self, question: Callable[Concatenate[GPT, Options], Answered]) -> None:
+        super().__init__(question)
+
+    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Options, Answered]:
+        return self.bound_to(loaded)
