@@ -49,7 +49,7 @@ class Gauges:
                 read=engine.tokens_read,
                 shared=engine.tokens_shared,
                 written=engine.tokens_written,
-                compiled=bool(engine.reader and engine.reader.is_compiled),
+                compiled=bool(engine.reader and engine.reader.writes_compiled),
             )
         for name, counts in numbers.items():
             batch.add_metric([name], counts["batch"])

@@ -130,7 +130,7 @@ def make_services(settings: Settings) -> Services:
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
-        trace_workers=Workers(settings.limits.max_traces, settings.limits.max_waiting),
+        trace_workers=Workers(settings.limits.max_attention_requests, settings.limits.max_waiting),
         page_workers=Workers(PAGE_WORKERS, settings.limits.max_waiting),
         snapshot_workers=Workers(SNAPSHOT_WORKERS, settings.limits.max_waiting),
         learn_workers=Workers(LEARN_WORKERS, settings.limits.max_waiting),

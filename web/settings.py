@@ -36,13 +36,16 @@ REMOVED = {
         "questions",
         "scored-steps",
         "stop",
-        "traces",
         "trained-minutes",
         "training-weights",
         "waiting",
         "waiting-trainings",
     )
-} | {"no-bfloat16-products": "--dtype float32"}
+} | {
+    "max-reading-seconds": "--max-question-seconds",
+    "max-traces": "Limits.max_attention_requests in web/settings.py",
+    "no-bfloat16-products": "--dtype float32",
+}
 
 MEGABYTE = 1_000_000
 LEAST_BATCH = 16  # texts that any model may write at once, unless the operator chooses another number
@@ -212,7 +215,7 @@ class Limits:
     max_batch: int = limit(0, "texts that a model writes at once; 0: as many as have room, at least 16", least=0)
     max_waiting: int = 128  # further texts that may wait: at two texts a second, a minute's worth
     max_seconds: int = limit(
-        300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-reading-seconds"
+        300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-question-seconds"
     )
     max_new_tokens: int = 4_096  # that a request may ask for per text; a text also ends with the context
     max_choices: int = 32  # texts that a request may ask for (prompts times n); more can come in further requests
@@ -221,11 +224,10 @@ class Limits:
     max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = 4_000_000  # numbers in a JSON response; safetensors, which is for more, has no limit
     max_questions: int = 2  # of Ask computed at once, for all models together: the others take turns
-    max_reading_seconds: int = limit(
-        1_800,
-        "seconds that a question of Ask may take; one that is expected to take longer is refused before it starts",
+    max_question_seconds: int = limit(
+        1_800, "seconds that a question of Ask may take; one whose progress shows that it will take longer ends early"
     )
-    max_traces: int = 2  # attention requests computed at once, for all models together: each may use all cores
+    max_attention_requests: int = 2  # computed at once, for all models together: each may use all cores
     memory_budget_mb: int = limit(
         768,
         "megabytes that request bodies, responses, files being saved and texts being recorded may take together",

@@ -61,7 +61,7 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
     ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
     the texts diverge may be a coincidence: unless the texts have much in common, they are aligned by ``align_growing``.
     """
-    start = n_shared(a, b)
+    start = n_common(a, b)
     if start == min(len(a), len(b)):
         return align_growing(a, b)
     longest = max(len(a), len(b)) - start
@@ -87,7 +87,7 @@ def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> A
 
     In the first ``n_prompt`` tokens, which were given in both, equal tokens count as equal even after a difference.
     """
-    start, n = n_shared(a, b), min(len(a), len(b))
+    start, n = n_common(a, b), min(len(a), len(b))
     pieces = [token_piece(i, i, same=i < start or (i < n_prompt and a[i] == b[i])) for i in range(n)]
     return Alignment(pieces, start if start < n else None)
 
@@ -121,7 +121,7 @@ def align_texts(a: Sequence[bytes], b: Sequence[bytes]) -> Alignment:
     one. Where the texts differ, they are aligned token by token.
     """
     a, b = without_first_space(a), without_first_space(b)
-    n = n_shared(b"".join(a), b"".join(b))
+    n = n_common(b"".join(a), b"".join(b))
     ends_a, ends_b = token_ends(a), token_ends(b)
     pieces, (i, j) = list[Piece](), [next((i for i, added in enumerate(text) if added), 0) for text in (a, b)]
     for end in sorted(ends_a.keys() & ends_b.keys()):
@@ -158,7 +158,7 @@ def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
 
     Takes O(n m) time and, in int16, at most ``2 * MAX_CELLS`` bytes.
     """
-    tail = n_shared(one[::-1], other[::-1])
+    tail = n_common(one[::-1], other[::-1])
     n, m = len(one) - tail, len(other) - tail
     stretches: list[Stretch] = []
 
@@ -215,8 +215,8 @@ def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:
     return kept
 
 
-def n_shared(one: Sequence[object], other: Sequence[object]) -> int:
-    """The length of the common prefix."""
+def n_common(one: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the longest common beginning."""
     n = 0
     while n < min(len(one), len(other)) and one[n] == other[n]:
         n += 1

@@ -34,14 +34,9 @@ def head_differences(a: TextPass, b: TextPass, pieces: Sequence[Piece], first: i
 class AttentionDifference(Answer):
     """The mean total variation distance of each head's attention weights, and all heads, the most different first.
 
-    How differently each head attends in two texts, two models or two training steps.
-
-    ``pairs`` lists the aligned queries, ``(position in one, position in the other)``, each the last token of a piece
-    of text that is the same or differs (``alignment.Piece``), apart from a first token that is
-    aligned with the other first token: each has a single key, so they never differ. ``heads`` ``(n_layer, n_head)`` is
-    the mean over these queries of the attention weight that would have to move from some keys to others: 0 is the same
-    attention, 1 is attention to entirely different tokens. ``most`` ``(n_layer, n_head)`` is the index in ``pairs`` of
-    the query that differs most.
+    Each query is the last token of a piece of text that is the same or differs (``alignment.Piece``). A distance is the
+    attention weight that would have to move from some keys to others: 0 is the same attention, 1 is attention to
+    entirely different tokens.
     """
 
     PER_HEAD = ("heads", "most")

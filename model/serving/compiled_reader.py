@@ -93,7 +93,7 @@ class CompiledReading:
 class CompiledReader:
     """Reads with a ``CompiledGPT``: the logits of a text are bit-identical for any batch."""
 
-    is_compiled = True
+    writes_compiled = True
 
     def __init__(self, gpt: CompiledGPT) -> None:
         self.gpt = gpt

@@ -55,7 +55,7 @@ class GraphReading:
 class GraphReader(TorchReader):
     """Texts that are being written are read by graphs; prompts, recorded texts and head masks by torch's modules."""
 
-    is_compiled = True
+    writes_compiled = True
 
     def __init__(self, gpt: GPT, n_slots: int, *, capture: bool = True) -> None:
         """Without ``capture``, the steps run directly, which allows tests on a CPU.

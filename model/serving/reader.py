@@ -59,7 +59,7 @@ class Reading(Protocol):
 class Reader(Protocol):
     """A model with room for the texts of some slots."""
 
-    is_compiled: bool  # whether it runs compiled code instead of torch's modules
+    writes_compiled: bool  # whether texts are written with compiled code instead of torch's modules
     products: str  # the kind of its matrix products: the precision of their inputs, and whether in tiles
 
     def read(self, parts: Sequence[Part]) -> list[Reading]:

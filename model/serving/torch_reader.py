@@ -206,7 +206,7 @@ class TorchReading:
 class TorchReader:
     """Reads with the modules of ``gpt``, in their precision and on their device."""
 
-    is_compiled = False
+    writes_compiled = False
 
     def __init__(self, gpt: GPT, n_slots: int, length: int | None = None) -> None:
         """The cache begins with ``length`` positions and grows with the texts.

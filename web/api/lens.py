@@ -165,7 +165,7 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(pending)
             if body.stream:  # the response outlives this function, so the computation must too
-                on_end, seconds = stack.pop_all().aclose, limits.max_reading_seconds
+                on_end, seconds = stack.pop_all().aclose, limits.max_question_seconds
                 return Stream(events(pending), on_end, limits, media_type=EVENT_STREAM, max_seconds=seconds)
             return await unless_client_leaves(request, in_full(pending)) or LEFT
 

@@ -106,7 +106,7 @@ class Ask:
 
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
-        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_reading_seconds)
+        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_question_seconds)
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes

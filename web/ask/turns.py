@@ -42,7 +42,7 @@ class OutOfTime(Exception):
 
     def __str__(self) -> str:
         took = "took longer" if self.expected is None else f"would take {duration(self.expected)} or more"
-        allowed = f"the server allows {duration(self.max_seconds)} for a question (--max-reading-seconds)"
+        allowed = f"the server allows {duration(self.max_seconds)} for a question (--max-question-seconds)"
         return f"This {took}, but {allowed}: ask about {self.less}."
 
 

@@ -19,7 +19,7 @@ from web.settings import Limits
 
 WAITING = 3
 CROWD = 40  # as many as the framework has threads for plain functions
-LIMITS = Limits(max_waiting=WAITING, max_traces=2)
+LIMITS = Limits(max_waiting=WAITING, max_attention_requests=2)
 
 Which = Callable[[Services], Workers]
 CASES: dict[str, tuple[Which, int, str]] = {
