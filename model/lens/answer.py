@@ -97,11 +97,11 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
         words = getattr(hint, "__metadata__", ())
         if get_origin(hint) is not ClassVar and not any(isinstance(word, NotSent) for word in words):
             found[name] = Sent(hint, next((word for word in words if isinstance(word, str)), None))
-    for name in dir(declared):
-        member = getattr(declared, name)
+    for name, member in [item for each in reversed(declared.__mro__) for item in vars(each).items()]:
         member = member.fget if isinstance(member, property) else member
         if getattr(member, "is_sent", False):
-            found[name] = Sent(get_type_hints(member, include_extras=True)["return"], inspect.getdoc(member))
+            help = " ".join((inspect.getdoc(member) or "").split())
+            found[name] = Sent(get_type_hints(member, include_extras=True)["return"], help or None)
     return found
 
 

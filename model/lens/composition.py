@@ -9,7 +9,7 @@ from torch import Tensor
 from ..config import check_int
 from ..errors import InputError
 from ..gpt import GPT, Block
-from .answer import Answer, Shape
+from .answer import Answer, NotSent, SentAs, Shape, sent
 from .progress import Progress, ignore
 from .question import Within
 
@@ -29,13 +29,19 @@ class Deviations(TypedDict):
     v: PerPair
 
 
-class CompositionContent(TypedDict):
-    """`[later layer][later head][earlier layer][earlier head]`, with the gain of the norms folded in."""
+@dataclass(frozen=True)
+class Composition(Answer):
+    """Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and how far each is
+    above that of the same two heads rotated at random.
 
-    q: PerPair
-    k: PerPair
-    v: PerPair
-    deviations: Deviations
+    ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
+    head of every earlier layer. ``deviations`` has the same shape: by how many standard deviations the squared score
+    exceeds that of the same two heads rotated at random against each other. ``chance`` is the root mean square of the
+    score under such rotations.
+    """
+
+    scores: Annotated[dict[Way, list[Tensor]], NotSent()]
+    deviations: Annotated[dict[Way, list[Tensor]], SentAs(Deviations)]
     chance: Annotated[
         float,
         "The root mean square of the score of two heads with the same singular values, rotated at random: "
@@ -44,36 +50,20 @@ class CompositionContent(TypedDict):
     centred: bool
     distance: int
 
+    @property
+    @sent
+    def q(self) -> PerPair:
+        return self.scores["q"]
 
-@dataclass(frozen=True)
-class Composition(Answer):
-    """Q-, K- and V-composition scores by later layer and head, then earlier layer and head, and how far each is
-    above that of the same two heads rotated at random.
+    @property
+    @sent
+    def k(self) -> PerPair:
+        return self.scores["k"]
 
-    How strongly each head reads each earlier one, in its queries, keys and values.
-
-    ``scores[way][later]`` is ``(n_head, later, n_head)``: for each head in the layer ``later``, its score with every
-    head of every earlier layer. ``deviations`` has the same shape: by how many standard deviations the squared score
-    exceeds that of the same two heads rotated at random against each other. ``chance`` is the root mean square of the
-    score under such rotations.
-    """
-
-    scores: dict[Way, list[Tensor]]
-    deviations: dict[Way, list[Tensor]]
-    chance: float
-    centred: bool
-    distance: int
-
-    def content(self) -> CompositionContent:
-        return {
-            "q": self.scores["q"],
-            "k": self.scores["k"],
-            "v": self.scores["v"],
-            "deviations": {"q": self.deviations["q"], "k": self.deviations["k"], "v": self.deviations["v"]},
-            "chance": self.chance,
-            "centred": self.centred,
-            "distance": self.distance,
-        }
+    @property
+    @sent
+    def v(self) -> PerPair:
+        return self.scores["v"]
 
 
 class HeadFactors(NamedTuple):

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..gpt import GPT, Block
-from .answer import Answer, NamedToken
+from .answer import Answer, NamedToken, NotSent, TokenIds, sent
 from .lens import Lens
 from .passages import MIN_DISTANCE, Window, read_long_text, windows
 from .progress import Progress, ignore
@@ -24,42 +24,24 @@ BEFORE, AFTER = 24, 8  # tokens shown before and after the one at which a neuron
 MAX_SENT = 100  # places and tokens
 
 
-class ExcitedAt(TypedDict):
+class WrittenToken(NamedToken):
+    logit: Annotated[float, "Per unit of activation, before the final norm's division."]
+
+
+@dataclass(frozen=True)
+class ExcitedAt:
     """A place in the text. All positions are positions in the whole text."""
 
     position: int
     activation: float
     start: Annotated[int, "The position of the first of `tokens`."]
-    tokens: list[NamedToken]
+    ids: Annotated[list[int], NotSent()]
     activations: Annotated[list[float], "The activation at each of `tokens`."]
 
-
-class WrittenToken(NamedToken):
-    logit: Annotated[float, "Per unit of activation, before the final norm's division."]
-
-
-class NeuronContent(TypedDict):
-    layer: int
-    neuron: int
-    n_tokens: int
-    highest: Annotated[list[ExcitedAt], "The highest first; at most one within 32 consecutive tokens."]
-    lowest: Annotated[list[ExcitedAt], "The lowest first."]
-    mean: Annotated[float, "The mean activation over all tokens of the text."]
-    positive: Annotated[float, "The share of tokens with an activation above 0."]
-    promotes: Annotated[list[WrittenToken], "The tokens whose logits the neuron's output raises most."]
-    suppresses: list[WrittenToken]
-    norm: Annotated[float, "The norm of the neuron's output direction."]
-
-
-@dataclass(frozen=True)
-class Context(Answer):
-    """A place in a text: ``activations`` are those of the tokens ``ids`` from ``start`` on, including ``position``."""
-
-    position: int
-    activation: float
-    start: int
-    ids: list[int]
-    activations: list[float]
+    @property
+    @sent
+    def tokens(self) -> TokenIds:
+        return self.ids
 
 
 @dataclass(frozen=True)
@@ -81,8 +63,6 @@ class Written(Answer):
 class Neuron(Answer):
     """The places in the text with the highest and lowest activations, each with its context, and the tokens whose
     logits the neuron's output direction raises and lowers most.
-
-    ``positive`` is the share of tokens with an activation above 0; ``writes`` does not depend on the text.
     """
 
     IS_BY_ITEM = True
@@ -90,41 +70,30 @@ class Neuron(Answer):
     layer: int
     neuron: int
     n_tokens: int
-    highest: list[Context]
-    lowest: list[Context]
-    mean: float
-    positive: float
-    writes: Written
+    highest: Annotated[list[ExcitedAt], "The highest first; at most one within 32 consecutive tokens."]
+    lowest: Annotated[list[ExcitedAt], "The lowest first."]
+    mean: Annotated[float, "The mean activation over all tokens of the text."]
+    positive: Annotated[float, "The share of tokens with an activation above 0."]
+    writes: Annotated[Written, NotSent()]  # which does not depend on the text
 
-    def content(self) -> NeuronContent:
-        def places(contexts: list[Context]) -> list[ExcitedAt]:
-            return [
-                {
-                    "position": each.position,
-                    "activation": each.activation,
-                    "start": each.start,
-                    "tokens": self.named(each.ids),
-                    "activations": each.activations,
-                }
-                for each in contexts
-            ]
+    @sent
+    def promotes(self) -> list[WrittenToken]:
+        """The tokens whose logits the neuron's output raises most."""
+        return self.written(self.writes.promoted, self.writes.raised)
 
-        def written(ids: Tensor, logits: Tensor) -> list[WrittenToken]:
-            pairs = zip(self.named(ids.tolist()), logits.tolist(), strict=True)
-            return [{**token, "logit": logit} for token, logit in pairs]
+    @sent
+    def suppresses(self) -> list[WrittenToken]:
+        return self.written(self.writes.suppressed, self.writes.lowered)
 
-        return {
-            "layer": self.layer,
-            "neuron": self.neuron,
-            "n_tokens": self.n_tokens,
-            "highest": places(self.highest),
-            "lowest": places(self.lowest),
-            "mean": self.mean,
-            "positive": self.positive,
-            "promotes": written(self.writes.promoted, self.writes.raised),
-            "suppresses": written(self.writes.suppressed, self.writes.lowered),
-            "norm": self.writes.norm,
-        }
+    @property
+    @sent
+    def norm(self) -> float:
+        """The norm of the neuron's output direction."""
+        return self.writes.norm
+
+    def written(self, ids: Tensor, logits: Tensor) -> list[WrittenToken]:
+        pairs = zip(self.named(ids.tolist()), logits.tolist(), strict=True)
+        return [{**token, "logit": logit} for token, logit in pairs]
 
 
 def neuron_in_text(
@@ -212,9 +181,9 @@ def peaks(values: Tensor, k: int) -> list[int]:
     return positions
 
 
-def context_at(ids: Sequence[int], values: Tensor, position: int) -> Context:
+def context_at(ids: Sequence[int], values: Tensor, position: int) -> ExcitedAt:
     shown = slice(max(0, position - BEFORE), position + AFTER + 1)
-    return Context(position, float(values[position]), shown.start, list(ids[shown]), values[shown].tolist())
+    return ExcitedAt(position, float(values[position]), shown.start, list(ids[shown]), values[shown].tolist())
 
 
 def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:

@@ -12,7 +12,7 @@ from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
 from ..head_tensors import Head
-from .answer import Answer, NamedToken, SentAs, Shape
+from .answer import Answer, NamedToken, NotSent, SentAs, Shape, sent
 from .lens import Lens
 from .progress import Progress, ignore, part
 from .question import HeadIndex, Json, Layer, Within
@@ -86,21 +86,26 @@ class TokenPair(TypedDict):
     value: float
 
 
-class TokenCircuitContent(TypedDict):
-    """A matrix over pairs of tokens, `[source][target]`, in its largest entries and its eigenvalues."""
+@dataclass(frozen=True)
+class CircuitSummary(Answer):
+    """The pairs of tokens with the largest entries, and the eigenvalues with their sum divided by the sum of their
+    magnitudes. A token is represented by its embedding, plus the first MLP's output for it in heads after the first
+    layer, as the norm before the head passes it on.
 
-    circuit: str
+    ``source``, ``target`` and ``value`` are ``(k,)``; ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts.
+    """
+
+    IS_BY_ITEM = True
+
+    circuit: Annotated[Circuit, SentAs(str)]
     layer: int
     head: int
-    earlier_layer: int | None
-    earlier_head: int | None
-    side: str | None
+    earlier: Annotated[Head | None, NotSent()]
+    side: Annotated[Side | None, SentAs(str | None)]
     distance: int
-    pairs: Annotated[
-        list[TokenPair],
-        "The largest entries, in descending order. OV: what attention to `source` adds to the logit of `target`, "
-        "before the final norm's division. QK: the attention score of the query of `source` with the key of `target`.",
-    ]
+    source: Annotated[Tensor, NotSent()]
+    target: Annotated[Tensor, NotSent()]
+    value: Annotated[Tensor, NotSent()]
     eigenvalues: Annotated[
         Tensor,
         Shape(("head_dim", "2")),
@@ -113,48 +118,25 @@ class TokenCircuitContent(TypedDict):
         "themselves (OV: the head copies) or prefer themselves (QK).",
     ]
 
+    @property
+    @sent
+    def earlier_layer(self) -> int | None:
+        return self.earlier[0] if self.earlier else None
 
-@dataclass(frozen=True)
-class CircuitSummary(Answer):
-    """The pairs of tokens with the largest entries, and the eigenvalues with their sum divided by the sum of their
-    magnitudes. A token is represented by its embedding, plus the first MLP's output for it in heads after the first
-    layer, as the norm before the head passes it on.
+    @property
+    @sent
+    def earlier_head(self) -> int | None:
+        return self.earlier[1] if self.earlier else None
 
-    ``source``, ``target`` and ``value`` are ``(k,)``; ``eigenvalues`` ``(head_dim, 2)`` holds real and imaginary parts.
-    """
-
-    IS_BY_ITEM = True
-
-    circuit: Circuit
-    layer: int
-    head: int
-    earlier: Head | None
-    side: Side | None
-    distance: int
-    source: Tensor
-    target: Tensor
-    value: Tensor
-    eigenvalues: Tensor
-    eigenvalue_score: float
-
-    def content(self) -> TokenCircuitContent:
+    @sent
+    def pairs(self) -> list[TokenPair]:
+        """The largest entries, in descending order. OV: what attention to `source` adds to the logit of `target`,
+        before the final norm's division. QK: the attention score of the query of `source` with the key of `target`.
+        """
         columns = self.named(self.source.tolist()), self.named(self.target.tolist()), self.value.tolist()
-        earlier_layer, earlier_head = self.earlier or (None, None)
-        return {
-            "circuit": self.circuit,
-            "layer": self.layer,
-            "head": self.head,
-            "earlier_layer": earlier_layer,
-            "earlier_head": earlier_head,
-            "side": self.side,
-            "distance": self.distance,
-            "pairs": [
-                {"source": source, "target": target, "value": value}
-                for source, target, value in zip(*columns, strict=True)
-            ],
-            "eigenvalues": self.eigenvalues,
-            "eigenvalue_score": self.eigenvalue_score,
-        }
+        return [
+            {"source": source, "target": target, "value": value} for source, target, value in zip(*columns, strict=True)
+        ]
 
 
 FACTORS_PART = 0.2  # of a summary's work, roughly; the rest is the search for the largest pairs

@@ -118,9 +118,9 @@ export interface AttributionAnswer {
   mlps: number[];
   embedding: number;
   biases: number;
-  alternatives: ProbableToken[];
-  difference: number;
   sum: number;
+  difference: number;
+  alternatives: ProbableToken[];
 }
 
 export interface AttributionBody {
@@ -331,13 +331,13 @@ export interface Deviations {
 export interface CompositionAnswer {
   model: string;
   precision: Precision;
-  q: number[][][][];
-  k: number[][][][];
-  v: number[][][][];
   deviations: Deviations;
   chance: number;
   centred: boolean;
   distance: number;
+  q: number[][][][];
+  k: number[][][][];
+  v: number[][][][];
 }
 
 export interface CompositionBody {
@@ -365,9 +365,9 @@ export interface PathsAnswer {
   head: number;
   method: string;
   reference: ReferenceSet | null;
+  patched: PatchedPaths | null;
   direct: Record<"q" | "k" | "v", number[][]>;
   every: Record<"q" | "k" | "v", number[][]>;
-  patched: PatchedPaths | null;
 }
 
 export interface PathsBody {
@@ -405,9 +405,9 @@ export interface RolePathsAnswer {
   head: number;
   way: string;
   plain: RoleScore;
+  uniform: number;
   direct: CutRoleScores;
   every: CutRoleScores;
-  uniform: number;
 }
 
 export interface RolePathsBody {
@@ -419,8 +419,8 @@ export interface RolePathsBody {
 
 export interface EdgeInCircuit {
   lost: number;
-  receiver: [number, number] | null;
   sender: [number, number];
+  receiver: [number, number] | null;
   way: string | null;
 }
 
@@ -480,13 +480,13 @@ export interface TokenCircuitAnswer {
   circuit: string;
   layer: number;
   head: number;
-  earlier_layer: number | null;
-  earlier_head: number | null;
   side: string | null;
   distance: number;
-  pairs: TokenPair[];
   eigenvalues: [number, number][];
   eigenvalue_score: number;
+  earlier_layer: number | null;
+  earlier_head: number | null;
+  pairs: TokenPair[];
 }
 
 export interface TokenCircuitBody {
@@ -506,8 +506,8 @@ export interface ExcitedAt {
   position: number;
   activation: number;
   start: number;
-  tokens: NamedToken[];
   activations: number[];
+  tokens: NamedToken[];
 }
 
 export interface WrittenToken {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError, InvalidValue
-from ..answer import Answer, PerHead, SentAs
+from ..answer import Answer, NotSent, PerHead, SentAs, sent
 from ..composition import WAYS, Way
 from ..head_roles import ROLES, Role, random_texts
 from ..lens import Lens
@@ -31,22 +31,6 @@ class PatchedPaths(AboutPrompts):
 
     direct: PerWay
     every: PerWay
-
-
-class PathsContent(TypedDict):
-    """For q, k and v, `[earlier layer][earlier head]`: how much cutting that path changes the later head."""
-
-    layer: int
-    head: int
-    method: str
-    reference: ReferenceSet | None
-    direct: Annotated[PerWay, "Only the direct path through the residual stream is cut."]
-    every: Annotated[PerWay, "All paths are cut, including those through the layers between."]
-    patched: Annotated[
-        PatchedPaths | None,
-        "If `corrupted` is given: the effect of each path on the answer, with the earlier head's output taken from the "
-        "other prompt.",
-    ]
 
 
 @dataclass(frozen=True)
@@ -81,21 +65,27 @@ class Cuts(Answer):
 
     layer: int
     head: int
-    method: Method
+    method: Annotated[Method, SentAs(str)]
     reference: ReferenceSet | None
-    moved: dict[Route, dict[Way, Tensor]]
-    patched: PathPatching | None = None
+    moved: Annotated[dict[Route, dict[Way, Tensor]], NotSent()]
+    patched: Annotated[
+        PathPatching | None,
+        SentAs(PatchedPaths | None),
+        "If `corrupted` is given: the effect of each path on the answer, with the earlier head's output taken from the "
+        "other prompt.",
+    ] = None
 
-    def content(self) -> PathsContent:
-        return {
-            "layer": self.layer,
-            "head": self.head,
-            "method": self.method,
-            "reference": self.reference,
-            "direct": self.moved["direct"],
-            "every": self.moved["every"],
-            "patched": None if self.patched is None else self.patched.content(),
-        }
+    @property
+    @sent
+    def direct(self) -> PerWay:
+        """Only the direct path through the residual stream is cut."""
+        return self.moved["direct"]
+
+    @property
+    @sent
+    def every(self) -> PerWay:
+        """All paths are cut, including those through the layers between."""
+        return self.moved["every"]
 
 
 class RoleScore(TypedDict):
@@ -112,14 +102,7 @@ class CutRoleScores(TypedDict):
     induction: PerHead
 
 
-class RolePathsContent(TypedDict):
-    layer: int
-    head: int
-    way: str
-    plain: Annotated[dict[Role, float], SentAs(RoleScore), "The scores with no path cut."]
-    direct: Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
-    every: Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
-    uniform: Annotated[float, "The score of a head that attends to all tokens equally."]
+PerRole = Annotated[dict[Role, Tensor], SentAs(CutRoleScores)]
 
 
 @dataclass(frozen=True)
@@ -136,21 +119,20 @@ class RoleCuts(Answer):
 
     layer: int
     head: int
-    way: Way
-    plain: dict[Role, float]
-    cut: dict[Route, dict[Role, Tensor]]
-    uniform: float
+    way: Annotated[Way, SentAs(str)]
+    plain: Annotated[dict[Role, float], SentAs(RoleScore), "The scores with no path cut."]
+    cut: Annotated[dict[Route, dict[Role, Tensor]], NotSent()]
+    uniform: Annotated[float, "The score of a head that attends to all tokens equally."]
 
-    def content(self) -> RolePathsContent:
-        return {
-            "layer": self.layer,
-            "head": self.head,
-            "way": self.way,
-            "plain": self.plain,
-            "direct": self.cut["direct"],
-            "every": self.cut["every"],
-            "uniform": self.uniform,
-        }
+    @property
+    @sent
+    def direct(self) -> PerRole:
+        return self.cut["direct"]
+
+    @property
+    @sent
+    def every(self) -> PerRole:
+        return self.cut["every"]
 
 
 def paths(
