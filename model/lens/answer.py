@@ -80,6 +80,11 @@ class Sent(NamedTuple):
     help: str | None
 
 
+def first_paragraph(documented: Any) -> str:
+    """The first paragraph of a docstring, in one line of Markdown."""
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].replace("``", "`").split())
+
+
 def sent_type(declared: Any) -> Any:
     """The ``TypedDict`` that an answer sends, if it does not send its fields."""
     content = getattr(declared, "content", Answer.content)
@@ -100,8 +105,7 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
     for name, member in [item for each in reversed(declared.__mro__) for item in vars(each).items()]:
         member = member.fget if isinstance(member, property) else member
         if getattr(member, "is_sent", False):
-            help = " ".join((inspect.getdoc(member) or "").split())
-            found[name] = Sent(get_type_hints(member, include_extras=True)["return"], help or None)
+            found[name] = Sent(get_type_hints(member, include_extras=True)["return"], first_paragraph(member) or None)
     return found
 
 

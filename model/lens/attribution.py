@@ -92,13 +92,13 @@ class Attribution(Answer):
     @property
     @sent
     def sum(self) -> float:
-        """The sum of all parts; equals `logit` up to rounding."""
+        """The sum of all parts; equals ``logit`` up to rounding."""
         return float(self.heads.double().sum() + self.mlps.double().sum()) + self.embedding + self.biases
 
     @property
     @sent
     def difference(self) -> float:
-        """The absolute difference between `sum` and `logit`."""
+        """The absolute difference between ``sum`` and ``logit``."""
         return abs(self.sum - self.logit)
 
     @sent

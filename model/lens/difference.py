@@ -61,7 +61,7 @@ class AttentionDifference(Answer):
 
     @sent
     def largest(self) -> list[Head]:
-        """All heads as `[layer, head]`, the most different first."""
+        """All heads as ``[layer, head]``, the most different first."""
         order = self.heads.flatten().argsort(dim=0, descending=True, stable=True).tolist()
         return [divmod(index, self.heads.shape[1]) for index in order]
 

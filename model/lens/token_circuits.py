@@ -130,8 +130,8 @@ class CircuitSummary(Answer):
 
     @sent
     def pairs(self) -> list[TokenPair]:
-        """The largest entries, in descending order. OV: what attention to `source` adds to the logit of `target`,
-        before the final norm's division. QK: the attention score of the query of `source` with the key of `target`.
+        """The largest entries, in descending order. OV: what attention to ``source`` adds to the logit of ``target``,
+        before the final norm's division. QK: the attention score of the query of ``source`` with the key of ``target``.
         """
         columns = self.named(self.source.tolist()), self.named(self.target.tolist()), self.value.tolist()
         return [

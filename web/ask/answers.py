@@ -75,11 +75,6 @@ def description_of(declared: Any) -> str | None:
     return doc.replace("``", "`") if has_own else None
 
 
-def first_paragraph(documented: Any) -> str:
-    """The first paragraph of a docstring, in one line."""
-    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())
-
-
 def json_type(kind: Any) -> Any:
     """The type that JSON has for an annotation of ``model.lens``."""
     words = {type(word): word for word in getattr(kind, "__metadata__", ())}

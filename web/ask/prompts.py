@@ -8,12 +8,13 @@ import numpy as np
 from pydantic import Field as Described
 
 from model import InputError
+from model.lens.answer import first_paragraph
 from model.lens.progress import Progress
 from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, each_row, in_row
 from model.lens.question import Option, Reads, Within, options_of
 
 from ..settings import Limits
-from .answers import ModelAnswer, first_paragraph
+from .answers import ModelAnswer
 from .fields import COLUMNS, MAX_ROWS, TEXTS, Rows
 from .inquiry import Content, Inquiry
 from .question import ROWS, Question, answer_with

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel
 
 from model import LoadedModel
-from model.lens.answer import Answer
+from model.lens.answer import Answer, first_paragraph
 from model.lens.lens import ask
 from model.lens.progress import Progress
 from model.lens.question import Option, Reads, Within, options_of
@@ -21,7 +21,7 @@ from model.lens.text_pass import Text, TextPass
 
 from ..settings import Limits
 from . import checks
-from .answers import answer_model, first_paragraph
+from .answers import answer_model
 from .fields import HEAD_MASK, MAX_LONG_TEXT_BYTES, MODEL, PROMPT, TEXTS, Subject, parse
 from .inquiry import Ask, Content, Inquiry, PendingAnswer, to_json
 from .turns import Job

@@ -58,13 +58,13 @@ class EdgeInCircuit:
     @property
     @sent
     def sender(self) -> Head:
-        """`[layer, head]`."""
+        """``[layer, head]``."""
         return self.edge.sender
 
     @property
     @sent
     def receiver(self) -> Head | None:
-        """`[layer, head]`, or null for the logits."""
+        """``[layer, head]``, or null for the logits."""
         return self.edge.receiver
 
     @property

@@ -75,7 +75,7 @@ class Patched(TypedDict):
 
 
 class SitePatched(TypedDict):
-    """The effects of patching one activation of a site at a time, with the dimensions `axes`, normalised."""
+    """The effects of patching one activation of a site at a time, with the dimensions ``axes``, normalised."""
 
     name: str
     hook: Annotated[str, "Its name in TransformerLens."]

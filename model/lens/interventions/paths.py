@@ -51,7 +51,7 @@ class PathPatching(Differences):
 @dataclass(frozen=True)
 class Cuts(Answer):
     """For each earlier layer and head, how much of the attention moves when its path into the queries or the keys
-    is cut, and how much of the output changes when it is cut from the values. With `corrupted`, also the effect of
+    is cut, and how much of the output changes when it is cut from the values. With ``corrupted``, also the effect of
     each path on the answer (path patching).
 
     The effect of cutting one path at a time into a head of layer ``L``: ``(L, n_head)`` over the earlier heads.
@@ -95,7 +95,7 @@ class RoleScore(TypedDict):
 
 
 class CutRoleScores(TypedDict):
-    """For each role, `[earlier layer][earlier head]`: the later head's score with that path cut."""
+    """For each role, ``[earlier layer][earlier head]``: the later head's score with that path cut."""
 
     previous_token: PerHead
     duplicate_token: PerHead

@@ -1,17 +1,28 @@
 """Everything made from the declaration of a question: its body, its endpoint, and the page's types."""
 
 import inspect
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
 import pytest
 from gradio.utils import get_function_description, get_function_params
 
+from helpers.models import tiny_model
 from helpers.page_types.lens import FILE, lens_types
-from model.lens.question import REQUIRED
+from model import InputError
+from model.lens.answer import Answer, PerPosition, TokenId, first_paragraph
+from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, FoundCircuit, circuit
+from model.lens.progress import ignore
+from model.lens.question import REQUIRED, Layer
+from model.lens.text_pass import TextPass
 from web.api.lens import BODIES, make_endpoint
 from web.ask.fields import fields_of
+from web.ask.inquiry import Ask
 from web.ask.question import Question
+from web.ask.question import question as declared
 from web.ask.table import QUESTIONS
+from web.prometheus import Metrics
+from web.settings import Limits
 
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 
@@ -68,6 +79,39 @@ def test_a_required_field_has_no_default(question: Question) -> None:
     for option in question.fields:
         for part in fields_of(option):
             assert BODIES[question.name].model_fields[part.name].is_required() == (part.default is REQUIRED)
+
+
+@dataclass(frozen=True)
+class Norms(Answer):
+    """The norm of the residual stream at each position."""
+
+    norms: Annotated[PerPosition, "`[position]`, before the layer."]
+    largest: TokenId
+
+
+def norms(text: TextPass, layer: Layer, *, exact: bool = True) -> Norms:
+    """How long the residual stream is before a layer."""
+    found = text.stream[layer][0].norm(dim=-1)
+    return Norms(found.cpu() if exact else found.round().cpu(), text.ids[int(found.argmax())])
+
+
+def test_a_function_and_a_dataclass_are_all_that_a_question_needs() -> None:
+    asked, loaded = declared("norms", norms), tiny_model()
+    assert (asked.summary, asked.returns) == (norms.__doc__, Norms.__doc__)
+    assert [field.name for field in asked.fields] == ["prompt", "model", "layer", "head_mask"]  # without help: Python's
+    inquiry = asked.parse(Ask(Limits(), Metrics()), Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 1})
+    content = asked.compute(inquiry, ignore)
+    assert len(content["norms"]) == 8 and content["largest"]["text"] in "so it is"
+    schema = asked.answer.model_json_schema()["properties"]
+    assert schema["norms"]["items"] == {"type": "number"} and schema["norms"]["description"].startswith("`[position]`")
+    assert schema["largest"] == {"$ref": "#/$defs/NamedToken"}
+    with pytest.raises(InputError, match="layer must be an integer from 0 to 1"):
+        asked.parse(Ask(Limits(), Metrics()), Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 2})
+
+
+def test_the_help_of_circuits_gives_their_limits() -> None:
+    assert f"loses at most {MAX_LOST:.0%} of" in first_paragraph(circuit)
+    assert f"At most {MAX_HEADS} heads" in first_paragraph(FoundCircuit)
 
 
 def test_the_types_of_the_page_are_those_of_the_questions() -> None:

@@ -1,5 +1,6 @@
 """The questions of Ask as methods of a loaded model: the numbers that ``/v1/lens`` sends, and drawings of them."""
 
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import fields
@@ -139,6 +140,15 @@ def test_answers_are_dataclasses_that_draw_themselves(
         assert f"title='{first!r}'" in drawn and "<th>H1</th>" in drawn and "<th>L1</th>" in drawn
     with pytest.raises(RuntimeError, match="notebook"):
         found.show()
+
+
+def test_a_method_knows_its_arguments_and_their_help(loaded: LoadedModel) -> None:
+    assert list(inspect.signature(loaded.knockout).parameters) == ["text", "method", "reference", "progress"]
+    assert list(inspect.signature(loaded.composition).parameters) == ["centred", "distance", "progress"]
+    assert loaded.head.__name__ == "head" and "position: The token after which" in (loaded.head.__doc__ or "")
+    with pytest.raises(TypeError, match="methd"):
+        loaded.knockout(TEXT, methd="mean")  # type: ignore[call-arg]
+    assert not hasattr(LoadedModel, "__getattr__")
 
 
 def test_every_question_about_one_text_is_a_method() -> None:
