@@ -10,6 +10,7 @@ from .ask.inquiry import Ask
 from .runs.store import Runs
 from .serving.budget import Budget
 from .serving.engines import Engines
+from .serving.workers import Workers
 
 
 class Gauges:
@@ -81,9 +82,10 @@ class Gauges:
         yield GaugeMetricFamily("headscope_budget_bytes", "Bytes that requests may hold.", self.budget.n_bytes)
         turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
-        asked.add_metric(["computing"], len(turns.running))
-        asked.add_metric(["paused"], len(turns.paused))
-        asked.add_metric(["waiting"], len(turns.queue))
+        n_begun, n_running = turns.begun.at_work.total(), turns.running.at_work.total()
+        asked.add_metric(["computing"], n_running)
+        asked.add_metric(["paused"], max(0, n_begun - n_running))
+        asked.add_metric(["waiting"], len(turns.begun.queue))
         yield asked
 
 
@@ -114,11 +116,11 @@ class ConnectionGauges:
 class TrainingGauges:
     """A collector for Prometheus: the numbers of running and waiting trainings."""
 
-    def __init__(self, at_work: Sized, line: Sized) -> None:
-        self.at_work, self.line = at_work, line
+    def __init__(self, turns: Workers) -> None:
+        self.turns = turns
 
     def collect(self) -> Iterable[Metric]:
         trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
-        trainings.add_metric(["training"], len(self.at_work))
-        trainings.add_metric(["waiting"], len(self.line))
+        trainings.add_metric(["training"], self.turns.at_work.total())
+        trainings.add_metric(["waiting"], len(self.turns.queue))
         yield trainings

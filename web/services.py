@@ -29,9 +29,8 @@ from .serving.uncollected_answers import UncollectedAnswers
 from .serving.workers import Workers
 from .settings import Limits, Settings, check_address
 
-PAGE_WORKERS = 2  # texts read again at the same time, to give the page exact weights and logits
+PAGE_WORKERS = 2  # what the page asks for beyond texts, computed at the same time: weights, logits, lessons
 SNAPSHOT_WORKERS = 2  # training steps that texts are read with at the same time
-LEARN_WORKERS = 2  # lessons computed at the same time
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,8 @@ class Services:
     openings: Openings
     engines: Engines
     trace_workers: Workers  # for attention weights of whole texts under /v1
-    page_workers: Workers  # for numbers that the page shows of a text but that were not recorded
+    page_workers: Workers  # for numbers of a text that were not recorded, lessons, and texts to train on
     snapshot_workers: Workers  # for texts read with the weights of a training step, which may be downloaded first
-    learn_workers: Workers  # for the numbers in the Learn tab
     ask: Ask
     metrics: Metrics
     budget: Budget
@@ -133,7 +131,6 @@ def make_services(settings: Settings) -> Services:
         trace_workers=Workers(settings.limits.max_attention_requests, settings.limits.max_waiting),
         page_workers=Workers(PAGE_WORKERS, settings.limits.max_waiting),
         snapshot_workers=Workers(SNAPSHOT_WORKERS, settings.limits.max_waiting),
-        learn_workers=Workers(LEARN_WORKERS, settings.limits.max_waiting),
         ask=ask,
         metrics=metrics,
         budget=budget,

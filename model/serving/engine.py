@@ -86,9 +86,9 @@ class Engine:
         return self.queue.to_refuse(
             sequences[0].client,
             len(here) + len(sequences) - self.max_waiting - self.max_batch,
-            n_new=len(sequences),
+            Counter(sequence.client for sequence in here),
             may_be_refused=lambda sequence: not sequence.is_leaving and not sequence.written,
-            counted=here,
+            n_new=len(sequences),
         )
 
     def run(self) -> None:
@@ -144,7 +144,7 @@ class Engine:
                 self.end(sequence, Cut("deadline", sequence.out.finish()))
 
     def admit(self) -> None:
-        """Give free slots to waiting texts; ``to_pause`` may free one."""
+        """Give free slots to waiting texts, and those of texts that pause for them."""
         while self.queue:
             counts = Counter(sequence.client for sequence in self.at_work)
             if None not in self.slots:
@@ -156,15 +156,22 @@ class Engine:
             sequence.reader = self.reader = self.reader or TorchReader(self.loaded.gpt, self.max_batch)
 
     def to_pause(self, counts: Counter[Hashable]) -> TextSequence | None:
-        """The text that gives its slot to the next waiting one; None if that has to wait.
-
-        It is the newest of a client with at least two texts more, or else, if the waiting one has nothing to read, the
-        one that is furthest ahead of whoever follows it: far enough, unless the waiting one has not even begun.
-        """
+        """The text that gives its slot to the next waiting one; None if that has to wait."""
         waiting = self.queue.next_item(counts)
+        return self.newest_of_the_busiest(waiting, counts) or self.furthest_ahead(waiting, counts)
+
+    def newest_of_the_busiest(self, waiting: TextSequence, counts: Counter[Hashable]) -> TextSequence | None:
+        """The newest text of the client with the most, if those are at least two more than the waiting one's has."""
         client, most = counts.most_common(1)[0]
-        if most - counts[waiting.client] >= 2:
-            return max((each for each in self.at_work if each.client == client), key=lambda each: each.turn)
+        if most - counts[waiting.client] < 2:
+            return None
+        return max((each for each in self.at_work if each.client == client), key=lambda each: each.turn)
+
+    def furthest_ahead(self, waiting: TextSequence, counts: Counter[Hashable]) -> TextSequence | None:
+        """The text that is furthest ahead of whoever follows it, if the waiting one's reader has nothing to read.
+
+        It belongs to a client with more texts, and is ahead far enough, unless the waiting one has not even begun.
+        """
         if can_wait(waiting):
             return None
         ahead = [each for each in self.at_work if counts[each.client] > counts[waiting.client] and each.may_pause]

@@ -1,7 +1,7 @@
 """A queue that is fair to clients, not to requests."""
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from ..errors import Busy
@@ -76,28 +76,25 @@ class FairQueue(Generic[T]):
         self,
         newcomer: Hashable,
         n_over: int,
-        *,
-        n_new: int = 1,
+        counts: Mapping[Hashable, int],
         may_be_refused: Callable[[T], bool] = lambda _: True,
-        counted: Iterable[T] | None = None,
+        n_new: int = 1,
     ) -> list[T]:
         """The ``n_over`` items that must leave to make room for ``n_new`` of a ``newcomer``.
 
-        Each is the newest of the client that then has the most, and that ``may_be_refused``. ``counted`` are the items
-        that count for their clients, by default those that may be refused. Raises ``Busy`` if the client with the most
-        is the newcomer, or has no such item.
+        Each is the newest of the client that then has the most of those with an item that ``may_be_refused``, where
+        ``counts`` are the clients' items, waiting and active. Raises ``Busy`` if none has more than the newcomer.
         """
-        items = [item for item in self if may_be_refused(item)]
-        counts = Counter(item.client for item in (items if counted is None else counted))
-        counts[newcomer] += n_new
+        left = [item for item in self if may_be_refused(item)]
+        counts = Counter(counts) + Counter({newcomer: n_new})
         refused: list[T] = []
         while len(refused) < n_over:
-            most, _ = max(counts.items(), key=lambda item: (item[1], item[0] == newcomer))
-            candidates = [item for item in items if item.client == most and item not in refused]
-            if most == newcomer or not candidates:
+            newest = max(reversed(left), key=lambda item: counts[item.client], default=None)
+            if newest is None or counts[newest.client] <= counts[newcomer]:
                 raise Busy
-            refused.append(candidates[-1])
-            counts[most] -= 1
+            left.remove(newest)
+            refused.append(newest)
+            counts[newest.client] -= 1
         return refused
 
     def remove(self, item: T) -> None:

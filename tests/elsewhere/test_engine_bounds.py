@@ -14,8 +14,8 @@ from web.serving import engine_client
 from web.serving.engine_addresses import EngineAddress
 from web.serving.engine_client import (
     MAX_ERROR_BYTES,
-    MAX_LINE_BYTES,
     MAX_LIST_BYTES,
+    MAX_TEXT_BYTES,
     MAX_TOKEN_BYTES,
     EngineClient,
     EngineLost,
@@ -24,7 +24,8 @@ from web.serving.engine_client import (
 N_TOKENS = 3
 PIECE = 65_536
 DEEP = b"[" * 100_000
-MAX_BYTES = MAX_LINE_BYTES + MAX_TOKEN_BYTES * N_TOKENS
+MAX_BYTES = MAX_TEXT_BYTES + MAX_TOKEN_BYTES * N_TOKENS
+MORE = f"it sent more than {MAX_BYTES:,} bytes"
 CHUNK = b'data: {"choices": [{"text": "a", "finish_reason": null}]}\n'
 
 
@@ -58,14 +59,14 @@ class Sent:
     [
         (500, itertools.repeat(b"x" * PIECE), {}, "it answered 500", MAX_ERROR_BYTES),
         (500, [DEEP], {}, "it answered 500", len(DEEP)),
-        (200, itertools.repeat(b"x" * PIECE), {}, "a line of more than 262,144 bytes", MAX_LINE_BYTES),
-        (200, itertools.repeat(CHUNK * 1_000), {}, "bytes for one text", MAX_BYTES),
-        (200, itertools.repeat(b": still here\n" * 1_000), {}, "bytes for one text", MAX_BYTES),
-        (200, [b"data: " + DEEP + b"\n"], {}, "its response is invalid", MAX_LINE_BYTES),
+        (200, itertools.repeat(b"x" * PIECE), {}, MORE, MAX_BYTES),
+        (200, itertools.repeat(CHUNK * 1_000), {}, MORE, MAX_BYTES),
+        (200, itertools.repeat(b": still here\n" * 1_000), {}, MORE, MAX_BYTES),
+        (200, [b"data: " + DEEP + b"\n"], {}, "its response is invalid", MAX_BYTES),
         (200, [b'data: {"choices": [{"text": ["a"]}]}\n'], {}, "its response is invalid", PIECE),
         (200, [b'data: {"choices": [{"text": NaN}]}\n'], {}, "its response is invalid", PIECE),
         (200, [gzip.compress(CHUNK)], {"Content-Encoding": "gzip"}, "it sent a compressed response", 0),
-        (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it sent a compressed response", 0),
+        (500, [gzip.compress(CHUNK)], {"Content-Encoding": "br, gzip"}, "it answered 500", 0),
     ],
 )
 def test_oversized_or_compressed_engine_responses_are_refused(

@@ -5,17 +5,16 @@ import os
 import sys
 import threading
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 
 import torch
 
 from model import InputError
 from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
-from model.serving.fair_queue import FairQueue
 
+from ..serving.workers import Turn, Workers
 from ..settings import NICENESS
 
 log = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Job:
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
-        self.is_running = False
+        self.turn: Turn | None = None  # the newest that it waits for or has
         self.turn_began = 0.0
         self.seconds = 0.0  # the total length of its finished turns
 
@@ -73,114 +72,98 @@ class Job:
 class Turns:
     """Runs at most ``max_running`` jobs at once, each for ``max_seconds`` and in a low-priority thread of its own.
 
-    Jobs wait in a queue that is fair by client. When its turn is over, a job pauses in its next call of ``progress`` if
-    others are waiting, so that no client has to wait for a long job to end.
+    A few have begun, and take turns at running: when its turn is over, a job pauses in its next call of ``progress`` if
+    others wait, so that no client has to wait for a long job to end. One client cannot begin all of them.
     """
 
     def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
-        self.max_running, self.max_waiting, self.max_seconds = max_running, max_waiting, max_seconds
-        self.queue: FairQueue[Job] = FairQueue()  # jobs that have not begun
-        self.paused: deque[Job] = deque()
-        self.running: set[Job] = set()
-        self.changed = threading.Condition()
-        self.queue_first = False  # whether the next turn goes to a job that has not begun rather than to a paused one
+        self.max_seconds = max_seconds
+        n_begun = min(MAX_BEGUN, max_running + max_waiting)
+        self.begun = Workers(n_begun, max_running + max_waiting - n_begun, max_per_client=max(1, n_begun - 1))
+        self.running = Workers(max_running, 0)
+        self.jobs: set[Job] = set()
         self.closed = False
 
     def submit(self, job: Job) -> None:
         """Queue a job. Raises ``Busy`` if the queue is full and no client has more jobs in it, and ``Closed``."""
-        with self.changed:
+        with self.begun.lock:
             if self.closed:
                 raise Closed
-            can_begin = len(self.running) < self.max_running and not self.queue
-            if not can_begin:
-                for refused in self.queue.to_refuse(job.client, len(self.queue) + 1 - self.max_waiting):
-                    self.queue.remove(refused)
-                    refused.done.set_exception(Busy())
-            self.queue.append(job)
-            self.give_turns()
+            job.turn = place = self.begun.join(job.client)
+            self.jobs.add(job)
+        place.given.add_done_callback(lambda _: self.begin(job, place))
+
+    def begin(self, job: Job, place: Turn) -> None:
+        """Start a job's thread if it has been given a place, or end it."""
+        if place.at_work:
+            threading.Thread(target=self.run, args=[job, place], name="question", daemon=True).start()
+        else:
+            self.end(job, Cancelled() if job.cancelled else Busy())
 
     def cancel(self, job: Job) -> None:
-        """End a job: immediately if it is queued, otherwise in its next call of ``progress``."""
-        with self.changed:
-            job.cancelled = True
-            if job in self.queue:
-                self.queue.remove(job)
-                job.done.set_exception(Cancelled())
-            self.changed.notify_all()
+        """End a job: immediately if it waits, otherwise in its next call of ``progress``."""
+        job.cancelled = True
+        for turns in (self.begun, self.running):
+            if job.turn:
+                turns.give_up(job.turn)
 
     def close(self) -> None:
         """Accept no more jobs and cancel the existing ones."""
-        with self.changed:
+        with self.begun.lock:
             self.closed = True
-            jobs = [*self.queue, *self.paused, *self.running]
+            jobs = list(self.jobs)
         for job in jobs:
             self.cancel(job)
 
-    def give_turns(self) -> None:
-        """Start queued and resume paused jobs while there is room. The caller holds the lock."""
-        while len(self.running) < self.max_running:
-            begun = Counter(job.client for job in [*self.running, *self.paused])
-            can_begin = len(self.queue) and begun.total() < MAX_BEGUN
-            if can_begin and (self.queue_first or not self.paused):
-                job = self.queue.take(begun)
-                self.queue_first = False
-                self.start_turn(job)
-                threading.Thread(target=self.run, args=[job], name="question", daemon=True).start()
-            elif self.paused:
-                self.queue_first = True
-                self.start_turn(self.paused.popleft())
-            else:
-                break
-        self.changed.notify_all()
-
-    def start_turn(self, job: Job) -> None:
-        self.running.add(job)
-        job.is_running, job.turn_began = True, time.monotonic()
-
-    def end_turn(self, job: Job) -> None:
-        self.running.discard(job)
-        job.is_running = False
-        job.seconds += time.monotonic() - job.turn_began
-
-    def run(self, job: Job) -> None:
+    def run(self, job: Job, place: Turn) -> None:
         """The thread of a job."""
         lower_priority()
         result: bytes | BaseException
         try:
+            self.take_turn(job)
             with torch.inference_mode():
                 result = job.compute(lambda fraction: self.progress(job, fraction))
         except BaseException as error:
             result = error
             if not isinstance(error, InputError | Cancelled | OutOfTime | Busy):
                 log.exception("A question failed")
-        with self.changed:
-            self.end_turn(job)
-            self.give_turns()
+        if job.turn:
+            self.running.leave(job.turn)
+        self.begun.leave(place)
+        self.end(job, result)
+
+    def end(self, job: Job, result: bytes | BaseException) -> None:
+        self.jobs.discard(job)
         if isinstance(result, BaseException):
             job.done.set_exception(result)
         else:
             job.done.set_result(result)
 
+    def take_turn(self, job: Job) -> None:
+        """Wait until a job may run. Raises ``Cancelled``."""
+        job.turn = self.running.join(job.client, begun=True)
+        if job.cancelled:  # before there was this turn to give up
+            self.running.give_up(job.turn)
+        try:
+            job.turn.given.result()
+        except CancelledError:
+            raise Cancelled from None
+        job.turn_began = time.monotonic()
+
     def progress(self, job: Job, fraction: float) -> None:
         """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` or ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
-        with self.changed:
-            turn = time.monotonic() - job.turn_began
-            if turn > TURN_SECONDS and (self.queue or self.paused) and not job.cancelled:
-                self.end_turn(job)
-                self.paused.append(job)
-                self.queue_first = True
-                self.give_turns()
-                self.changed.wait_for(lambda: job.is_running or job.cancelled)
-                if not job.is_running:  # it was cancelled and must run to its end
-                    self.paused.remove(job)
-                    self.start_turn(job)
-                turn = 0.0
-            if job.cancelled:
-                raise Cancelled
-            most, spent = self.max_seconds, job.seconds + turn
-            if spent > most:
-                raise OutOfTime(most, job.less)
-            expected = spent / max(job.fraction, MIN_FRACTION)
-            if spent > ESTIMATE_SECONDS and expected > DOUBT * most:
-                raise OutOfTime(most, job.less, expected)
+        turn = time.monotonic() - job.turn_began
+        if turn > TURN_SECONDS and self.running.queue and job.turn and not job.cancelled:
+            self.running.leave(job.turn)
+            job.seconds += turn
+            self.take_turn(job)
+            turn = 0.0
+        if job.cancelled:
+            raise Cancelled
+        most, spent = self.max_seconds, job.seconds + turn
+        if spent > most:
+            raise OutOfTime(most, job.less)
+        expected = spent / max(job.fraction, MIN_FRACTION)
+        if spent > ESTIMATE_SECONDS and expected > DOUBT * most:
+            raise OutOfTime(most, job.less, expected)

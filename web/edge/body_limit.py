@@ -1,12 +1,13 @@
 """Refuses request bodies above the limit before anything reads them."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from model.errors import Busy
 
 from ..api.errors import RefusedBody, as_api_error
 from ..ask.question import BodyLimit
@@ -14,11 +15,12 @@ from ..ask.table import QUESTIONS
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
+from ..serving.workers import Workers
 from ..settings import Limits
 
 LARGE_BODY_BYTES = 32_768
 BYTES_PER_SECOND = 1_000_000  # the rate at which one client's large bodies are passed on
-MAX_DELAY = 5.0  # seconds
+MAX_WAITING_BODIES = 64
 
 
 def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
@@ -27,25 +29,6 @@ def ask_limits(limits: Limits) -> dict[str, BodyLimit]:
     return {
         path: replace(limit, max_bytes=max(limit.max_bytes, limits.max_body_bytes)) for path, limit in declared.items()
     }
-
-
-class LargeBodyQueue:
-    """Passes on the large bodies of one client one by one, since parsing one blocks the event loop for everyone."""
-
-    def __init__(self) -> None:
-        self.free_at: dict[str | None, float] = {}  # when the next large body of a client may be passed on
-
-    def delay(self, client: str | None, n_bytes: int) -> float:
-        """The seconds by which to delay this body; raises ``NoRoom`` if that is too long."""
-        now = time.monotonic()
-        if n_bytes < LARGE_BODY_BYTES:
-            return 0.0
-        self.free_at = {other: at for other, at in self.free_at.items() if at > now}
-        delay = self.free_at.get(client, now) - now
-        if delay > MAX_DELAY:
-            raise NoRoom
-        self.free_at[client] = now + delay + n_bytes / BYTES_PER_SECOND
-        return delay
 
 
 class BodyLimitMiddleware:
@@ -58,7 +41,8 @@ class BodyLimitMiddleware:
     def __init__(self, app: ASGIApp, limits: Limits, budget: Budget, limits_by_path: Mapping[str, BodyLimit]) -> None:
         self.app, self.budget, self.limits_by_path = app, budget, limits_by_path
         self.usual = BodyLimit(limits.max_body_bytes)
-        self.large_bodies = LargeBodyQueue()
+        # A client's large bodies are passed on one by one, because parsing one blocks the event loop for everyone.
+        self.large_bodies = Workers(limits.max_connections, MAX_WAITING_BODIES, max_per_client=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -96,14 +80,15 @@ class BodyLimitMiddleware:
 
     async def wait(self, client: str | None, n_bytes: int) -> None:
         """Wait until a body that has arrived may be passed on."""
+        if n_bytes < LARGE_BODY_BYTES:
+            return
         try:
-            delay = self.large_bodies.delay(client, n_bytes)
-        except NoRoom as error:
+            turn = await self.large_bodies.take_turn(client)
+        except Busy as error:
             raise refused(error) from None
-        if delay:
-            await asyncio.sleep(delay)
+        asyncio.get_running_loop().call_later(n_bytes / BYTES_PER_SECOND, self.large_bodies.leave, turn)
 
 
-def refused(error: NoRoom) -> RefusedBody:
+def refused(error: Busy) -> RefusedBody:
     api_error = as_api_error(error)
     return RefusedBody(api_error.status, api_error.message, api_error.code)

@@ -104,7 +104,7 @@ def learn_routes(services: Services) -> APIRouter:
             raise HTTPException(404, f"There is no notebook of {shorten(name)}.")
         asked = validated(NOTEBOOKS[name].request, settings)
         await served.wait()
-        workers, snapshots, client = services.learn_workers, services.snapshots, client_of(request)
+        workers, snapshots, client = services.page_workers, services.snapshots, client_of(request)
         if isinstance(asked, BigramRequest):
             asked = await with_training_text(served, services.engines, asked, client)
         return as_json(await workers.run(client, make_notebook, name, snapshots, asked))
@@ -118,7 +118,7 @@ def learn_routes(services: Services) -> APIRouter:
         asked = validated(lesson.request, settings)
         if lesson.needs != "nothing":
             await served.wait()
-        workers, snapshots = services.learn_workers, services.snapshots
+        workers, snapshots = services.page_workers, services.snapshots
         return as_json(await workers.run(client_of(request), lesson.answer, snapshots, asked))
 
     return router

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -22,10 +22,10 @@ TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # seconds; reading: until the next p
 LIST_SECONDS = 5.0  # within which the engine must list its models
 SENT = ("temperature", "top_p")  # sampling options that every engine understands, like max_tokens, seed and stop
 MAX_LOGGED = 500  # characters of an engine's error message that are logged
-MAX_LINE_BYTES = 262_144  # of its stream
-MAX_TOKEN_BYTES = 4_096  # of its stream for each requested token; a chunk has a few hundred
-MAX_LIST_BYTES = 1_000_000  # of its list of models
-MAX_ERROR_BYTES = 16_384  # of an error; the rest is not read
+# What it may send, in bytes; the rest is not read.
+MAX_LIST_BYTES = 1_000_000  # its models
+MAX_ERROR_BYTES = 16_384
+MAX_TEXT_BYTES, MAX_TOKEN_BYTES = 262_144, 4_096  # and for each token that was asked for: a chunk has a few hundred
 SEEDS_APART = 1_000_003  # between the seeds of consecutive prompts in one call
 
 
@@ -97,10 +97,9 @@ class EngineClient:
             body = {"model": await self.model_name(), **completion_body(prompt, request, max_tokens)}
             url = f"{self.address.url}/completions"
             async with self.client.stream("POST", url, json=body, headers=self.headers) as answer:
-                self.check_encoding(answer)
                 if answer.status_code != httpx.codes.OK:
-                    raise self.refusal(answer.status_code, await self.first_bytes(answer, MAX_ERROR_BYTES))
-                most = MAX_LINE_BYTES + MAX_TOKEN_BYTES * max_tokens
+                    raise await self.refusal(answer)
+                most = MAX_TEXT_BYTES + MAX_TOKEN_BYTES * max_tokens
                 async with aclosing(self.lines(answer, most)) as lines:
                     async for line in lines:
                         if not line.startswith("data:"):
@@ -127,8 +126,7 @@ class EngineClient:
                     asyncio.timeout(LIST_SECONDS),
                     self.client.stream("GET", url, headers=self.headers) as answer,
                 ):
-                    self.check_encoding(answer)
-                    content = await self.first_bytes(answer, MAX_LIST_BYTES)
+                    content = b"".join([piece async for piece in self.received(answer, MAX_LIST_BYTES)])
                 listed = [str(each["id"]) for each in json.loads(content)["data"]]
                 "".join(listed).encode()  # half of a surrogate pair could not be sent back
             except (httpx.TransportError, TimeoutError, EngineLost, ValueError, KeyError, TypeError, RecursionError):
@@ -136,34 +134,26 @@ class EngineClient:
             self.model = listed[0] if len(listed) == 1 else self.name
         return self.model
 
-    def check_encoding(self, answer: httpx.Response) -> None:
+    async def received(self, answer: httpx.Response, most: int) -> AsyncGenerator[bytes]:
+        """The body of an answer. Raises ``EngineLost`` if it is compressed or has more than ``most`` bytes."""
         coding = answer.headers.get("content-encoding", "identity")
         if coding.strip().lower() != "identity":
             raise self.lost("it sent a compressed response, which was not accepted", coding)
-
-    async def first_bytes(self, answer: httpx.Response, n_bytes: int) -> bytes:
-        """The first ``n_bytes`` of a body, or all of a shorter one."""
-        content = b""
-        async for piece in answer.aiter_raw(n_bytes):
-            content += piece
-            if len(content) >= n_bytes:
-                break
-        return content[:n_bytes]
-
-    async def lines(self, answer: httpx.Response, most: int) -> AsyncGenerator[str]:
-        """The lines of a stream of at most ``most`` bytes, none of which may be longer than ``MAX_LINE_BYTES``."""
-        begun, n_bytes = bytearray(), 0  # the incomplete line so far, and the bytes received in all
+        n_bytes = 0
         async for piece in answer.aiter_raw():
             n_bytes += len(piece)
+            if n_bytes > most:
+                raise self.lost(f"it sent more than {most:,} bytes")
+            yield piece
+
+    async def lines(self, answer: httpx.Response, most: int) -> AsyncGenerator[str]:
+        begun = bytearray()  # the incomplete line so far
+        async for piece in self.received(answer, most):
             begun += piece
             if b"\n" in piece:
                 *complete, begun = begun.split(b"\n")
                 for line in complete:
                     yield line.decode(errors="replace")
-            if len(begun) > MAX_LINE_BYTES:
-                raise self.lost(f"it sent a line of more than {MAX_LINE_BYTES:,} bytes")
-            if n_bytes > most:
-                raise self.lost(f"it sent more than {most:,} bytes for one text")
         if begun:
             yield begun.decode(errors="replace")
 
@@ -182,14 +172,19 @@ class EngineClient:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise self.lost("its response is invalid", content) from None
 
-    def refusal(self, status: int, body: bytes) -> Exception:
-        if status == httpx.codes.TOO_MANY_REQUESTS:
+    async def refusal(self, answer: httpx.Response) -> Exception:
+        """The error for an answer with another status than 200."""
+        if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
             return Busy()
+        body = bytearray()
+        with suppress(EngineLost):  # the beginning is enough for the log
+            async for piece in self.received(answer, MAX_ERROR_BYTES):
+                body += piece
         try:
             said = error_message(json.loads(body))
         except (ValueError, RecursionError):
             said = body.decode(errors="replace")
-        return self.lost(f"it answered {status}", said)
+        return self.lost(f"it answered {answer.status_code}", said)
 
     def lost(self, why: str, words: str = "") -> EngineLost:
         """An error with the reason. The engine's own message is only logged: it may name files and addresses."""

@@ -1,11 +1,12 @@
-"""Runs computations in threads: a few at a time, with clients taking turns and a bounded queue."""
+"""The pool in which clients take turns at whatever the server does for them, apart from writing texts."""
 
 import asyncio
 import contextvars
 import functools
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
@@ -18,36 +19,116 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Waiter:
-    """A caller that waits for its turn. Unless its computation has ``begun``, ``turn`` may raise ``Busy``."""
+class Turn:
+    """A client's place in a pool, once it has been ``given``. That raises ``Busy`` if the turn had to make room."""
 
     client: Hashable
     begun: bool
-    turn: asyncio.Future[None] = field(default_factory=asyncio.Future)
+    given: Future[None] = field(default_factory=Future)
+    at_work: bool = False
 
 
 class Workers:
-    """Runs at most ``n_places`` computations at once for all clients. Not thread-safe: used only from the event loop.
+    """A pool of ``n_places``, in which clients take turns. Thread-safe.
 
-    One client may have at most ``max_per_client`` of them, by default all. ``max_waiting`` more may wait; beyond that,
-    the newest computation of the client with the most is refused.
+    One client may have at most ``max_per_client`` places, by default all. ``max_waiting`` turns more may wait; beyond
+    that, the newest of the client with the most is refused.
     """
 
     def __init__(self, n_places: int, max_waiting: int, max_per_client: int | None = None) -> None:
         self.n_places, self.max_waiting, self.max_per_client = n_places, max_waiting, max_per_client or n_places
-        self.queue: FairQueue[Waiter] = FairQueue()
-        self.at_work: Counter[Hashable] = Counter()  # computations by client
+        self.queue: FairQueue[Turn] = FairQueue()
+        self.at_work: Counter[Hashable] = Counter()  # places taken, by client
+        self.lock = threading.RLock()
         # Separate threads, because those of the event loop are also needed to record texts that are being written.
         self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
+
+    # ---- For any thread ----------------------------------------------------------------------------------------------
+
+    def join(self, client: Hashable, *, begun: bool = False) -> Turn:
+        """A turn, which must ``leave``. Raises ``Busy``, unless the work has ``begun`` and this is its next part."""
+        turn = Turn(client, begun)
+        with self.lock:
+            for refused in () if begun else self.to_refuse(client):
+                self.queue.remove(refused)
+                if refused.given.set_running_or_notify_cancel():
+                    refused.given.set_exception(Busy())
+            self.queue.append(turn)
+            self.fill_places()
+        return turn
+
+    def leave(self, turn: Turn) -> None:
+        """End a turn, or give it up."""
+        with self.lock:
+            if not turn.at_work:
+                self.give_up(turn)
+                return
+            turn.at_work = False
+            self.fill_places(n_ending=1)  # while this turn counts, so that one of another client comes first
+            self.at_work[turn.client] -= 1
+            self.at_work = +self.at_work  # drops clients whose count is zero
+            self.fill_places()
+
+    def give_up(self, turn: Turn) -> None:
+        """Take a turn out of the queue, if it is still there."""
+        with self.lock:
+            if turn in self.queue:
+                self.queue.remove(turn)
+                turn.given.cancel()
+
+    def check_room(self, client: Hashable) -> None:
+        """Raise ``Busy`` if a new turn of this client would be refused."""
+        with self.lock:
+            self.to_refuse(client)
+
+    def in_order(self) -> list[Turn]:
+        """The waiting turns in the order in which they come if none at work ends before."""
+        with self.lock:
+            return self.queue.in_order(self.at_work)
+
+    def has_place(self, client: Hashable) -> bool:
+        return self.at_work.total() < self.n_places and self.at_work[client] < self.max_per_client
+
+    def fill_places(self, n_ending: int = 0) -> None:
+        """Give the free places, and those of ``n_ending`` turns, to waiting ones."""
+        while self.queue and self.at_work.total() - n_ending < self.n_places:
+            if self.at_work[self.queue.next_client(self.at_work)] >= self.max_per_client:
+                return
+            turn = self.queue.take(self.at_work)
+            if turn.given.set_running_or_notify_cancel():
+                turn.at_work = True
+                self.at_work[turn.client] += 1
+                turn.given.set_result(None)
+
+    def to_refuse(self, client: Hashable) -> list[Turn]:
+        """The turns that must leave the queue to make room for this client. Raises ``Busy`` if that fails."""
+        if self.has_place(client):
+            return []
+        waiting = [turn for turn in self.queue if not turn.begun]
+        counts = self.at_work + Counter(turn.client for turn in waiting)
+        return self.queue.to_refuse(client, len(waiting) + 1 - self.max_waiting, counts, lambda turn: not turn.begun)
+
+    # ---- For an event loop -------------------------------------------------------------------------------------------
+
+    async def take_turn(self, client: Hashable, *, begun: bool = False) -> Turn:
+        """Wait for a turn, which must ``leave``. Raises ``Busy``."""
+        turn = self.join(client, begun=begun)
+        try:
+            if not turn.given.done():
+                await asyncio.wrap_future(turn.given)
+        except BaseException:  # the client may leave just as its turn comes
+            self.leave(turn)
+            raise
+        return turn
 
     @asynccontextmanager
     async def place(self, client: Hashable) -> AsyncIterator[None]:
         """Wait for a turn and hold it inside the ``async with`` block. Raises ``Busy``."""
-        await self.take_turn(client)
+        turn = await self.take_turn(client)
         try:
             yield
         finally:
-            self.end_turn(client)
+            self.leave(turn)
 
     async def run(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run ``function`` in a thread when it is this client's turn, and return its result. Raises ``Busy``."""
@@ -58,61 +139,11 @@ class Workers:
         return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
 
     async def compute(self, client: Hashable, function: Callable[[], T], *, begun: bool = False) -> T:
-        await self.take_turn(client, begun=begun)
+        turn = await self.take_turn(client, begun=begun)
         in_context = functools.partial(contextvars.copy_context().run, function)
         work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
         # A thread cannot be interrupted, so the turn lasts until the function returns, even if the client leaves.
-        work.add_done_callback(lambda _: self.end_turn(client))
+        work.add_done_callback(lambda _: self.leave(turn))
         # No caller may be left: mark the error as retrieved.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(work)
-
-    async def take_turn(self, client: Hashable, *, begun: bool = False) -> None:
-        waiter = Waiter(client, begun)
-        if not self.has_place(client) and not begun:
-            for refused in self.to_refuse(client):
-                self.queue.remove(refused)
-                refused.turn.set_exception(Busy())
-        self.queue.append(waiter)
-        self.fill_places()
-        try:
-            await waiter.turn
-        except asyncio.CancelledError:
-            if waiter.turn.cancelled():
-                if waiter in self.queue:
-                    self.queue.remove(waiter)
-            elif waiter.turn.exception() is None:  # the turn came just as the client left
-                self.end_turn(client)
-            raise
-
-    def end_turn(self, client: Hashable) -> None:
-        self.at_work[client] -= 1
-        self.at_work = +self.at_work  # drops clients whose count is zero
-        self.fill_places()
-
-    def has_place(self, client: Hashable) -> bool:
-        return self.at_work.total() < self.n_places and self.at_work[client] < self.max_per_client
-
-    def fill_places(self) -> None:
-        """Give free places to waiters."""
-        while self.queue and self.has_place(self.queue.next_client(self.at_work)):
-            waiter = self.queue.take(self.at_work)
-            if not waiter.turn.done():
-                self.at_work[waiter.client] += 1
-                waiter.turn.set_result(None)
-
-    def check_room(self, client: Hashable) -> None:
-        """Raise ``Busy`` if a new computation of this client would be refused."""
-        self.to_refuse(client)
-
-    def to_refuse(self, client: Hashable) -> list[Waiter]:
-        """The waiters that must leave the queue to make room for this client.
-
-        Raises ``Busy`` if the client itself is to be refused.
-        """
-        n_waiting = sum(may_be_refused(waiter) for waiter in self.queue)
-        return self.queue.to_refuse(client, n_waiting + 1 - self.max_waiting, may_be_refused=may_be_refused)
-
-
-def may_be_refused(waiter: Waiter) -> bool:
-    return not waiter.begun and not waiter.turn.done()

@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
@@ -37,14 +36,11 @@ from .training_request import (
 from .trainings import AlreadyTraining, DiskFull, Training, Trainings, writing_files
 from .visitor_cookie import cookie_name, give_cookie
 
-MAX_UPLOADS = 4  # texts that are received at the same time
-
 UPLOAD = "/train/text"  # the only route that accepts larger bodies than the others
 NOTHING = "Nothing of yours is being trained here, or it has been deleted."
 SENT_KINDS = {"loss", "sample", "end", "state"}  # the kinds of events that a caller gets
 ARCHIVE = "train/model.zip"
 UPLOAD_GRACE_SECONDS = 10  # after which a text must arrive at the minimum rate
-HURRIED_GRACE_SECONDS = 1  # the same when others wait for a place
 MIN_UPLOAD_RATE = 50_000  # bytes per second
 
 
@@ -56,53 +52,10 @@ class WriterRequest(BaseModel):
     model: str
 
 
-@dataclass(eq=False)
-class Upload:
-    """A text that is being received from a client."""
-
-    client: str | None
-    began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
-    n_bytes: int = 0
-    limit: asyncio.Timeout | None = None  # while its body is being received and has a place
-
-    def rate(self, now: float) -> float:
-        return self.n_bytes / max(now - self.began, HURRIED_GRACE_SECONDS)
-
-
-class Uploads:
-    """The texts that are being received: at most ``MAX_UPLOADS``, half of them from one client."""
-
-    def __init__(self) -> None:
-        self.all: set[Upload] = set()
-
-    def add(self, client: str | None) -> Upload | None:
-        """A new upload, or None if there is no place for it.
-
-        When all places are taken, the slowest text below the minimum rate loses its own: otherwise a few clients that
-        send next to nothing could keep everyone out.
-        """
-        if sum(each.client == client for each in self.all) >= MAX_UPLOADS // 2:
-            return None
-        upload = Upload(client)
-        if len(self.all) >= MAX_UPLOADS:
-            now = upload.began
-            late = [each for each in self.all if each.limit and now - each.began > HURRIED_GRACE_SECONDS]
-            slowest = min(late, key=lambda each: each.rate(now), default=None)
-            if slowest is None or slowest.rate(now) >= MIN_UPLOAD_RATE:
-                return None
-            assert slowest.limit is not None
-            slowest.limit.reschedule(now)
-            slowest.limit = None
-            self.all.remove(slowest)
-        self.all.add(upload)
-        return upload
-
-
 def train_routes(trainings: Trainings) -> APIRouter:
     """The routes of the Train tab, all below ``/train``."""
     router = APIRouter(prefix="/train", include_in_schema=False)
-    limits, served = trainings.limits, trainings.services.served
-    uploads = Uploads()
+    limits, served, workers = trainings.limits, trainings.services.served, trainings.services.page_workers
 
     def mine() -> Training:
         training = trainings.get(VISITOR.get())
@@ -136,8 +89,8 @@ def train_routes(trainings: Trainings) -> APIRouter:
             "writes": TRAINING_CHARACTERS,
             "max_bytes": limits.max_training_bytes,
             "minutes": limits.max_trained_minutes,
-            "at_work": len(trainings.at_work),
-            "waiting": len(trainings.queue),
+            "at_work": trainings.turns.at_work.total(),
+            "waiting": len(trainings.turns.queue),
             "mine": training and {"name": training.name, "state": training.state, "size": training.request.size.name},
         }
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
@@ -145,13 +98,10 @@ def train_routes(trainings: Trainings) -> APIRouter:
     @router.post("/text")
     async def post_text(request: Request, size: str, arch: str = "gpt2") -> Response:
         """Train on the body, a text in UTF-8."""
-        upload = uploads.add(client_of(request))
-        if upload is None:
-            raise HTTPException(429, "Too many texts are being sent at the moment. Try again soon.")
         try:
             parse_size(limits, size), parse_arch(arch)  # fail before the body is received
-            data = await receive(request, upload)
-            wanted = await asyncio.to_thread(request_with_text, limits, size, arch, data)
+            data = await receive(request)
+            wanted = await workers.run(client_of(request), request_with_text, limits, size, arch, data)
         except TimeoutError:
             least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
             message = (
@@ -160,8 +110,6 @@ def train_routes(trainings: Trainings) -> APIRouter:
             raise HTTPException(408, message) from None
         except ClientDisconnect:
             return Response(status_code=499)
-        finally:
-            uploads.all.discard(upload)
         return start(request, wanted)
 
     @router.post("/written")
@@ -221,20 +169,13 @@ async def events(training: Training, is_closing: Callable[[], bool]) -> AsyncIte
             yield b": still here\n\n" if event is None else server_sent_event(event)
 
 
-async def receive(request: Request, upload: Upload) -> bytes:
-    """The body of an upload. Raises ``TimeoutError`` if it arrives too slowly, so that it cannot hold its place."""
-    data = bytearray()
-    async with asyncio.timeout_at(upload.began + UPLOAD_GRACE_SECONDS) as limit:
-        upload.limit = limit
-        try:
-            async for chunk in request.stream():
-                data += chunk
-                upload.n_bytes = len(data)
-                seconds = min(UPLOAD_GRACE_SECONDS + len(data) / MIN_UPLOAD_RATE, UPLOAD_SECONDS)
-                if upload.limit:
-                    limit.reschedule(upload.began + seconds)
-        finally:
-            upload.limit = None
+async def receive(request: Request) -> bytes:
+    """The body of an upload. Raises ``TimeoutError`` if it arrives too slowly, since the memory for it is held."""
+    data, began = bytearray(), asyncio.get_running_loop().time()
+    async with asyncio.timeout_at(began + UPLOAD_GRACE_SECONDS) as limit:
+        async for chunk in request.stream():
+            data += chunk
+            limit.reschedule(began + min(UPLOAD_GRACE_SECONDS + len(data) / MIN_UPLOAD_RATE, UPLOAD_SECONDS))
     return bytes(data)
 
 

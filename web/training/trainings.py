@@ -12,17 +12,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Coroutine, Hashable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
 
 import model
-from model.serving.fair_queue import FairQueue
 
 from ..gauges import TrainingGauges
 from ..services import Services
 from ..serving.served_models import PRIVATE_PREFIX
+from ..serving.workers import Turn, Workers
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
 from .visitor_cookie import new_visitor
@@ -63,6 +63,7 @@ class Training:
         self.events: list[dict[str, Any] | None] = []
         self.newest: dict[str, int] = {}  # index of the newest event, by kind
         self.follower_events: set[asyncio.Event] = set()  # one for each follower
+        self.turn: Turn | None = None
         self.process: TrainingProcess | None = None
         self.stopping = False
         self.archiving = threading.Lock()
@@ -170,15 +171,14 @@ class Trainings:
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.queue: FairQueue[Training] = FairQueue()
-        self.at_work: set[Training] = set()
+        self.turns = Workers(self.limits.max_trainings, self.limits.max_waiting_trainings)
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: WorkFolder | None = None
         self.closed = False
         self.lock = threading.Lock()
         services.closers.append(self.close)
         remove_leftovers()
-        services.metrics.registry.register(TrainingGauges(self.at_work, self.queue))
+        services.metrics.registry.register(TrainingGauges(self.turns))
 
     def get(self, visitor: str) -> Training | None:
         """The training of a visitor, running or ended."""
@@ -197,10 +197,7 @@ class Trainings:
         before = self.by_visitor.get(previous)
         if before and not before.ended:
             raise AlreadyTraining
-        refused: list[Training] = []
-        if len(self.at_work) >= self.limits.max_trainings:
-            n_over = len(self.queue) + 1 - self.limits.max_waiting_trainings
-            refused = self.queue.to_refuse(client, n_over, counted=[*self.queue, *self.at_work])
+        self.turns.check_room(client)
         with writing_files():
             training = Training(
                 new_visitor(), self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client
@@ -211,13 +208,11 @@ class Trainings:
             except OSError:
                 training.discard()
                 raise
-        for each in refused:
-            self.queue.remove(each)
-            self.fail(each, GAVE_WAY)
         self.forget(previous)
         self.by_visitor[training.visitor] = training
-        self.queue.append(training)
-        self.advance()
+        training.turn = self.turns.join(client)
+        training.turn.given.add_done_callback(lambda _: self.begin(training))
+        self.report_turns()
         if not any(task.get_name() == "expire" for task in self.tasks):
             self.run_task(self.expire(), "expire")
         return training
@@ -240,26 +235,23 @@ class Trainings:
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    def advance(self, ended: Training | None = None) -> None:
-        """Start those whose turn it is, and report their place to the others. ``ended`` has just had its turn."""
-        while self.queue and len(self.at_work) < self.limits.max_trainings:
-            counts = self.counts()
-            if ended:
-                counts[ended.client] += 1
-            training = self.queue.take(counts)
-            self.at_work.add(training)
+    def begin(self, training: Training) -> None:
+        """Start a training if it is its turn, or else end it."""
+        if training.turn and training.turn.at_work:
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
-        if self.at_work:
+        elif not training.ended:
+            self.fail(training, GAVE_WAY)
+
+    def report_turns(self) -> None:
+        """Tell the trainings that wait their place, and everybody whether any is at work."""
+        if self.turns.at_work:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
-        for place, training in enumerate(self.queue.in_order(self.counts()), 1):
-            training.enter("waiting", place=place)
-
-    def counts(self) -> Counter[Hashable]:
-        """The number of running trainings by client."""
-        return Counter(training.client for training in self.at_work)
+        waiting = {training.turn: training for training in self.by_visitor.values()}
+        for place, turn in enumerate(self.turns.in_order(), 1):
+            waiting[turn].enter("waiting", place=place)
 
     async def train_and_serve(self, training: Training) -> None:
         """Train, then serve the model to the visitor who trained it."""
@@ -280,8 +272,9 @@ class Trainings:
         finally:
             if training.state == "failed":  # its process may have written files until it ended
                 training.remove_files()
-            self.at_work.discard(training)
-            self.advance(ended=training)
+            assert training.turn
+            self.turns.leave(training.turn)
+            self.report_turns()
 
     async def run_process(self, training: Training) -> None:
         """Pass on what the process reports. If the process ends early, the training has failed."""
@@ -335,11 +328,11 @@ class Trainings:
         training = self.by_visitor.pop(visitor, None)
         if training is None:
             return
-        if training in self.queue:
-            self.queue.remove(training)
         self.services.forget(visitor)
         training.discard()
-        self.advance()
+        if training.turn:
+            self.turns.give_up(training.turn)
+        self.report_turns()
 
     async def expire(self) -> None:
         """End the trainings whose visitors have left, and forget models that have expired."""

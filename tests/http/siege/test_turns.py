@@ -13,7 +13,7 @@ from helpers.gate import PATIENCE
 from helpers.runs import written
 from helpers.server import Server
 from helpers.siege.watch import until
-from web.services import LEARN_WORKERS, PAGE_WORKERS, Services
+from web.services import PAGE_WORKERS, Services
 from web.serving.workers import Workers
 from web.settings import Limits
 
@@ -28,7 +28,7 @@ CASES: dict[str, tuple[Which, int, str]] = {
     "logits": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/logits/3"),
     "a lost run": (lambda services: services.page_workers, PAGE_WORKERS, "/look/again/rows"),
     "another reading": (lambda services: services.page_workers, PAGE_WORKERS, "/look/read"),
-    "a lesson": (lambda services: services.learn_workers, LEARN_WORKERS, "/learn/untrained-bigram"),
+    "a lesson": (lambda services: services.page_workers, PAGE_WORKERS, "/learn/untrained-bigram"),
     "attention": (lambda services: services.trace_workers, 2, "/v1/attention"),
     "embeddings": (lambda services: services.trace_workers, 2, "/v1/embeddings"),
 }

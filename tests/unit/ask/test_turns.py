@@ -74,7 +74,7 @@ def test_concurrency_is_limited() -> None:
     stepper = Stepper(places=2)
     jobs = [stepper.submit(name) for name in "abc"]
     stepper.news.wait_until(lambda: len(stepper.begun) == 2)
-    assert len(stepper.turns.running) == 2 and len(stepper.turns.queue) == 1
+    assert stepper.turns.running.at_work.total() == 2 and len(stepper.turns.running.queue) == 1
     for name in "abc":
         stepper.step(name)
     assert [job.done.result(20) for job in jobs] == [b"a", b"b", b"c"]
@@ -102,8 +102,22 @@ def test_started_computations_are_limited(stepper: Stepper, monkeypatch: pytest.
     for _ in range(2):
         for name in names:
             stepper.step(name)
-            assert len(stepper.turns.running) + len(stepper.turns.paused) <= MAX_BEGUN
+            assert stepper.turns.begun.at_work.total() <= MAX_BEGUN
     assert sorted(job.done.result(20).decode() for job in jobs) == names
+
+
+def test_long_computations_of_one_client_leave_a_place_for_another(
+    stepper: Stepper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    many = [stepper.submit(str(i), n_steps=9) for i in range(MAX_BEGUN + 1)]
+    stepper.has_begun("0")
+    other = stepper.submit("other", client="you")
+    stepper.step("0")  # its turn is over, and none of the others has to end
+    stepper.has_begun("0", "other")
+    monkeypatch.undo()
+    stepper.step("other")
+    assert other.done.result(20) == b"other" and not any(job.done.done() for job in many)
 
 
 def test_cancelling_in_every_state(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,26 +127,29 @@ def test_cancelling_in_every_state(stepper: Stepper, monkeypatch: pytest.MonkeyP
     working = stepper.submit("working")
     stepper.step("paused")
     stepper.has_begun("paused", "working")
-    stepper.turns.changed.acquire()
-    waiting = stepper.submit("waiting")
-    stepper.turns.changed.release()
-    for job in (waiting, paused, working):
-        stepper.turns.cancel(job)
+    never_ran, waiting = stepper.submit("never ran"), stepper.submit("waiting")
+    turns = stepper.turns
+    assert turns.begun.at_work.total() == MAX_BEGUN - 1 and len(turns.begun.queue) == 1
+    for job in (waiting, never_ran, paused, working):
+        turns.cancel(job)
         stepper.news.tell()
         with pytest.raises(Cancelled):
             job.done.result(20)
-    assert not stepper.turns.running and not stepper.turns.paused and not len(stepper.turns.queue)
+    for pool in (turns.begun, turns.running):
+        assert not pool.at_work and not pool.queue
+    assert not turns.jobs
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
-    stepper = Stepper(max_waiting=2)
-    stepper.submit("working")
-    stepper.has_begun("working")
-    waiting = [stepper.submit(name) for name in ("one", "two")]
+    stepper = Stepper(max_waiting=4)
+    for name in ("working", "one", "two"):
+        stepper.submit(name)
+    waiting = [stepper.submit(name) for name in ("three",)]
     with pytest.raises(Busy):
-        stepper.submit("three")
-    stepper.submit("other", client="you")  # the newest job of a client with more jobs makes room
-    assert isinstance(waiting[1].done.exception(20), Busy) and not waiting[0].done.done()
+        stepper.submit("four")
+    stepper.submit("other", client="you")
+    stepper.submit("another", client="him")  # the newest job of a client with more jobs makes room
+    assert isinstance(waiting[0].done.exception(20), Busy)
     end(stepper)
 
 

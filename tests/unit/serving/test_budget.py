@@ -11,7 +11,6 @@ import pytest
 
 from model.errors import Busy
 from web import process_memory
-from web.edge.body_limit import BYTES_PER_SECOND, MAX_DELAY, LargeBodyQueue
 from web.process_memory import share_heaps, trim_heap
 from web.serving import budget as budget_module
 from web.serving.budget import DROP, SLOW_SECONDS, Budget, NoRoom
@@ -116,24 +115,6 @@ def test_memory_is_trimmed_once_nothing_is_held(monkeypatch: pytest.MonkeyPatch)
     now[0] += 5
     budget.trim()
     assert len(trimmed) == 2
-
-
-def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr("web.edge.body_limit.time.monotonic", lambda: now[0])
-    pace = LargeBodyQueue()
-    seconds = 300_000 / BYTES_PER_SECOND
-    assert pace.delay("a", 300_000) == 0
-    assert pace.delay("a", 300_000) == pytest.approx(seconds)
-    assert pace.delay("b", 300_000) == 0
-    assert pace.delay("a", 1_000) == 0  # small ones do not wait
-    with pytest.raises(NoRoom):
-        for _ in range(100):
-            pace.delay("a", 300_000)
-    assert max(pace.free_at.values()) - now[0] <= MAX_DELAY + seconds
-    now[0] += 100
-    assert pace.delay("c", 300_000) == 0
-    assert set(pace.free_at) == {"c"}
 
 
 def test_two_heaps_for_all_threads_where_the_c_library_is_glibc(monkeypatch: pytest.MonkeyPatch) -> None:

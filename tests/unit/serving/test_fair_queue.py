@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from model.errors import Busy
 from model.serving.fair_queue import FairQueue
 
 
@@ -58,3 +59,18 @@ def test_removing_a_waiting_text() -> None:
     assert names(queue) == ["a2"]
     with pytest.raises(ValueError, match="empty"):
         queue.next_client({})
+
+
+def test_the_newest_of_the_client_with_most_makes_room() -> None:
+    queue, counts = filled("a1 a2 a3 b1"), {"a": 3, "b": 1}
+    assert [item.number for item in queue.to_refuse("c", 2, counts)] == [3, 2]
+    with pytest.raises(Busy):
+        queue.to_refuse("c", 3, counts)  # then nobody has more than the newcomer
+    with pytest.raises(Busy):
+        queue.to_refuse("a", 1, counts)
+
+
+def test_a_client_whose_items_may_not_be_refused_protects_no_other() -> None:
+    queue = filled("a1 b1 b2")
+    (refused,) = queue.to_refuse("c", 1, {"a": 9, "b": 2}, lambda item: item.client != "a")
+    assert (refused.client, refused.number) == ("b", 2)
