@@ -17,7 +17,7 @@ const LEARN = ["/learn/", "Only web/js/learn imports from web/js/learn."];
 const TRAIN = ["/train/", "Only web/js/train imports from web/js/train."];
 
 export default [
-  { ignores: ["node_modules/", "**/.venv/", "**/venv/"] },
+  { ignores: ["node_modules/", "**/.venv/", "**/venv/", "web/js/vendor/"] }, // the last is of other projects
   js.configs.recommended,
   {
     rules: {

@@ -3,8 +3,10 @@
     pip install -r bench/requirements.txt && npm install --prefix bench
     python -m bench.page [--quick]
 
-A draw ends with the frame that shows it. A hover lasts from the moment the page receives the pointer's event to the end
-of the frame that shows its effect. BertViz loads three scripts from other hosts, which are replaced with npm packages.
+A first visit is measured from the request for the page, on a slow line and a slow processor; its requests are those
+until Gradio has taken the page over. A draw ends with the frame that shows it. A hover lasts from the moment the page
+receives the pointer's event to the end of the frame that shows its effect. BertViz loads three scripts from other
+hosts, which are replaced with npm packages.
 """
 
 import json
@@ -41,6 +43,8 @@ from web.services import Services
 from web.settings import Settings
 
 PORT = 7859
+LINE = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 200_000}  # ms, bytes/s
+SLOWDOWN = 4  # of the processor
 LIBRARIES = ROOT / "bench" / "node_modules"
 # BertViz's scripts by the prefix of their names.
 SCRIPTS = {"require": "requirejs/require.js", "d3": "d3/dist/d3.min.js", "jquery": "jquery/dist/jquery.min.js"}
@@ -71,6 +75,11 @@ OURS_DRAWN = """(n) => when(() => {
 })"""
 IS_WRITING = "document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
 HAS_ENDED = "!document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
+DRAWN = """() => when(() =>
+  document.querySelector(".hs-board[data-count]") && document.querySelector(".hs-grid canvas")?.width > 8
+)"""
+TAKEN_OVER = "() => when(() => document.querySelector('.hs-page') && !document.getElementById('hs-early'))"
+READABLE = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 FIRST_FETCH = "performance.getEntriesByType('resource').find((entry) => entry.name.includes('/rows')).startTime"
 BERTVIZ_DRAWN = "() => when(() => document.querySelectorAll('svg .attn-line-group, svg #attention line').length > 0)"
 
@@ -148,6 +157,26 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
         page.close()
     times = {"load": statistics.median(loads), "draw": statistics.median(draws), "open": statistics.median(opens)}
     return {**found, **times, "hover": hover}
+
+
+def first_visit(browser: Any, url: str) -> dict[str, float]:
+    """Seconds until there is something to read and until the opening is drawn; requests until Gradio has started."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(120_000)
+    page.add_init_script(PROBE)
+    session = page.context.new_cdp_session(page)
+    requests: list[str] = []
+    session.on("Network.requestWillBeSent", lambda event: requests.append(event["request"]["url"]))
+    session.send("Network.enable")
+    session.send("Network.emulateNetworkConditions", LINE)
+    session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
+    page.goto(url, wait_until="commit")
+    drawn = page.evaluate(DRAWN)
+    page.evaluate(TAKEN_OVER)
+    found = {"requests": sum(each.startswith(url) for each in requests), "drawn": drawn / 1000}
+    found["readable"] = page.evaluate(READABLE) / 1000
+    page.close()
+    return found
 
 
 def heads_opened(page: Any, n_tokens: int) -> list[float]:
@@ -315,6 +344,14 @@ def main() -> None:
         rows.append(Row(case, "tokens/s", watched, "more", {"no page open": unwatched}, bar=0.9))
     stories = ROOT / "checkpoints" / "stories-bpe"
     with chromium(path) as browser, served([stories]) as (url, _):
+        visits = [first_visit(browser, url) for _ in range(rounds + 1)][1:]  # the server compresses in the first
+        case = "first visit at 1.6 Mbit/s, 150 ms, processor / 4"
+        for what, unit in {
+            "requests": "requests (bar 60)",
+            "readable": "s until readable (bar 2)",
+            "drawn": "s until drawn (bar 3.5)",
+        }.items():
+            rows.append(Row(case, unit, statistics.median(visit[what] for visit in visits), "less"))
         frames = []
         for _ in range(rounds):
             page = opened(browser, url)

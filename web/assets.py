@@ -1,47 +1,90 @@
-"""Serves the files under ``web/js``: modules, style sheets and data. All their addresses contain one version."""
+"""Serves what the page loads from ``web/js``: scripts, style sheets and data. All their addresses contain one version.
+
+The modules are joined to a few scripts. With ``--dev``, the page loads them one by one instead.
+"""
 
 import functools
 import gzip
 import hashlib
 from pathlib import Path
 
-from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.routing import Route
+
+from model.drawing import bundle
 
 FOLDER = Path(__file__).parent / "js"
-FILES = sorted(path for path in FOLDER.rglob("*") if path.suffix in (".mjs", ".css", ".json"))
+MEDIA_TYPES = {".mjs": "text/javascript", ".css": "text/css", ".json": "application/json"}
+FILES = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rglob("*")) if path.suffix in MEDIA_TYPES}
 # In the path, not in a query: modules that import each other by relative names inherit it.
-VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in FILES)).hexdigest()[:12]
+SOURCES = [*FILES.values(), Path(bundle.__file__), Path(__file__)]
+VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 URL = f"js/{VERSION}"
 
+IN_ORDER = [f"learn/styles/{name}.css" for name in ("page", "pictures", "model", "play")]
+STYLES = {"look": bundle.STYLES, "learn": IN_ORDER, "train": ["train/train.css"]}
+ADDRESS = "const address = (path) => new URL(path, import.meta.url);\n"
+FIRST = """export const modules = {};
+const load = (path) => import("./later.mjs").then(() => modules[path]);
+"""
+AFTER_FIRST = """import { modules } from "./look.mjs";
+const load = async (path) => modules[path];
+"""
 
-class Assets(StaticFiles):
-    """Serves ``FILES`` and nothing else. Addresses change with the content, so browsers may cache the files forever."""
 
-    def __init__(self) -> None:
-        super().__init__(directory=FOLDER)
-        self.paths = {path.relative_to(FOLDER).as_posix() for path in FILES}
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        if path not in self.paths:
-            return Response("Not found", status_code=404, media_type="text/plain")
-        response = await super().get_response(path, scope)
-        if response.status_code == 200 and "gzip" in Headers(scope=scope).get("Accept-Encoding", ""):
-            headers = {"Content-Encoding": "gzip", "ETag": response.headers["ETag"]}
-            response = Response(compressed(path), headers=headers, media_type=response.media_type)
-        response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        response.headers["Vary"] = "Accept-Encoding"
-        return response
+def main_module(tab: str, dev: bool) -> str:
+    """The address of a tab's main module, relative to the page."""
+    return f"{URL}/{tab}/main.mjs" if dev else f"{URL}/{tab}.mjs"
 
 
 @functools.cache
-def compressed(path: str) -> bytes:
-    """A gzipped file of ``FILES``, about a third of its size: these files are most of what a first visit loads."""
-    return gzip.compress((FOLDER / path).read_bytes(), mtime=0)
+def scripts() -> dict[str, str]:
+    """The page's scripts: what *Look* draws first; what it imports later, or the tabs share; and each other tab."""
+    first = bundle.modules(["look/main.mjs"], later=False)
+    tabs = {tab: bundle.modules([f"{tab}/main.mjs"], without=first) for tab in ("learn", "train")}
+    shared = [path for path in tabs["learn"] if path in tabs["train"]]
+    later = bundle.modules([*bundle.imported_later(first), *shared], without=first)
+    made = {"look.mjs": FIRST + ADDRESS + bundle.as_functions(first) + exports("look")}
+    made["later.mjs"] = AFTER_FIRST + ADDRESS + bundle.as_functions(later)
+    for tab, paths in tabs.items():
+        own = bundle.as_functions([path for path in paths if path not in later])
+        made[f"{tab}.mjs"] = 'import "./later.mjs";\n' + AFTER_FIRST + ADDRESS + own + exports(tab)
+    return made
 
 
-def asset_route() -> Mount:
-    return Mount(f"/{URL}", Assets())
+def exports(tab: str) -> str:
+    path = f"{tab}/main.mjs"
+    return f'export const {{ {", ".join(bundle.exports_of(path))} }} = modules["{path}"];\n'
+
+
+@functools.cache
+def compressed(name: str) -> bytes:
+    """The file at ``URL/name``, gzipped to a quarter of its size. Raises ``KeyError`` if there is none."""
+    stem, _, suffix = name.rpartition(".")
+    if name in FILES:
+        content = FILES[name].read_bytes()
+    elif suffix == "css" and stem in STYLES:
+        content = bundle.style(STYLES[stem]).encode()
+    else:
+        content = scripts()[name].encode()
+    return gzip.compress(content, mtime=0)
+
+
+def send(request: Request) -> Response:
+    """A script, a style sheet, or one of ``FILES``. Addresses change with the content: browsers may keep the files."""
+    name = request.path_params["name"]
+    try:
+        content = compressed(name)
+    except KeyError:
+        return Response("Not found", status_code=404, media_type="text/plain")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=MEDIA_TYPES[Path(name).suffix])
+
+
+def asset_route() -> Route:
+    return Route(f"/{URL}/{{name:path}}", send)

@@ -305,6 +305,7 @@ class Settings:
     train: bool = flag(True, "do not let visitors train GPTs", parse_negated, name="no-train")
     cache: Path | None = flag(None, "folder that caches computed results", parse_path)
     kernels: bool = flag(True, "write with torch alone, which is slower on a CPU", parse_negated, name="no-kernels")
+    dev: bool = flag(False, "load the page's modules one by one instead of joined, to work on them", parse_bool)
     zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
     engine_urls: tuple[str, ...] = flag(
         (),

@@ -1,7 +1,7 @@
-"""The page's own modules and style sheets as one script and one style sheet, for files that open without a server.
+"""The page's own modules as a few scripts, and its style sheets as a few sheets: for the page, and for HTML files.
 
-The modules are those that ``ENTRY`` imports, directly or through others. In a clone they are in
-``web/js``, in an installed package in its folder ``js``.
+Every module becomes a function in a script, which runs once and after those that it imports. In a clone the modules
+are in ``web/js``, in an installed package in its folder ``js``.
 """
 
 import base64
@@ -9,6 +9,7 @@ import functools
 import gzip
 import json
 import re
+from collections.abc import Collection, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path, PurePosixPath
 
@@ -16,24 +17,37 @@ PACKAGE = Path(__file__).parents[1]
 INSTALLED = PACKAGE / "js"
 FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
-STYLES = ("look/styles", "widgets/styles")
+STYLES = ("look/styles/**/*.css", "widgets/styles/*.css")
 
-# The page's modules import and export by name only, each import and export in one of these forms.
+# The modules import and export by name only, and load or name other files, in these forms alone.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
-OTHER_FORM = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
-COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:(?!\*/)[\s\S])*\*/ *\n", re.MULTILINE)
-FONT_FACE = re.compile(r"@font-face \{[^}]*\}\n")  # the files that they name are Gradio's
+EXPORT_LIST = re.compile(r"export ?\{([^}]*)\};?\s*(?://# sourceMappingURL=.*\s*)?\Z")  # at the end, as minifiers write
+LISTED = re.compile(r"(\w+)(?: as (\w+))?")
+LATER = re.compile(r'import\("([^"]+)"\)')
+ASSET = re.compile(r'new URL\("([^"]+)", import\.meta\.url\)')
+OTHER_FORM = re.compile(r"[ei][mx]port(?:(?<=\n.{6})\b| ?\{|\(|\.meta).*")
+COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:(?!\*/)[\s\S])*\*/ *\n|/\*\*(?:(?!\*/)[\s\S])*\*/ ?", re.MULTILINE)
 
 
-def imports_of(path: str) -> dict[str, str]:
-    """The paths of the modules that a module imports, with the names that it imports from each."""
-    source = (FOLDER / path).read_text(encoding="utf-8")
-    return {resolve(path, target): names for names, target in IMPORT.findall(source)}
+@functools.cache
+def source(path: str) -> str:
+    """A module without comments."""
+    return COMMENT.sub("", (FOLDER / path).read_text(encoding="utf-8"))
+
+
+def imports_of(path: str) -> list[str]:
+    """The modules that a module imports."""
+    return [resolve(path, target) for _, target in IMPORT.findall(source(path))]
+
+
+def imported_later(paths: Collection[str]) -> list[str]:
+    """The modules that these modules import only when they need them."""
+    return [resolve(path, target) for path in paths for target in LATER.findall(source(path))]
 
 
 def resolve(path: str, target: str) -> str:
-    """The module to which ``target``, a relative path in the module ``path``, refers."""
+    """The file to which ``target``, a relative path in the module ``path``, refers."""
     parts: list[str] = []
     for part in (PurePosixPath(path).parent / target).parts:
         if part == "..":
@@ -43,46 +57,68 @@ def resolve(path: str, target: str) -> str:
     return "/".join(parts)
 
 
-def modules() -> list[str]:
-    """The modules of the viewer, each after those that it imports."""
-    graph: dict[str, dict[str, str]] = {}
-    waiting = [ENTRY]
+def modules(entries: Sequence[str], without: Collection[str] = (), later: bool = True) -> list[str]:
+    """The entries and what they import, directly or through others, each after what it imports itself.
+
+    Modules in ``without`` belong to another script. ``later``: also those that are imported later.
+    """
+    graph: dict[str, list[str]] = {}
+    waiting = [*entries]
     while waiting:
         path = waiting.pop()
-        if path not in graph:
-            graph[path] = imports_of(path)
+        if path not in graph and path not in without:
+            graph[path] = [each for each in imports_of(path) if each not in without]
             waiting += graph[path]
+            if later:
+                waiting += imported_later([path])
     return list(TopologicalSorter(graph).static_order())
 
 
+def as_functions(paths: Sequence[str]) -> str:
+    """These modules as functions, which fill ``modules`` with what each exports.
+
+    A script defines before them ``modules``; ``load``, which gives a module that is imported later; and ``address``,
+    which gives the address of a file that is not a module. Raises ``ValueError`` for code that it cannot convert.
+    """
+    return "".join(as_function(path) for path in paths)
+
+
+def exports_of(path: str) -> dict[str, str]:
+    """What a module exports, by name, and what it calls this itself."""
+    names = {name: name for name in EXPORT.findall(source(path))}
+    if found := EXPORT_LIST.search(source(path)):
+        names |= {outside or own: own for own, outside in LISTED.findall(found[1])}
+    return names
+
+
 def as_function(path: str) -> str:
-    """A module as a function that returns what it exports; ``modules`` holds what those before it returned."""
-    source = COMMENT.sub("", (FOLDER / path).read_text(encoding="utf-8"))
-    source = source.replace("import.meta.url", "document.baseURI")  # a file fetches nothing, so any base will do
-    exported = EXPORT.findall(source)
-    source = EXPORT.sub("", IMPORT.sub(lambda match: as_constants(path, *match.groups()), source))
-    if other := OTHER_FORM.search(source):
+    exported = [f"{name}: {own}" for name, own in exports_of(path).items()]
+    code = EXPORT.sub("", EXPORT_LIST.sub("", source(path)))
+    code = IMPORT.sub(lambda match: as_constants(path, *match.groups()), code)
+    code = LATER.sub(lambda match: f"load({json.dumps(resolve(path, match[1]))})", code)
+    code = ASSET.sub(lambda match: f"address({json.dumps(resolve(path, match[1]))})", code)
+    if other := OTHER_FORM.search(f"\n{code}"):
         raise ValueError(f"{path}: the bundle knows no {other.group()!r}")
-    return f"modules[{json.dumps(path)}] = (() => {{\n{source}return {{ {', '.join(exported)} }};\n}})();\n"
+    return f"modules[{json.dumps(path)}] = (() => {{\n{code}\nreturn {{ {', '.join(exported)} }};\n}})();\n"
 
 
 def as_constants(path: str, names: str, target: str) -> str:
     return f"const {{{re.sub(r' as ', ': ', names)}}} = modules[{json.dumps(resolve(path, target))}];\n"
 
 
-@functools.cache
+def style(patterns: Sequence[str] = STYLES) -> str:
+    """The style sheets that match these patterns as one."""
+    paths = [path for pattern in patterns for path in sorted(FOLDER.glob(pattern))]
+    return re.sub(r"/\*[\s\S]*?\*/", "", "".join(path.read_text(encoding="utf-8") for path in paths))
+
+
 def script() -> str:
-    """All modules as one classic script, which calls the entry's ``start``."""
-    body = "".join(as_function(path) for path in modules())
-    return f'"use strict";\n(() => {{\nconst modules = {{}};\n{body}modules[{json.dumps(ENTRY)}].start();\n}})();\n'
-
-
-@functools.cache
-def style() -> str:
-    """All style sheets as one, without web fonts."""
-    paths = [path for folder in STYLES for path in sorted((FOLDER / folder).rglob("*.css"))]
-    source = "".join(path.read_text(encoding="utf-8") for path in paths)
-    return FONT_FACE.sub("", re.sub(r"/\*[\s\S]*?\*/", "", source))
+    """The viewer of HTML files as one classic script, which calls the entry's ``start``. It fetches nothing."""
+    body = as_functions(modules([ENTRY]))
+    return (
+        '"use strict";\n(() => {\nconst modules = {};\nconst load = async (path) => modules[path];\n'
+        f"const address = () => document.baseURI;\n{body}modules[{json.dumps(ENTRY)}].start();\n}})();\n"
+    )
 
 
 @functools.cache

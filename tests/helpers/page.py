@@ -12,6 +12,7 @@ from typing import Any
 from playwright.sync_api import expect
 
 from model import LoadedModel
+from web.assets import URL
 
 from .server import CONTEXT, Server
 
@@ -23,6 +24,11 @@ AT_ONCE = "; ".join(
     f'localStorage["headscope-{name}"] ??= "{value}"'
     for name, value in {"speed": 0, "view": "open", "details": "on"}.items()
 )
+
+
+def module(path: str) -> str:
+    """An expression for the address of one of the page's own modules, by its path in ``web/js``."""
+    return f"new URL({URL + '/' + path!r}, document.baseURI)"
 
 
 def expect_drawn(page: Any) -> None:

@@ -17,7 +17,7 @@ from helpers.third_party.mcp_client import with_tools
 from helpers.third_party.nginx import below_a_path
 from helpers.training.visitors import Visitor, learn_nothing, quick_server
 from web.api.auth import ENTER
-from web.assets import VERSION
+from web.assets import URL
 from web.settings import OWN_PATH
 
 ROOT = "/heads"
@@ -43,7 +43,7 @@ def test_every_kind_of_address_answers(server: Server) -> None:
         "/gradio_api/info",
         "/gradio_api/openapi.json",
         "/v1/models",
-        f"/js/{VERSION}/look/main.mjs",
+        f"/{URL}/look.mjs",
         "/look/landing",
         "/train/state",
         "/theme.css",

@@ -18,7 +18,7 @@ from helpers.oracles.published import assert_close
 from helpers.server import Server
 from model import SamplingSettings, ladder
 from model.sampling import probabilities, random_generator, sample
-from web.assets import FILES, FOLDER, URL
+from web.assets import FILES, URL, scripts
 from web.learn.bigram import MAX_ALPHABET
 from web.learn.lesson_request import MAX_BIGRAM_STEPS, MAX_SENTENCE_CHARACTERS, MAX_TRAINING_TEXT_CHARACTERS
 from web.learn.routes import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
@@ -152,12 +152,15 @@ def test_shown_source_code_is_that_of_the_files(server: Server, name: str) -> No
         assert source["name"].split(".")[-1] in (second if first.startswith("@") else first)
 
 
-def test_modules_are_served_by_name_only(server: Server) -> None:
-    for asset in FILES:
-        response = httpx.get(f"{server.url}/{URL}/{asset.relative_to(FOLDER).as_posix()}")
+def test_files_of_the_page_are_served_by_name_only(server: Server) -> None:
+    expected = {name: path.read_bytes() for name, path in FILES.items()}
+    expected |= {name: script.encode() for name, script in scripts().items()}
+    for name, content in expected.items():
+        response = httpx.get(f"{server.url}/{URL}/{name}")
         assert response.status_code == 200 and "immutable" in response.headers["cache-control"]
-        assert response.headers["content-encoding"] == "gzip" and response.content == asset.read_bytes()
-    for path in ("learn/routes.py", "../settings/__init__.py", "learn/", "../../app.py"):
+        assert response.headers["content-encoding"] == "gzip" and response.content == content
+    assert httpx.get(f"{server.url}/{URL}/look.mjs", headers={"Accept-Encoding": "br"}).content == expected["look.mjs"]
+    for path in ("learn/routes.py", "../settings/__init__.py", "learn/", "../../app.py", "look", "none.css"):
         assert httpx.get(f"{server.url}/{URL}/{path}").status_code == 404
     assert httpx.get(f"{server.url}/learn/sources/11.json").status_code == 404
 

@@ -23,7 +23,11 @@ test("every export has an importer", () => {
       ...[...source.matchAll(/\bimport\("([^"]+)"\)\.(\w+)/g)].map(([all, from, name]) => [all, name, from]),
     ];
     for (const [, names, from] of clauses) {
-      for (const name of names.split(",")) imported.add(`${resolve(path, "..", from)} ${name.trim().split(" ")[0]}`);
+      const [, rest] = /\.\.\.(\w+)/.exec(names) ?? []; // an object with all others
+      const uses = rest ? source.matchAll(new RegExp(`\\b${rest}\\.(\\w+)`, "g")) : [];
+      const others = [...uses].map(([, name]) => name);
+      for (const name of [...names.split(","), ...others])
+        imported.add(`${resolve(path, "..", from)} ${name.trim().split(" ")[0]}`);
     }
   }
   const unused = [...sources].flatMap(([path, source]) => {

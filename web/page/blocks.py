@@ -16,7 +16,7 @@ import gradio as gr
 from model import InputError
 from model.errors import Busy
 
-from ..assets import URL
+from ..assets import main_module
 from ..client import client_of
 from ..services import Services
 from ..settings import MAX_RUN_ID
@@ -32,7 +32,7 @@ MAX_SESSIONS = 500  # browser tabs whose state Gradio keeps
 
 TEMPLATE = '<div class="headscope"><p class="hs-quiet">Loading the page ...</p></div>'
 START = f"""
-import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
+import(new URL(MODULE, document.baseURI))
   .then((main) => main.mount(element.querySelector(".headscope"), {json.dumps(CONTROLS)}, GRADIO_WRITES
     && {{
     write: (fields) => trigger("write", fields),
@@ -42,9 +42,10 @@ import(new URL({URL!r} + "/look/main.mjs", document.baseURI))
 """
 
 
-def shell(*, with_training: bool, gradio_writes: bool) -> gr.HTML:
+def shell(*, with_training: bool, gradio_writes: bool, dev: bool) -> gr.HTML:
     """The page. ``with_training``: visitors may train GPTs; ``gradio_writes``: a Gradio event carries texts."""
-    start = START.replace("WITH_TRAINING", json.dumps(with_training))
+    start = START.replace("MODULE", json.dumps(main_module("look", dev)))
+    start = start.replace("WITH_TRAINING", json.dumps(with_training))
     start = start.replace("GRADIO_WRITES", json.dumps(gradio_writes))
     return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")
 
@@ -81,14 +82,15 @@ def build(
     services: Services, writer: PageWriter, endpoints: Sequence[Callable[..., Any]], *, with_key: bool = False
 ) -> gr.Blocks:
     """Build the page, with the endpoints that programs call. The models need not be loaded yet."""
-    with_training, zero_gpu = services.served.settings.train, services.served.settings.zero_gpu
+    settings = services.served.settings
+    with_training, zero_gpu, dev = settings.train, settings.zero_gpu, settings.dev
     with gr.Blocks(title="Headscope", analytics_enabled=False, fill_width=True) as demo:
-        view = shell(with_training=with_training, gradio_writes=zero_gpu)
+        view = shell(with_training=with_training, gradio_writes=zero_gpu, dev=dev)
         with gr.Column(elem_id="hs-learn"):
-            learn_tab()
+            learn_tab(dev)
         if with_training:
             with gr.Column(elem_id="hs-train"):
-                train_tab()
+                train_tab(dev)
         with gr.Column(elem_id="hs-use-page"):
             use_section(services, demo, with_key)
         if zero_gpu:

@@ -13,6 +13,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +30,7 @@ from model import CheckpointError
 from model.checkpoint.files import read_json
 from model.checkpoint.weights import file_hash, weight_files
 
-from ..assets import FILES, FOLDER, URL
+from ..assets import URL, main_module
 from ..request_path import path_of
 from ..runs.openings import FIRST_SCREEN
 from ..services import Services, make_services
@@ -43,21 +44,28 @@ from .pointer import opening_pointer
 MAX_FIRST_SCREEN_BYTES = 2_000_000  # of a checkpoint's stored first screen
 MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
 
-REL = {".css": "stylesheet", ".mjs": "modulepreload"}
-LATER = ("learn", "train")  # tabs whose modules are loaded when they are opened
-PRELOADED = [path for path in FILES if path.suffix in REL and path.relative_to(FOLDER).parts[0] not in LATER]
-WEIGHTS = ("Regular", "Bold")  # the files with all Latin letters
-FIRST_STYLE = """<style>
-.gradio-container > .main.fillable { padding: 0 !important; }
-.gradio-container > .main > .wrap.full { visibility: hidden; }
-</style>"""
-FONTS = [f"static/fonts/IBMPlex{face}/IBMPlex{face}-{weight}.woff2" for face in ("Sans", "Mono") for weight in WEIGHTS]
-HEAD = FIRST_STYLE + "".join(
-    f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{font}">' for font in FONTS
+# Gradio's own script, and what takes its place: its fifty files would delay the first drawing.
+GRADIO = re.compile(rb'<script type="module" crossorigin src="([^"]+)"></script>')
+GRADIO_LATER = rb'<script type="text/plain" id="hs-gradio" src="\1"></script>'
+START = """<script type="module">
+const gradio = document.getElementById("hs-gradio");
+const startGradio = () => {
+  const script = { type: "module", crossOrigin: "", src: gradio?.src };
+  if (gradio) document.head.append(Object.assign(document.createElement("script"), script));
+};
+import("./MODULE").then((look) => look.start(startGradio)).catch(startGradio);
+</script>"""
+# Gradio serves these faces; their semi-bold files lack most letters, so that there are two weights.
+FACES = "".join(
+    f'@font-face {{ font-family: "IBM Plex {face}"; font-weight: {weights}; font-display: swap; '
+    f'src: url("static/fonts/IBMPlex{face}/IBMPlex{face}-{name}.woff2") format("woff2"); }}\n'
+    for face in ("Sans", "Mono")
+    for name, weights in (("Regular", "100 500"), ("Bold", "501 900"))
 )
-HEAD += "".join(
-    f'<link rel="{REL[path.suffix]}" href="{URL}/{path.relative_to(FOLDER).as_posix()}">' for path in PRELOADED
-)
+HEAD = f"""<style>
+{FACES}.gradio-container > .main.fillable {{ padding: 0 !important; }}
+.gradio-container > .main > .wrap.full {{ visibility: hidden; }}
+</style><link rel="stylesheet" href="{URL}/look.css">"""
 RUN = "prepared"  # stands for the id of the opening's run, which the server draws when it has the model
 
 
@@ -136,6 +144,7 @@ class FirstScreenMiddleware:
             before = before.replace(b'<base href="./" />', f'<base href="{root}/" />'.encode())
         request = Request(scope)
         address = f"{get_root_url(request, '/', root)}/"
+        before = GRADIO.sub(GRADIO_LATER, before)
         before = with_preview(before, address, request.url.query, self.services.served)
         body = before + self.elements(scope).encode() + end + after
         if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
@@ -164,9 +173,10 @@ class FirstScreenMiddleware:
         theme = f"theme.css?v={self.demo.config['theme_hash']}"  # the URL that Gradio's page requests later
         # A script of data ends at "</script", whatever the data are.
         data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+        module = main_module("look", self.services.served.settings.dev)
         return (
-            f'{HEAD}<link rel="stylesheet" href="{theme}"><script type="application/json" id="hs-start">{data}</script>'
-            f'<script type="module">import {{ start }} from "./{URL}/look/main.mjs"; start();</script>'
+            f'{HEAD}<link rel="modulepreload" href="{module}"><link rel="stylesheet" href="{theme}">'
+            f'<script type="application/json" id="hs-start">{data}</script>{START.replace("MODULE", module)}'
         )
 
 

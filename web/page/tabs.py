@@ -5,7 +5,7 @@ The modules draw what the routes compute: text of visitors and models reaches th
 
 import gradio as gr
 
-from ..assets import URL
+from ..assets import main_module
 
 TEMPLATE = '<div class="headscope {css}"><p class="hs-quiet">Loading ...</p></div>'
 START = """
@@ -23,20 +23,20 @@ start();
 """
 
 
-def learn_tab() -> None:
-    lazy_tab("learn", "hl-page", "hs-lessons", ["headscope-page"], 'page === "learn"')
+def learn_tab(dev: bool) -> None:
+    lazy_tab("learn", dev, "hl-page", "hs-lessons", ["headscope-page"], 'page === "learn"')
 
 
-def train_tab() -> None:
+def train_tab(dev: bool) -> None:
     """The Train tab. It also starts if a visitor with a running training returns, regardless of the open tab."""
     events = ["headscope-page", "headscope-training"]
-    lazy_tab("train", "ht-page", "hs-training", events, 'page === "train" || training === "true"')
+    lazy_tab("train", dev, "ht-page", "hs-training", events, 'page === "train" || training === "true"')
 
 
-def lazy_tab(folder: str, css: str, elem_id: str, events: list[str], condition: str) -> None:
-    """A tab whose ``main.mjs`` is imported once ``condition`` holds; it is checked now and at each of ``events``."""
+def lazy_tab(tab: str, dev: bool, css: str, elem_id: str, events: list[str], condition: str) -> None:
+    """A tab whose main module is imported once ``condition`` holds; it is checked now and at each of ``events``."""
     start = START.replace("EVENTS", repr(events)).replace("CONDITION", condition)
-    start = start.replace("MODULE", f"{URL}/{folder}/main.mjs")
+    start = start.replace("MODULE", main_module(tab, dev))
     gr.HTML(
         html_template=TEMPLATE.format(css=css),
         js_on_load=start,

@@ -17,6 +17,7 @@ from helpers.page import expect_drawn, show_summaries, text, write
 from helpers.server import CONTEXT, Server
 from model import LoadedModel
 from model.drawing.pictures import rollout
+from web.assets import URL
 
 SVG = "{http://www.w3.org/2000/svg}"
 # The light ramp of palette.mjs.
@@ -203,7 +204,7 @@ def test_code_in_tokens_stays_text(page: Any, tmp_path: Path) -> None:
 def test_svg_holds_any_model_name_and_text(page: Any) -> None:
     """With a control character, half a surrogate pair and markup, the file is still valid XML."""
     hostile = "</text><script>pwned=1</script>]]>\u0001\ud83d\u00e9&\"'"
-    module = page.locator('link[href$="svg_context.mjs"]').get_attribute("href")
+    module = f"{URL}/look/export/svg_context.mjs"
     written = page.evaluate(
         """async ([module, codes]) => {
           const { SvgContext } = await import(new URL(module, document.baseURI));

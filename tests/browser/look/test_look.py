@@ -16,6 +16,7 @@ from helpers.page import (
     check_number,
     expect_drawn,
     is_shown_as,
+    module,
     open_head,
     readout,
     show_summaries,
@@ -62,12 +63,15 @@ def names(page: Any) -> list[str]:
 
 
 # The page's own modules compute the ramp step of a pixel.
-STEPS = """async (canvas) => {
-    const { palette } = await import(document.querySelector('link[rel=modulepreload][href*=palette]').href);
+LOAD_PALETTE = f"const {{ palette }} = await import({module('lib/drawing/palette.mjs')});\n"
+STEPS = (
+    f"async (canvas) => {{ {LOAD_PALETTE}"
+    + """
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     const { looks } = palette();
     return Array.from(new Uint32Array(data.buffer), (pixel) => pixel && looks.pixels.indexOf(pixel));
 }"""
+)
 
 
 @pytest.mark.parametrize("metric", ["entropy", "mean distance", "on the first token", "on the previous token"])
@@ -150,9 +154,9 @@ def test_means_and_rollout_are_pictures_like_the_others(
     written.get_by_role("button", name="Show as a table").last.click()  # as it was
 
 
-STEP_AT = """async ([query, key]) => {
-    const url = document.querySelector('link[rel=modulepreload][href*=palette]').href;
-    const { palette } = await import(url);
+STEP_AT = (
+    f"async ([query, key]) => {{ {LOAD_PALETTE}"
+    + """
     const canvas = document.querySelector('.hs-board canvas');
     const n = document.querySelectorAll('.hs-writing .hs-token').length;
     const ratio = window.devicePixelRatio, box = canvas.clientWidth;
@@ -161,13 +165,12 @@ STEP_AT = """async ([query, key]) => {
     const [pixel] = new Uint32Array(canvas.getContext('2d').getImageData(at(key), at(query), 1, 1).data.buffer);
     return palette().looks.pixels.indexOf(pixel);
 }"""
+)
 
 
 def ramp(page: Any, name: str) -> list[str]:
     """The colours of a ramp, by step."""
-    script = """async (name) => (await import(
-        document.querySelector('link[rel=modulepreload][href*=palette]').href)).palette()[name].css"""
-    found: list[str] = page.evaluate(script, name)
+    found: list[str] = page.evaluate(f"async (name) => {{ {LOAD_PALETTE} return palette()[name].css; }}", name)
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers import also_slow
-from helpers.page import CONTRAST, choose_model, expect_drawn, open_head, text, two_frames, write
+from helpers.page import CONTRAST, choose_model, expect_drawn, module, open_head, text, two_frames, write
 from helpers.server import Server, save_tiny
 
 pytestmark = pytest.mark.gradio
@@ -26,9 +26,13 @@ SHIFTS = """
 """
 
 # Fills the text with pieces, puts its lines into blocks, and lets them flow again: where each word is before and after.
-BLOCKS = """async ([earlier, pieces]) => {
-  const load = (name) => import(document.querySelector(`link[rel=modulepreload][href*=${name}]`).href);
-  const [{ TextBlocks }, { TokenPlaces }] = [await load("text_blocks"), await load("arcs")];
+IMPORTS = f"""
+  const {{ TextBlocks }} = await import({module("look/panels/text_blocks.mjs")});
+  const {{ TokenPlaces }} = await import({module("look/panels/arcs.mjs")});
+"""
+BLOCKS = (
+    f"async ([earlier, pieces]) => {{{IMPORTS}"
+    + """
   const text = document.querySelector(".hs-written .hs-text");
   const span = (name, ...children) => {
     const made = Object.assign(document.createElement("span"), { className: name });
@@ -54,6 +58,7 @@ BLOCKS = """async ([earlier, pieces]) => {
   blocks.dissolve(spans);
   return { n_blocks, flowing, blocked, dissolved: look(), left: text.querySelectorAll(".hs-block").length };
 }"""
+)
 
 
 def opened(browser: Any, address: str, width: int, height: int) -> Any:

@@ -86,13 +86,6 @@ def test_a_file_connects_nowhere() -> None:
     assert "url(" not in bundle.style()
 
 
-def test_the_bundle_has_every_module_that_the_entry_needs() -> None:
-    modules = bundle.modules()
-    assert modules[-1] == bundle.ENTRY and {"look/panels/grid.mjs", "lib/drawing/matrix.mjs"} <= set(modules)
-    assert not [path for path in modules if path.startswith(("learn/", "train/"))]
-    assert not re.search(r"^(?:import|export)\b|import\.meta", bundle.script(), re.MULTILINE)
-
-
 def test_a_model_can_be_imported_without_the_modules_of_the_page(tmp_path: Path) -> None:
     """They are missing where only the folder ``model`` was copied."""
     copied = tmp_path / "model" / "drawing" / "bundle.py"
@@ -101,13 +94,6 @@ def test_a_model_can_be_imported_without_the_modules_of_the_page(tmp_path: Path)
     without = runpy.run_path(str(copied))
     with pytest.raises(FileNotFoundError, match="main.mjs"):
         without["script"]()
-
-
-def test_the_bundle_refuses_what_it_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "odd.mjs").write_text("export default 1;\n")
-    monkeypatch.setattr(bundle, "FOLDER", tmp_path)
-    with pytest.raises(ValueError, match=r"odd.mjs: the bundle knows no 'export default 1;'"):
-        bundle.as_function("odd.mjs")
 
 
 def test_repr_has_three_lines(text: model.Trace) -> None:

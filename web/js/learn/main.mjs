@@ -1,6 +1,6 @@
 // The Learn tab: the rungs of the ladder, one at a time and all on the same sentence, and a last page.
 
-import { loadStyles, make } from "../lib/dom.mjs";
+import { loadStyle, make } from "../lib/dom.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { chosenModel, modelChosen } from "../lib/page_events.mjs";
@@ -25,14 +25,12 @@ import { canTrain } from "./widgets/elements.mjs";
 
 /** @import { Rung } from "./rung.js" */
 
-const STYLES = ["page", "pictures", "model", "play"];
-
 /**
  * Gradio calls this when the tab is first opened.
  * @param {HTMLElement} element the element to fill
  */
 export async function mount(element) {
-  await loadStyles(STYLES.map((name) => new URL(`styles/${name}.css`, import.meta.url)));
+  await loadStyle(new URL("../learn.css", import.meta.url));
   new Lessons(element).open(rungInHash());
 }
 

@@ -209,14 +209,11 @@ export function steadily(element, draw) {
   return redraw;
 }
 
-/** Add style sheets. Resolves when each has loaded or failed to. @param {URL[]} urls */
-export function loadStyles(urls) {
-  const loading = urls.map((url) => {
-    const style = make("link", { rel: "stylesheet", href: url.href });
-    document.head.append(style);
-    return new Promise((resolve) => (style.onload = style.onerror = resolve));
-  });
-  return Promise.all(loading);
+/** Add a style sheet. Resolves when it has loaded or failed to. @param {URL} url */
+export function loadStyle(url) {
+  const style = make("link", { rel: "stylesheet", href: url.href });
+  document.head.append(style);
+  return new Promise((resolve) => (style.onload = style.onerror = resolve));
 }
 
 /** Save a file. @param {Blob} blob @param {string} name */

@@ -6,6 +6,7 @@ import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
 import { endsWithSpace } from "../lib/words.mjs";
+import { Popover } from "../widgets/popover.mjs";
 
 /** @import { ChatMessage, Control, ModelInfo } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
@@ -87,36 +88,14 @@ export class Bar {
     help.setAttribute("aria-label", "Introduction");
     const more = make("div", { class: "hs-more" }, this.examples, pages, detailsSwitch(view), help);
     this.menu = make("button", { type: "button", class: "hs-menu-button", "aria-label": "Menu" }, icon("menu"));
-    this.menu.addEventListener("click", () => this.toggleMenu());
     more.addEventListener("click", ({ target }) => {
-      if (target instanceof Element && target.closest("button:not(.hs-details)")) this.toggleMenu(false);
+      if (target instanceof Element && target.closest("button:not(.hs-details)")) this.popover.toggle(false);
     });
     this.more = make("div", { class: "hs-more-anchor" }, this.menu, more);
-    document.addEventListener("pointerdown", (event) => {
-      if (!this.more.contains(/** @type {Node} */ (event.target))) this.toggleMenu(false);
-    });
-    this.more.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.isMenuOpen) return;
-      event.preventDefault();
-      this.toggleMenu(false);
-      this.menu.focus();
-    });
-    setFlag(this.menu, "aria-expanded", false);
-    this.onMenu = actions.menu;
+    this.popover = new Popover(this.more, this.menu, actions.menu);
     const writing = [this.box, this.write, this.stop, this.settings.element];
     this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, ...writing, this.more);
     this.#showChat();
-  }
-
-  get isMenuOpen() {
-    return this.menu.getAttribute("aria-expanded") === "true";
-  }
-
-  /** On narrow screens the pages and switches are in a menu. @param {boolean} [open] */
-  toggleMenu(open = !this.isMenuOpen) {
-    if (open === this.isMenuOpen) return;
-    setFlag(this.menu, "aria-expanded", open);
-    this.onMenu();
   }
 
   /** @param {ModelInfo[]} models @param {string} name of the chosen one */
@@ -262,15 +241,14 @@ class ModelPicker {
       type: "button",
       class: "hs-model-button",
       "aria-haspopup": "listbox",
-      "aria-expanded": "false",
       "aria-label": "Model",
     });
     this.button.append(this.label, icon("chevron"));
     this.list = make("ul", { class: "hs-popover hs-models", role: "listbox", "aria-label": "Model", hidden: true });
     this.element = make("div", { class: "hs-popover-anchor" }, this.button, this.list);
-    this.button.addEventListener("click", () => this.toggle());
-    document.addEventListener("pointerdown", (event) => {
-      if (!this.element.contains(/** @type {Node} */ (event.target))) this.toggle(false);
+    this.popover = new Popover(this.element, this.button, (isOpen) => {
+      this.list.hidden = !isOpen;
+      if (isOpen) this.#rows.find((row) => row.dataset.name === this.#name)?.focus();
     });
     this.element.addEventListener("keydown", (event) => this.#move(event));
   }
@@ -307,14 +285,6 @@ class ModelPicker {
     this.shown();
   }
 
-  /** @param {boolean} [open] */
-  toggle(open = this.list.hidden !== false) {
-    if (open === !this.list.hidden) return;
-    this.list.hidden = !open;
-    setFlag(this.button, "aria-expanded", open);
-    if (open) this.#rows.find((row) => row.dataset.name === this.#name)?.focus();
-  }
-
   /** @returns {HTMLElement[]} */
   get #rows() {
     return /** @type {HTMLElement[]} */ ([...this.list.children]);
@@ -333,26 +303,21 @@ class ModelPicker {
 
   /** Choose a model from the list. @param {string} name */
   #pickAndClose(name) {
-    this.toggle(false);
-    this.button.focus();
+    this.popover.toggle(false);
     this.pick(name);
   }
 
   /** @param {KeyboardEvent} event */
   #move(event) {
-    if (this.list.hidden) {
+    const rows = this.#rows;
+    const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    if (!this.popover.isOpen) {
       if (event.key !== "ArrowDown") return;
-      this.toggle(true);
-    } else {
-      const rows = this.#rows;
-      const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-      if (event.key === "ArrowDown") rows[Math.min(at + 1, rows.length - 1)]?.focus();
-      else if (event.key === "ArrowUp") rows[Math.max(at - 1, 0)]?.focus();
-      else if (event.key === "Escape") this.toggle(false);
-      else if (event.key === "Enter" || event.key === " ") this.#pickAndClose(rows[at]?.dataset.name ?? this.#name);
-      else return;
-      if (this.list.hidden) this.button.focus();
-    }
+      this.popover.toggle(true);
+    } else if (event.key === "ArrowDown") rows[Math.min(at + 1, rows.length - 1)]?.focus();
+    else if (event.key === "ArrowUp") rows[Math.max(at - 1, 0)]?.focus();
+    else if (event.key === "Enter" || event.key === " ") this.#pickAndClose(rows[at]?.dataset.name ?? this.#name);
+    else return;
     event.preventDefault();
   }
 }

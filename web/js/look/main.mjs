@@ -36,12 +36,11 @@ import { Tour } from "./tour.mjs";
 let page = null;
 
 /**
- * Called by the page's HTML: show the page before Gradio has started, in a place that looks the same as Gradio's. If
- * the HTML does not contain what is needed, `mount` does it.
+ * Called by the page's HTML: show the page before Gradio has started, in a place that looks the same as Gradio's.
+ * @param {() => void} startGradio
  */
-export function start() {
-  const data = document.getElementById("hs-start");
-  if (!data || page) return;
+export function start(startGradio) {
+  const data = /** @type {HTMLElement} */ (document.getElementById("hs-start"));
   const { controls, withTraining, gradioWrites, screen } = JSON.parse(data.textContent);
   data.remove();
   const theme = new URLSearchParams(location.search).get("__theme");
@@ -51,6 +50,7 @@ export function start() {
   const version = /** @type {any} */ (window).gradio_config.version.replaceAll(".", "-");
   const place = make("div", { class: "headscope" }, page.element);
   document.body.prepend(make("div", { id: "hs-early", class: `gradio-container gradio-container-${version}` }, place));
+  void page.firstDrawing.then(startGradio);
   void page.open(screen);
 }
 
@@ -143,6 +143,13 @@ class Page {
       pageOf,
     });
     this.texts.address.entry = () => this.history.entry;
+    /** @type {Promise<void>} resolves once the first text is drawn, or it is clear that there is none */
+    this.firstDrawing = new Promise((resolve) => {
+      const { store } = this;
+      const isOver = () => store.data.rows > 0 || store.problem !== "" || !store.pointer.run;
+      store.on("state thumbnails problem", () => isOver() && resolve());
+    });
+    void this.firstDrawing.then(() => this.texts.workspace.addAsk());
     this.store.on("placed chosen", () => this.texts.address.follow());
     this.texts.workspace.answer.on("asked", () => this.history.record());
     view.on(
@@ -435,13 +442,13 @@ class Page {
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
     const { asked: answer } = this.texts.workspace.answer;
-    const { isMenuOpen: menu } = this.bar;
+    const menu = this.bar.popover.isOpen;
     return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
   }
 
   /** Show what an entry of the history holds. @param {import("./history.mjs").PageState} opened */
   #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
-    this.bar.toggleMenu(false);
+    this.bar.popover.toggle(false);
     this.showPage(shown);
     if (!comparing) this.texts.showAlone("a");
     const { view } = this.store;

@@ -2,6 +2,7 @@
 
 import { make, rangeInput, setRange, smallButton } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
+import { Popover } from "../widgets/popover.mjs";
 
 /** @import { Control } from "../types.js" */
 
@@ -58,37 +59,18 @@ export class Settings {
       hidden: true,
       id: "hs-settings",
     });
-    const close = () => {
-      this.toggle(false);
-      this.button.focus();
-    };
-    const done = smallButton("Done", close);
+    const done = smallButton("Done", () => popover.toggle(false));
     this.own = make("div", { class: "hs-setting", hidden: true });
     this.panel.append(make("h2", {}, "How the text is written"), this.own, ...rows, seedRow, shiftRow, done);
-    this.button = make("button", {
+    const button = make("button", {
       type: "button",
       class: "hs-icon-button",
       "aria-label": "Settings", // its word is hidden on narrow screens
-      "aria-expanded": "false",
       "aria-controls": "hs-settings",
     });
-    this.button.append(icon("sliders"), make("span", {}, "Settings"));
-    this.button.addEventListener("click", () => this.toggle());
-    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor" }, this.button, this.panel);
-    document.addEventListener("pointerdown", (event) => {
-      if (!this.element.contains(/** @type {Node} */ (event.target))) this.toggle(false);
-    });
-    this.element.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || this.panel.hidden) return;
-      event.preventDefault();
-      close();
-    });
-  }
-
-  /** @param {boolean} [open] */
-  toggle(open = this.panel.hidden !== false) {
-    this.panel.hidden = !open;
-    this.button.setAttribute("aria-expanded", String(open));
+    button.append(icon("sliders"), make("span", {}, "Settings"));
+    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor" }, button, this.panel);
+    const popover = new Popover(this.element, button, (isOpen) => (this.panel.hidden = !isOpen));
   }
 
   /** @param {() => void} callback whenever a slider moves */

@@ -3,7 +3,6 @@
 import { make, setFlag, smallButton } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { PlainAnswer } from "./answers/plain_answer.mjs";
-import { AskPanel } from "./ask/ask_panel.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./ask/mixer.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
@@ -39,26 +38,34 @@ export class Workspace {
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, this.answer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;
-    // Without a model there is the answer that was open, or none.
-    const ask = view.isLookOnly && !view.options.ask ? null : new AskPanel(store, mixer);
     const heads = headsPanel(
       store,
       (grid) => [saveGrid(store, grid)],
       (rows) => [saveStep(store, rows)],
     );
-    this.panels.append(heads, ...(ask ? [ask.element] : []));
     heads.prepend(tilesExplanation(store));
     mixTiles(mixer, heads);
     const withModel = () => [copyLink(store, () => /** @type {Texts} */ (texts).address.copy()), headScale(mixer)];
     const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];
-    this.panels.append(headPanel(store, actionsOfHead));
+    this.head = headPanel(store, actionsOfHead);
+    this.panels.append(heads, this.head);
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
-    if (ask && !view.isLookOnly) askKeys(store, this.element, ask.element);
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasGrowing !== store.isGrowing && this.showMessages());
     onThemeChange(() => store.redraw());
-    if (!view.isLookOnly) loadRoles(store); // after the panels have taken on the shape of the model
+    if (!view.isLookOnly) loadRoles(store);
     this.showMessages();
+  }
+
+  /** Ask is not part of what is drawn first. Without a model there is the answer that was open, or none. */
+  async addAsk() {
+    const { view } = this.store;
+    if (view.isLookOnly && !view.options.ask) return;
+    const { AskPanel } = await import("./ask/ask_panel.mjs");
+    const ask = new AskPanel(this.store, this.mixer);
+    this.head.before(ask.element);
+    ask.refresh();
+    if (!view.isLookOnly) askKeys(this.store, this.element, ask.element);
   }
 
   showMessages() {
@@ -111,7 +118,7 @@ function askButton(store) {
 }
 
 /** Elements that Escape closes before it closes Ask. */
-const OPEN = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true], .hs-link-box:not([hidden])";
+const OPEN = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 /** @param {KeyboardEvent} event */
 const isTyping = ({ target }) => target instanceof Element && target.closest("input, textarea, select") !== null;
 

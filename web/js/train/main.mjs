@@ -1,6 +1,6 @@
 // The Train tab: choosing what to train, and watching it.
 
-import { loadStyles, make } from "../lib/dom.mjs";
+import { loadStyle, make } from "../lib/dom.mjs";
 import { HttpError, readEvents, request } from "../lib/http.mjs";
 import { announce, modelsChanged } from "../lib/page_events.mjs";
 import { Setup } from "./setup.mjs";
@@ -13,7 +13,7 @@ import { Watch } from "./watch.mjs";
  * @param {HTMLElement} element the element to fill
  */
 export async function mount(element) {
-  await loadStyles([new URL("train.css", import.meta.url)]);
+  await loadStyle(new URL("../train.css", import.meta.url));
   await new TrainPage(element).open();
 }
 

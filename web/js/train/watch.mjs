@@ -6,6 +6,7 @@ import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
 import { clock, percent, thousands, weights } from "./words.mjs";
+import { copying } from "../widgets/copy.mjs";
 
 /** @import { EndEvent, StateEvent, TrainEvent } from "./types.js" */
 
@@ -83,18 +84,15 @@ export class Watch {
       buttons,
     );
     this.call = make("pre", { class: "ht-call", tabindex: 0, "aria-label": "How a program calls the model" });
-    const copy = smallButton("Copy");
-    copy.addEventListener("click", async () => {
-      await navigator.clipboard?.writeText(this.call.textContent ?? "");
-      copy.textContent = "Copied";
-    });
+    const button = smallButton("Copy", () => copy(this.call.textContent));
+    const { said, copy } = copying(button);
     const use = "Whoever has the token can use the model, but not download or delete it. It is deleted with the model.";
     this.program = make(
       "details",
       { class: "ht-program" },
       make("summary", {}, "Use it from a program"),
       this.call,
-      make("p", { class: "hs-hint" }, copy, ` ${use}`),
+      make("p", { class: "hs-hint" }, button, said, ` ${use}`),
     );
     this.head.append(this.program);
     this.loss = new LossPanel();

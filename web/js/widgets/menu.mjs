@@ -1,6 +1,7 @@
 // A button that opens a menu, by pointer and by keyboard, following the ARIA pattern.
 
-import { make, setFlag, smallButton } from "../lib/dom.mjs";
+import { make, smallButton } from "../lib/dom.mjs";
+import { Popover } from "./popover.mjs";
 
 /** @type {Record<string, number>} */
 const STEPS = { ArrowDown: 1, ArrowUp: -1 };
@@ -13,11 +14,10 @@ const EDGE = 8; // CSS pixels between the list and the edge of the screen
  */
 export function menu(words, label, items) {
   const button = smallButton(words, null, { "aria-haspopup": "menu", "aria-label": label });
-  setFlag(button, "aria-expanded", false);
   const entries = items.map(([name, action]) => {
     const entry = make("button", { type: "button", role: "menuitem", tabindex: -1 }, name);
     entry.addEventListener("click", () => {
-      show(false);
+      popover.toggle(false);
       action();
     });
     return entry;
@@ -25,37 +25,27 @@ export function menu(words, label, items) {
   const list = make("div", { class: "hs-menu-list", role: "menu", "aria-label": label, hidden: true }, ...entries);
   const element = make("div", { class: "hs-menu" }, button, list);
 
-  /** @param {boolean} open */
-  const show = (open) => {
-    if (list.hidden === !open) return;
-    list.hidden = !open;
-    setFlag(button, "aria-expanded", open);
-    if (open) {
-      list.style.translate = "";
-      const { left, right, bottom } = list.getBoundingClientRect();
-      const { clientWidth, clientHeight } = document.documentElement;
-      const [over, under] = [clientWidth - EDGE - right, EDGE - left];
-      const above = bottom > clientHeight - EDGE ? button.getBoundingClientRect().top - EDGE / 2 - bottom : 0;
-      list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep all of the list in view
-      entries[0].focus();
-    } else if (element.contains(document.activeElement)) button.focus();
-  };
-  button.addEventListener("click", () => show(Boolean(list.hidden)));
+  const popover = new Popover(element, button, (isOpen) => {
+    list.hidden = !isOpen;
+    if (!isOpen) return;
+    list.style.translate = "";
+    const { left, right, bottom } = list.getBoundingClientRect();
+    const { clientWidth, clientHeight } = document.documentElement;
+    const [over, under] = [clientWidth - EDGE - right, EDGE - left];
+    const above = bottom > clientHeight - EDGE ? button.getBoundingClientRect().top - EDGE / 2 - bottom : 0;
+    list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep all of the list in view
+    entries[0].focus();
+  });
   element.addEventListener("keydown", (event) => {
     const at = entries.findIndex((entry) => entry === document.activeElement);
     const step = STEPS[event.key];
-    if (event.key === "Escape" && !list.hidden) show(false);
-    else if (event.key === "ArrowDown" && at < 0) show(true);
+    if (event.key === "ArrowDown" && at < 0) popover.toggle(true);
     else if (step && at >= 0) entries.at((at + step) % entries.length)?.focus();
     else if (event.key === "Home" && at >= 0) entries[0].focus();
     else if (event.key === "End" && at >= 0) entries.at(-1)?.focus();
     else return;
     event.preventDefault();
     event.stopPropagation();
-  });
-  list.addEventListener("pointerdown", (event) => event.preventDefault()); // a press must not close it before its click
-  element.addEventListener("focusout", (event) => {
-    if (!element.contains(/** @type {Node | null} */ (event.relatedTarget))) show(false);
   });
   return { element, button };
 }

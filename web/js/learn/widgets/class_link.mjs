@@ -1,6 +1,7 @@
 // A link that opens a lesson for a whole class with the same sentence, model and settings.
 
-import { make } from "../../lib/dom.mjs";
+import { make, smallButton } from "../../lib/dom.mjs";
+import { copy, REFUSED } from "../../widgets/copy.mjs";
 
 /** @import { Settings } from "../rung.js" */
 /** @import { Linked } from "../settings.mjs" */
@@ -43,21 +44,13 @@ export function readClassLink(hash) {
  */
 export function classLinkButton(linkNow) {
   const said = make("span", { class: "hl-hint", role: "status" });
-  const field = make("input", { type: "text", readonly: true, hidden: true, "aria-label": "Link for a class" });
-  field.addEventListener("focus", () => field.select());
-  const button = make("button", { type: "button", class: "hs-small" }, "Copy a link for a class");
-  button.addEventListener("click", async () => {
+  const button = smallButton("Copy a link for a class", async () => {
     const { link, isCut } = linkNow();
     const rest = isCut ? " Your text is too long for a link: it is not in it." : "";
-    try {
-      await navigator.clipboard.writeText(link);
-      said.textContent = `Copied: it opens this lesson with your sentence, model and settings.${rest}`;
-    } catch {
-      // The clipboard is refused, or missing: pages served over plain HTTP have none.
-      Object.assign(field, { hidden: false, value: link });
-      field.focus();
-      said.textContent = rest;
-    }
+    const isCopied = await copy(link);
+    said.textContent = isCopied
+      ? `Copied: it opens this lesson with your sentence, model and settings.${rest}`
+      : REFUSED;
   });
-  return make("div", { class: "hl-controls" }, button, field, said);
+  return make("div", { class: "hl-controls" }, button, said);
 }

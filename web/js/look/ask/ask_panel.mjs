@@ -2,6 +2,7 @@
 
 import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
+import { effect, untracked } from "../../vendor/signals.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { copyMenu } from "./copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
@@ -66,8 +67,7 @@ export class AskPanel {
     this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
     this.answer = make("div", { class: "hs-ask-answer" });
-    const { element: copying } = copyMenu(() => this.#answered());
-    this.copying = copying;
+    this.copying = copyMenu(() => this.#answered());
     this.precision = make("p", { class: "hs-hint" });
     this.caution = make("p", { class: "hs-hint hs-caution" });
     const top = make("div", { class: "hs-top" }, this.title, this.all, close);
@@ -76,7 +76,11 @@ export class AskPanel {
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision, this.copying);
     this.redraw = steadily(this.element, () => this.refresh());
     // At most once per animation frame, because one selection emits several topics.
-    store.on("state tokens open step focus view roles", () => this.soon());
+    store.on("state tokens open step focus view", () => this.soon());
+    effect(() => {
+      void store.roles;
+      untracked(() => this.soon());
+    });
     mixer.on("changed", () => this.soon());
     this.refresh();
   }

@@ -1,5 +1,6 @@
 // Copies an answer of Ask: its numbers, or a call that gives them again.
 
+import { copying } from "../../widgets/copy.mjs";
 import { menu } from "../../widgets/menu.mjs";
 
 /** @import { AskRequest } from "../state/ask_server.mjs" */
@@ -115,14 +116,17 @@ const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')
 /** @param {() => Answered | null} shown the answer that is shown */
 export function copyMenu(shown) {
   /** @param {(answered: Answered) => string} write */
-  const copy = (write) => () => {
+  const copyAs = (write) => () => {
     const answered = shown();
-    if (answered) void navigator.clipboard.writeText(write(answered));
+    if (answered) void copy(write(answered));
   };
-  return menu("Copy", "Copy the answer", [
-    ["As JSON", copy(({ answer }) => JSON.stringify(answer, null, 1))],
-    ["As CSV", copy(({ answer }) => asCsv(answer))],
-    ["The curl call", copy(({ asked }) => curlCall(asked))],
-    ["The Python call", copy(({ asked }) => pythonCall(asked))],
+  const { element, button } = menu("Copy", "Copy the answer", [
+    ["As JSON", copyAs(({ answer }) => JSON.stringify(answer, null, 1))],
+    ["As CSV", copyAs(({ answer }) => asCsv(answer))],
+    ["The curl call", copyAs(({ asked }) => curlCall(asked))],
+    ["The Python call", copyAs(({ asked }) => pythonCall(asked))],
   ]);
+  const { said, copy } = copying(button);
+  element.append(said);
+  return element;
 }

@@ -2,21 +2,21 @@
 
 import { download } from "../../lib/dom.mjs";
 import { stepJson, toHtml, toJson, toSafetensors } from "./data.mjs";
-import { gridPicture, headPicture, linesPicture, stepPicture, toPng, toSvg } from "./print.mjs";
 import { menu } from "../../widgets/menu.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
+/** @typedef {Omit<typeof import("./print.mjs"), "toPng" | "toSvg">} Print */
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
 
 /** @param {Store} store */
 export function saveHead(store) {
-  const picture = () => (store.view.options.mode === "lines" ? linesPicture(store) : headPicture(store));
   const kinds = {
-    PNG: () => toPng(picture()),
-    SVG: () => toSvg(picture()),
+    ...pictures((print) =>
+      store.view.options.mode === "lines" ? print.linesPicture(store) : print.headPicture(store),
+    ),
     JSON: () => toJson(store),
     safetensors: () => toSafetensors(store),
     ...wholeText(store),
@@ -32,8 +32,7 @@ export function saveHead(store) {
  */
 export function saveGrid(store, grid) {
   const kinds = {
-    PNG: () => toPng(gridPicture(store, grid)),
-    SVG: () => toSvg(gridPicture(store, grid)),
+    ...pictures((print) => print.gridPicture(store, grid)),
     ...wholeText(store),
   };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;
@@ -46,8 +45,7 @@ export function saveGrid(store, grid) {
  */
 export function saveStep(store, rows) {
   const kinds = {
-    PNG: () => toPng(stepPicture(store, rows)),
-    SVG: () => toSvg(stepPicture(store, rows)),
+    ...pictures((print) => print.stepPicture(store, rows)),
     JSON: () => stepJson(store, rows),
   };
   const { element, update } = saveMenu({
@@ -59,6 +57,19 @@ export function saveStep(store, rows) {
   });
   rows.on("shown", update);
   return element;
+}
+
+/**
+ * A picture as a file of pixels, or of shapes.
+ * @param {(print: Print) => ReturnType<Print["headPicture"]>} picture
+ * @returns {Kinds}
+ */
+function pictures(picture) {
+  const save = async (/** @type {boolean} */ hasPixels) => {
+    const { toPng, toSvg, ...print } = await import("./print.mjs");
+    return (hasPixels ? toPng : toSvg)(picture(print));
+  };
+  return { PNG: () => save(true), SVG: () => save(false) };
 }
 
 /** All that needs no model, as one file; a file offers none. @param {Store} store @returns {Kinds} */

@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { unitOf } from "../../lib/words.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -41,7 +42,7 @@ function explanation(store, words) {
     element.replaceChildren(always, more);
     more.textContent = withRoom;
   };
-  store.on("state tokens overlay", say);
-  say();
+  store.on("state tokens", say);
+  effect(say);
   return element;
 }

@@ -6,6 +6,7 @@ import { make, setText, smallButton } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
+import { effect, untracked } from "../../vendor/signals.mjs";
 import {
   headLookingBack,
   isOn,
@@ -43,11 +44,11 @@ export class FocusSentence {
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
     store.on("state tokens focus weights open heads", () => this.draw());
     store.on("state tokens weights", () => this.#place());
-    store.on("roles", () => {
+    effect(() => {
+      void store.roles;
       this.#counted.of = "";
-      this.draw();
+      untracked(() => this.draw());
     });
-    this.draw();
   }
 
   draw() {

@@ -10,6 +10,7 @@ import { allPictures, groupOf, groupSentence, isHead, isSamePicture } from "../.
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
+import { effect, signal, untracked } from "../../vendor/signals.mjs";
 import { SIDE } from "../../lib/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs, paintOverlay } from "./overlay.mjs";
@@ -74,12 +75,11 @@ export class Grid {
   #sheet = offscreenContext(SIDE, SIDE); // for pictures that are enlarged
   /** @type {(picture: PictureId | null) => void} */
   #hovered = () => {};
+  #shown = signal(/** @type {Card[]} */ ([]));
 
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    /** @type {Card[]} the ones shown, in order */
-    this.shown = [];
     this.most = 0; // the largest value that a head has of the chosen metric
     this.element = make("div", { class: "hs-grid", role: "group" });
     this.element.addEventListener("click", (event) =>
@@ -88,9 +88,13 @@ export class Grid {
     this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
     this.element.addEventListener("pointerleave", () => this.hover(null));
-    store.on("state", () => this.build());
     store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
-    store.on("thumbnails view overlay roles", () => this.draw());
+    store.on("state", () => this.build() && this.draw());
+    store.on("thumbnails view", () => this.draw());
+    effect(() => {
+      void [store.roles, store.answer.shownOverlay];
+      untracked(() => this.draw());
+    });
     store.on("open", () => this.open());
     store.on("heads", () => this.mark());
     this.resized = new ResizeObserver(() => {
@@ -99,6 +103,11 @@ export class Grid {
     });
     this.resized.observe(this.element);
     document.fonts.addEventListener("loadingdone", () => (this.#isResized = true));
+  }
+
+  /** The cards that are shown, in order. */
+  get shown() {
+    return this.#shown.value;
   }
 
   /** Read the layout, which is too slow to be done whenever a text grows. */
@@ -138,22 +147,19 @@ export class Grid {
     view.choose(picture ?? chosen);
   }
 
-  /** Make the cards, once per model shape. */
+  /** Make the cards if the model's shape is another one. Returns whether there are new ones. */
   build() {
     const { pointer } = this.store;
     const { n_layer, n_head, n_kv_head, run } = pointer;
     const shape = run ? `${n_layer}x${n_head}:${n_kv_head}` : "";
-    if (shape === this.#shape) return;
+    if (shape === this.#shape) return false;
     this.#shape = shape;
     if (this.#cards.length) this.resized.unobserve(this.#cards[0].canvas);
     this.#cards = run ? allPictures(pointer).map((picture) => this.makeCard(picture)) : [];
     this.#layout = "";
-    if (!run) {
-      this.element.replaceChildren();
-      return;
-    }
-    this.resized.observe(this.#cards[0].canvas);
-    this.draw();
+    if (run) this.resized.observe(this.#cards[0].canvas);
+    else this.element.replaceChildren();
+    return run !== "";
   }
 
   /**
@@ -232,7 +238,7 @@ export class Grid {
     if (layout === this.#layout) return;
     this.#layout = layout;
     this.#isResized = true;
-    this.shown = shown;
+    this.#shown.value = shown;
     this.element.classList.toggle("hs-sorted", sorted !== "");
     const label = sorted ? `Heads, ${ORDERS[sorted]}` : "All heads: rows are layers, columns heads";
     this.element.setAttribute("aria-label", label);
@@ -281,6 +287,7 @@ export class Grid {
   /** Draw all tiles; while the text grows, they take turns. */
   draw() {
     const { store } = this;
+    this.build();
     if (!this.#cards.length) return;
     this.measure();
     this.arrange();
@@ -416,7 +423,6 @@ export function sortCards(cards, order, summaries) {
 }
 
 /**
- * Create it after the grid, so that it is notified once the grid has its new order.
  * @param {Store} store
  * @param {Grid} grid
  */
@@ -424,6 +430,10 @@ export function gridTable(store, grid) {
   const table = make("table");
   const view = new TableView("Show heads as a table", draw, make("div", {}, table));
   store.on("state thumbnails view open", () => view.refresh());
+  effect(() => {
+    void grid.shown;
+    untracked(() => view.refresh());
+  });
   return view;
 
   function draw() {

@@ -14,6 +14,7 @@ import { TextView } from "./text_view.mjs";
 import { describePicture, plainDoes } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
+import { effect } from "../../vendor/signals.mjs";
 import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
 
 /** @import { ModeName } from "../../types.js" */
@@ -51,11 +52,12 @@ export function headPanel(store, actions) {
     setText(measured, shortRole(store, store.open));
     measured.title = roleSentence(store, store.open);
   };
-  store.on("state open thumbnails weights roles", describe);
   const text = new SheetText(store);
   const region = make("section", { class: "hs-panel hs-open" }, top, text.element, plain, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
   region.append(weightLegend(store), table.element);
+  store.on("state open thumbnails weights", describe);
+  effect(describe);
 
   const show = () => {
     const { mode } = view.options;

@@ -14,6 +14,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { PictureId } from "../../types.js" */
@@ -34,8 +35,7 @@ function overlayNote(store, usual) {
     usual.hidden = Boolean(shownOverlay);
     title.textContent = `Coloured by ${shownOverlay?.title ?? ""}`;
   };
-  store.on("overlay", show);
-  show();
+  effect(show);
   return note;
 }
 

@@ -5,6 +5,7 @@ import { make, smallButton, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
+import { effect } from "../../vendor/signals.mjs";
 import { ruler } from "./legend.mjs";
 
 /** @import { Arc, Overlay, PictureId } from "../../types.js" */
@@ -87,8 +88,7 @@ export function overlayLegend(store) {
     }
     [left.textContent, right.textContent] = overlay.ends;
   };
-  store.on("overlay", show);
-  show();
+  effect(show);
   return element;
 }
 

@@ -5,6 +5,7 @@ import { isSamePicture } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { capitalised, pictureName, unitOf } from "../../lib/words.mjs";
+import { effect, untracked } from "../../vendor/signals.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
@@ -93,7 +94,12 @@ export function topHeads(store) {
     top.hidden = !store.rows;
   };
 
-  store.on("state thumbnails view open roles", steadily(suggested, showSuggested));
+  const suggest = steadily(suggested, showSuggested);
+  store.on("state thumbnails view open", suggest);
+  effect(() => {
+    void store.roles;
+    untracked(suggest);
+  });
   store.on("state thumbnails view open", steadily(list, showTop));
   return make("div", { class: "hs-top-heads" }, suggested, top);
 }

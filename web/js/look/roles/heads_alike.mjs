@@ -106,7 +106,7 @@ export async function withoutAlike(store) {
   try {
     const weights = await fetcher.query(focus.query);
     // On a page that has just been opened, what the heads do is not known yet.
-    if (!store.roles) await Promise.race([store.next("roles"), wait(ROLES_TIMEOUT)]);
+    if (!store.roles) await Promise.race([store.rolesKnown(), wait(ROLES_TIMEOUT)]);
     if (fetcher !== store.fetcher) return null;
     const look = { word: store.tokens[focus.key].text, isCopying: copies(roleOf(store, store.open)) };
     return without(headsAlike(store, weights, focus), look);

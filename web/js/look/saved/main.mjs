@@ -29,7 +29,9 @@ export async function start() {
   view.set({ details: wantsDetails(), ...shown?.options });
   const controls = saved.controls ?? [];
   const sliders = new FewSettings(controls, saved.pointer.settings ?? {});
-  const { store, element, panels } = new Workspace(view, sliders, null);
+  const workspace = new Workspace(view, sliders, null);
+  const { store, element, panels } = workspace;
+  await workspace.addAsk();
   if (sliders.element) panels.querySelector(".hs-next")?.append(sliders.element);
   const { model, run } = { run: PREPARED, ...saved.pointer };
   const precision = saved.exact ? "float32 weights" : "weights stored in half precision, shown to three digits";

@@ -1,18 +1,14 @@
 // The answer of Ask that is shown, and the numbers with which it colours the grid.
 
+import { batch, signal } from "../../vendor/signals.mjs";
+
 /** @import { Answered, Overlay } from "../../types.js" */
 
 export class ShownAnswer {
   /** @type {Answered | null} */
   #answered = null;
-  /** @type {Overlay | null} */
-  #overlay = null;
-  #isHidden = false;
-
-  /** @param {() => void} changed called when the grid is to be coloured differently */
-  constructor(changed) {
-    this.changed = changed;
-  }
+  #overlay = signal(/** @type {Overlay | null} */ (null));
+  #isHidden = signal(false);
 
   /** What was asked, with its answer; null if none is shown. */
   get answered() {
@@ -21,12 +17,12 @@ export class ShownAnswer {
 
   /** What the answer says about every head; null for nothing. */
   get overlay() {
-    return this.#overlay;
+    return this.#overlay.value;
   }
 
   /** The overlay that colours the grid; null for attention. */
   get shownOverlay() {
-    return this.#isHidden ? null : this.#overlay;
+    return this.#isHidden.value ? null : this.#overlay.value;
   }
 
   /** @param {Answered | null} answered */
@@ -36,15 +32,14 @@ export class ShownAnswer {
 
   /** @param {Overlay | null} overlay */
   setOverlay(overlay) {
-    if (overlay === this.#overlay) return;
-    this.#overlay = overlay;
-    if (!overlay) this.#isHidden = false;
-    this.changed();
+    batch(() => {
+      this.#overlay.value = overlay;
+      if (!overlay) this.#isHidden.value = false;
+    });
   }
 
   /** Switch between the answer and attention. */
   toggleOverlay() {
-    this.#isHidden = !this.#isHidden;
-    this.changed();
+    this.#isHidden.value = !this.#isHidden.peek();
   }
 }

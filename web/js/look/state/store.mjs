@@ -4,6 +4,7 @@
 import { isSamePicture } from "../../lib/heads.mjs";
 import { linkedChat } from "../../lib/link.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
+import { effect, signal } from "../../vendor/signals.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
@@ -32,7 +33,7 @@ const EVERYTHING = ["state", "open", ...SHOWN_TOPICS];
  * - chosen: the visitor chose a picture on its tile, or by its name
  * - key: the text should show the key in focus
  * - view: the options, or what else decides how the text is shown
- * - overlay, roles, problem
+ * - problem
  */
 export class Store extends Emitter {
   /** @type {Pointer} */
@@ -45,14 +46,13 @@ export class Store extends Emitter {
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
   #problem = "";
-  /** @type {Roles | null} */
-  #roles = null;
+  #roles = signal(/** @type {Roles | null} */ (null));
 
   /** @param {View} view */
   constructor(view) {
     super();
     this.view = view;
-    this.answer = new ShownAnswer(() => this.emit("overlay"));
+    this.answer = new ShownAnswer();
     this.selection = new Selection(this, (...topics) => this.emit(...topics));
     this.selectedHeads = new SelectedHeads(this, () => this.emit("heads"));
     view.on((changed) => {
@@ -294,14 +294,20 @@ export class Store extends Emitter {
 
   /** The roles of the model's heads; null until they are known. */
   get roles() {
-    return this.#roles;
+    return this.#roles.value;
   }
 
   /** @param {Roles | null} roles */
   setRoles(roles) {
-    if (roles === this.#roles) return;
-    this.#roles = roles;
-    this.emit("roles");
+    this.#roles.value = roles;
+  }
+
+  /** Resolves once the roles are known. */
+  async rolesKnown() {
+    /** @type {(() => void) | undefined} */
+    let end;
+    await new Promise((resolve) => (end = effect(() => this.roles && resolve(null))));
+    end?.();
   }
 
   // For links, and between the panels.
