@@ -112,6 +112,7 @@ class FirstScreenMiddleware:
 
     def __init__(self, app: ASGIApp, services: Services, demo: gr.Blocks, with_training: bool) -> None:
         self.app, self.services, self.demo, self.with_training = app, services, demo, with_training
+        self.module = main_module("look", services.served.settings.dev)
         self.made: dict[str | None, str] = {}  # the HTML, by the model whose first screen it contains
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -144,7 +145,9 @@ class FirstScreenMiddleware:
             before = before.replace(b'<base href="./" />', f'<base href="{root}/" />'.encode())
         request = Request(scope)
         address = f"{get_root_url(request, '/', root)}/"
-        before = GRADIO.sub(GRADIO_LATER, before)
+        # The browser asks for these while it still receives what Gradio knows of the page.
+        early = f'<link rel="modulepreload" href="{self.module}"><link rel="preload" as="style" href="{URL}/look.css">'
+        before = GRADIO.sub(GRADIO_LATER, before).replace(b"<title>", early.encode() + b"<title>", 1)
         before = with_preview(before, address, request.url.query, self.services.served)
         body = before + self.elements(scope).encode() + end + after
         if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
@@ -173,10 +176,9 @@ class FirstScreenMiddleware:
         theme = f"theme.css?v={self.demo.config['theme_hash']}"  # the URL that Gradio's page requests later
         # A script of data ends at "</script", whatever the data are.
         data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        module = main_module("look", self.services.served.settings.dev)
         return (
-            f'{HEAD}<link rel="modulepreload" href="{module}"><link rel="stylesheet" href="{theme}">'
-            f'<script type="application/json" id="hs-start">{data}</script>{START.replace("MODULE", module)}'
+            f'{HEAD}<link rel="stylesheet" href="{theme}">'
+            f'<script type="application/json" id="hs-start">{data}</script>{START.replace("MODULE", self.module)}'
         )
 
 
