@@ -31,7 +31,7 @@ from .lens.interventions.patching import patch_site, patching
 from .lens.interventions.paths import patch_paths, paths, role_paths
 from .lens.interventions.sites import activations_at
 from .lens.ledger import ledger
-from .lens.lens import Lens, OfModel, OfText, OfTwoTexts, OfWeights
+from .lens.lens import Lens, of_model, of_text, of_two_texts, of_weights
 from .lens.logit_lens import logit_lens
 from .lens.neurons import neuron_in_text
 from .lens.one_head import head_measures
@@ -95,27 +95,27 @@ class LoadedModel:
     # The questions of Ask. Each is computed in float32 with the weights as they are, and answered by a dataclass with
     # tensors, ``show()`` and ``to_dict()``. Token ids and positions count from 0. All raise ``InputError`` for what the
     # model or the text does not have.
-    knockout = OfText(knockout)
-    removal = OfText(removal)
-    attribution = OfText(attribution)
-    head = OfText(head_measures)
-    ledger = OfText(ledger)
-    logit_lens = OfText(logit_lens)
-    text_roles = OfText(roles_in_text)
-    paths = OfText(paths)
-    activations = OfText(activations_at)
-    patch = OfTwoTexts(patching)
-    patch_site = OfTwoTexts(patch_site)
-    patch_paths = OfTwoTexts(patch_paths)
-    difference = OfModel(difference)
-    passages = OfModel(passages)
-    neuron = OfModel(neuron_in_text)
-    circuit = OfModel(circuit)
-    over_prompts = OfModel(over_prompts)
-    roles = OfModel(roles)
-    role_paths = OfModel(role_paths)
-    token_circuit = OfModel(summary)
-    composition = OfWeights(composition)
+    knockout = of_text(knockout)
+    removal = of_text(removal)
+    attribution = of_text(attribution)
+    head = of_text(head_measures)
+    ledger = of_text(ledger)
+    logit_lens = of_text(logit_lens)
+    text_roles = of_text(roles_in_text)
+    paths = of_text(paths)
+    activations = of_text(activations_at)
+    patch = of_two_texts(patching)
+    patch_site = of_two_texts(patch_site)
+    patch_paths = of_two_texts(patch_paths)
+    difference = of_model(difference)
+    passages = of_model(passages)
+    neuron = of_model(neuron_in_text)
+    circuit = of_model(circuit)
+    over_prompts = of_model(over_prompts)
+    roles = of_model(roles)
+    role_paths = of_model(role_paths)
+    token_circuit = of_model(summary)
+    composition = of_weights(composition)
 
     @cached_property
     def lens(self) -> Lens:

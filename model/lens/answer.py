@@ -43,7 +43,6 @@ class NotSent:
 PerLayer = Annotated[Tensor, Shape(("n_layer",))]
 PerHead = Annotated[Tensor, Shape(("n_layer", "n_head"))]
 PerPosition = Annotated[Tensor, Shape(("T",))]
-Vector = Annotated[Tensor, Shape(("head_dim",))]
 TokenId = Annotated[int, IsToken()]
 TokenIds = Annotated[list[int], IsToken()]
 Member = TypeVar("Member", bound=Callable[..., Any])
@@ -101,7 +100,7 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
     for name, hint in get_type_hints(declared, include_extras=True).items():
         words = getattr(hint, "__metadata__", ())
         if get_origin(hint) is not ClassVar and not any(isinstance(word, NotSent) for word in words):
-            found[name] = Sent(hint, next((word for word in words if isinstance(word, str)), None))
+            found[name] = Sent(hint, next((word for word in reversed(words) if isinstance(word, str)), None))
     for name, member in [item for each in reversed(declared.__mro__) for item in vars(each).items()]:
         member = member.fget if isinstance(member, property) else member
         if getattr(member, "is_sent", False):

@@ -53,6 +53,7 @@ class Composition(Answer):
     @property
     @sent
     def q(self) -> PerPair:
+        """``[later layer][later head][earlier layer][earlier head]``, with the gain of the norms folded in."""
         return self.scores["q"]
 
     @property

@@ -5,12 +5,16 @@ from itertools import pairwise
 from typing import Annotated, Literal, TypedDict
 
 import torch
+from torch import Tensor
 
 from ..errors import InvalidValue
-from .answer import Answer, PerPosition, SentAs, TokenId, Vector
+from .answer import Answer, SentAs, Shape, TokenId
 from .attribution import attention_at, attribution, prediction, read_logit
 from .question import HeadIndex, Layer, NextToken, Within
 from .text_pass import TextPass
+
+Vector = Annotated[Tensor, Shape(("head_dim",)), "`head_dim` numbers."]
+Row = Annotated[Tensor, Shape(("query + 1",)), "One number for each key up to the query."]
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,7 @@ class Ledger(Answer):
     """The vectors, products, sums, the softmax and the parts of the logit, and how far they are from the model's
     own.
 
-    Vectors have ``head_dim`` numbers; rows have one number for each key up to the query. Inputs are the model's own;
-    everything that follows from them is computed here, one operation at a time.
+    Inputs are the model's own; everything that follows from them is computed here, one operation at a time.
     """
 
     layer: int
@@ -57,11 +60,11 @@ class Ledger(Answer):
     score: float  # their sum
     scale: float
     n_masked: Annotated[int, "The number of later tokens, whose scores are minus infinity."]
-    scaled: Annotated[PerPosition, "The row of scores, scaled."]
+    scaled: Annotated[Row, "The row of scores, scaled."]
     largest: float  # of that row, subtracted from each
-    exponentials: PerPosition
+    exponentials: Row
     denominator: float  # their sum
-    weights: PerPosition  # exponentials / denominator
+    weights: Row  # exponentials / denominator
     mask: Annotated[float, "The head mask's factor; 1 without one."]
     value: Vector
     weighted: Vector  # the cell's weight * mask * value
@@ -69,7 +72,7 @@ class Ledger(Answer):
     reading: Annotated[Vector, "What a 1 in each component of the context vector would add to the logit."]
     terms: Vector  # weighted * reading
     part: Annotated[float, "What this key adds to the logit."]
-    parts: Annotated[PerPosition, "What each key adds to the logit."]
+    parts: Annotated[Row, "What each key adds to the logit."]
     head_part: float  # their sum
     rest: Annotated[float, "What everything but this head adds to the logit."]
     logit: float  # the model's own

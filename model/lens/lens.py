@@ -124,31 +124,30 @@ class Method(Generic[Options, Answered]):
 
     def __init__(self, question: Callable[..., Answered]) -> None:
         self.question = question
-        self.name = question.__name__
 
     def __set_name__(self, _owner: type, name: str) -> None:
         self.name = name
 
-    def bound_to(self, loaded: HasLens | None) -> Callable[..., Answered]:
-        """The method of a loaded model, or of the class."""
+    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Options, Answered]:
+        return self.method if loaded is None else MethodType(self.method, loaded)
 
+    @cached_property
+    def method(self) -> Callable[..., Answered]:
         @wraps(self.question)
         def method(loaded: HasLens, *args: Any, **options: Any) -> Answered:
             return ask(self.question, loaded.lens, *args, **options)
 
         hints, signature = get_type_hints(self.question), inspect.signature(self.question)
         about = [name for name, kind in hints.items() if kind in (Lens, GPT)]
-        parameters = [
-            inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
-            *(
-                each.replace(annotation=Text if hints[name] is TextPass else hints[name])
-                for name, each in without(signature, about).parameters.items()
-            ),
+        given = [
+            each.replace(annotation=Text if hints[name] is TextPass else hints[name])
+            for name, each in without(signature, about).parameters.items()
         ]
+        parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *given]
         method.__name__ = method.__qualname__ = self.name
         method.__doc__ = described(self.question)
         method.__signature__ = inspect.Signature(parameters, return_annotation=hints["return"])  # type: ignore[attr-defined]
-        return method if loaded is None else MethodType(method, loaded)
+        return method
 
 
 def described(question: Callable[..., Any]) -> str:
@@ -157,43 +156,24 @@ def described(question: Callable[..., Any]) -> str:
     return "\n".join([inspect.getdoc(question) or "", *(["", "Options:", *lines] if lines else [])])
 
 
-class OfText(Method[Options, Answered]):
-    """The method of a question about a text."""
-
-    def __init__(self, question: Callable[Concatenate[TextPass, Options], Answered]) -> None:
-        super().__init__(question)
-
-    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Concatenate[Text, Options], Answered]:
-        return self.bound_to(loaded)
+# Type checkers know the arguments of a method by what its question reads: a text, two texts, a model, or its weights.
 
 
-class OfTwoTexts(Method[Options, Answered]):
-    """The method of a question about two texts."""
-
-    def __init__(self, question: Callable[Concatenate[TextPass, TextPass, Options], Answered]) -> None:
-        super().__init__(question)
-
-    def __get__(
-        self, loaded: HasLens | None, _: type | None = None
-    ) -> Callable[Concatenate[Text, Text, Options], Answered]:
-        return self.bound_to(loaded)
+def of_text(
+    question: Callable[Concatenate[TextPass, Options], Answered],
+) -> Method[Concatenate[Text, Options], Answered]:
+    return Method(question)
 
 
-class OfModel(Method[Options, Answered]):
-    """The method of a question about a model."""
-
-    def __init__(self, question: Callable[Concatenate[Lens, Options], Answered]) -> None:
-        super().__init__(question)
-
-    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Options, Answered]:
-        return self.bound_to(loaded)
+def of_two_texts(
+    question: Callable[Concatenate[TextPass, TextPass, Options], Answered],
+) -> Method[Concatenate[Text, Text, Options], Answered]:
+    return Method(question)
 
 
-class OfWeights(Method[Options, Answered]):
-    """The method of a question about nothing but the weights of a model."""
+def of_model(question: Callable[Concatenate[Lens, Options], Answered]) -> Method[Options, Answered]:
+    return Method(question)
 
-    def __init__(self, question: Callable[Concatenate[GPT, Options], Answered]) -> None:
-        super().__init__(question)
 
-    def __get__(self, loaded: HasLens | None, _: type | None = None) -> Callable[Options, Answered]:
-        return self.bound_to(loaded)
+def of_weights(question: Callable[Concatenate[GPT, Options], Answered]) -> Method[Options, Answered]:
+    return Method(question)

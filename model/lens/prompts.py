@@ -178,13 +178,13 @@ def each_row(
     rows: Sequence[AnyRow], ask: Callable[[AnyRow, Progress], Numbers], progress: Progress = ignore
 ) -> Iterator[Numbers]:
     """Ask about one row after another: the index of each, ``row``, with its numbers or an ``error``."""
-    for index, (row, step) in enumerate(zip(rows, parts(progress, len(rows)), strict=True)):
+    for index, (row, report) in enumerate(zip(rows, parts(progress, len(rows)), strict=True)):
         try:
-            answer = ask(row, step)
+            answer = ask(row, report)
         except InputError as error:  # such as two prompts with the same answer, which only the model can tell
             answer = {"error": str(error)}
         yield {"row": index, **answer}
-        step(1)
+        report(1)
 
 
 def average(rows: Sequence[Numbers]) -> OverPrompts:

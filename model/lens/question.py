@@ -87,8 +87,8 @@ class Option:
     kind: Any
     default: Any  # ``REQUIRED`` if there is none
     help: str
-    within: Within
-    reads: Reads | None
+    within: Within = Within()
+    reads: Reads | None = None
 
 
 @cache

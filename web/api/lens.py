@@ -15,7 +15,7 @@ from pydantic.config import JsonDict
 from typing_extensions import TypeAliasType
 
 from model import InputError
-from model.lens.question import REQUIRED, Option, Reads, Within
+from model.lens.question import REQUIRED, Option, Reads
 
 from ..ask.fields import MAX_ROWS, TEXTS, fields_of, ids_field
 from ..ask.inquiry import Inquiry, PendingAnswer, to_json
@@ -75,9 +75,7 @@ CHECKED: dict[Any, Any] = {
     list[Any]: Rows,
 }
 
-STREAM = Option(
-    "stream", bool, False, "Send the progress, then the answer, as server-sent events.", Within(), reads=None
-)
+STREAM = Option("stream", bool, False, "Send the progress, then the answer, as server-sent events.")
 
 
 def parts_of(question: Question) -> list[Option]:

@@ -1,1 +1,1 @@
-"""Ask: questions about a model and a text, declared once (``table.py``), computed in turns, and cached."""
+"""Ask: questions about a model and a text (``table.py``), computed in turns, and cached."""

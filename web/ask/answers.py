@@ -1,6 +1,5 @@
 """The JSON of answers, as pydantic models: made from the dataclasses that ``model.lens`` declares."""
 
-import inspect
 from collections.abc import Collection
 from dataclasses import is_dataclass
 from functools import cache, reduce
@@ -12,7 +11,7 @@ from pydantic import BaseModel, create_model
 from pydantic import Field as Described
 
 from model.lens import answer
-from model.lens.answer import Answer, IsToken, SentAs, Shape, sent_fields, sent_type
+from model.lens.answer import Answer, IsToken, SentAs, Shape, first_paragraph, sent_fields, sent_type
 from model.tokenizer import Token
 
 
@@ -69,10 +68,10 @@ def fields_of(declared: Any) -> dict[str, Any]:
 
 
 def description_of(declared: Any) -> str | None:
-    """The docstring of what is sent, as Markdown; None without one."""
-    doc = inspect.cleandoc(vars(sent_type(declared)).get("__doc__") or "")
-    has_own = doc and not doc.startswith(f"{declared.__name__}(")  # which a dataclass has without a docstring
-    return doc.replace("``", "`") if has_own else None
+    """The first paragraph of a class's own docstring; a dataclass without one has its signature."""
+    documented = sent_type(declared)
+    has_own = vars(documented).get("__doc__") and not documented.__doc__.startswith(f"{documented.__name__}(")
+    return first_paragraph(documented) if has_own else None
 
 
 def json_type(kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is refused before a question waits for its turn: options that do not fit together, and too large answers.
+"""What is refused before a question is queued: options that do not fit together, and too large answers.
 
 Each check raises ``InputError``.
 """
@@ -9,6 +9,7 @@ from model.lens.head_roles import check_repeats
 from model.lens.interventions.circuit import MAX_PAIRS
 from model.lens.interventions.knockout import check_two_tokens
 from model.lens.interventions.patching import check_neurons, check_prompts
+from model.lens.interventions.paths import check_other_prompt
 from model.lens.interventions.reference import check_texts
 from model.lens.interventions.sites import find_site, n_components
 from model.lens.neurons import check_neuron
@@ -82,16 +83,10 @@ def patch(inquiry: Inquiry, limits: Limits) -> None:
 
 
 def paths(inquiry: Inquiry, limits: Limits) -> None:
-    values = inquiry.values
-    if values["corrupted"] is None:
-        for name in ("answer", "wrong"):
-            if values[name] is not None:
-                raise InputError(name, f"{name} needs corrupted, the other prompt of path patching.")
+    options = {name: inquiry.values[name] for name in ("corrupted", "method", "reference", "answer", "wrong")}
+    check_other_prompt(inquiry.ids, **options)
+    if options["corrupted"] is None:
         reference(inquiry, limits)
-        return
-    check_prompts(inquiry.ids, values["corrupted"])
-    if values["method"] != "mean" or values["reference"] is not None:
-        raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
 
 
 def role_paths(inquiry: Inquiry, _limits: Limits) -> None:

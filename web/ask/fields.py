@@ -30,25 +30,24 @@ JSON: dict[Reads | None, Any] = {
 }
 
 # The fields that are no options of a question.
-PROMPT = Option("prompt", str, REQUIRED, "The text to read; it is not continued.", Within(), Reads.TEXT)
+PROMPT = Option("prompt", str, REQUIRED, "The text to read; it is not continued.", reads=Reads.TEXT)
 MODEL = Option(
     "model",
     str,
     None,
     "The name of a served model, or a training step (NAME@STEP); the first model by default.",
-    Within(),
-    Reads.MODEL,
+    reads=Reads.MODEL,
 )
 HEAD_MASK = Option(
-    "head_mask", list[list[float]], None, "`[layer][head]`: 1 keeps a head, 0 removes it.", Within(), Reads.HEAD_MASK
+    "head_mask", list[list[float]], None, "`[layer][head]`: 1 keeps a head, 0 removes it.", reads=Reads.HEAD_MASK
 )
 
 
 # The columns of a row besides its prompt.
 COLUMNS = {
-    "corrupted": Option("corrupted", str, None, "A prompt that leads to another answer.", Within(), Reads.TEXT),
-    "answer": Option("answer", str | int, None, "The token that the prompt leads to.", Within(), Reads.TOKEN),
-    "wrong": Option("wrong", str | int, None, "The token that the corrupted prompt leads to.", Within(), Reads.TOKEN),
+    "corrupted": Option("corrupted", str, None, "A prompt that leads to another answer.", reads=Reads.TEXT),
+    "answer": Option("answer", str | int, None, "The token that the prompt leads to.", reads=Reads.TOKEN),
+    "wrong": Option("wrong", str | int, None, "The token that the corrupted prompt leads to.", reads=Reads.TOKEN),
 }
 
 
@@ -76,13 +75,13 @@ def fields_of(option: Option) -> Sequence[Option]:
         ids_help = f"Token ids, instead of `{option.name}`."
         return [
             replace(option, kind=str, default=None),
-            Option(ids_field(option), list[int], None, ids_help, Within(), None),
+            Option(ids_field(option), list[int], None, ids_help),
         ]
     if is_head(option):
         layer, head = f"{option.name}_layer", f"{option.name}_head"
         helps = {layer: f"With `{head}`, {option.help[0].lower()}{option.help[1:]}", head: f"See `{layer}`."}
         bounds = {layer: Within(below="n_layer"), head: Within(below="n_head")}
-        return [Option(name, int, option.default, helps[name], bounds[name], None) for name in (layer, head)]
+        return [Option(name, int, option.default, helps[name], bounds[name]) for name in (layer, head)]
     return [replace(option, kind=JSON.get(option.reads, option.kind))]
 
 

@@ -11,7 +11,7 @@ from model import InputError
 from model.lens.answer import first_paragraph
 from model.lens.progress import Progress
 from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, each_row, in_row
-from model.lens.question import Option, Reads, Within, options_of
+from model.lens.question import REQUIRED, Option, Reads, options_of
 
 from ..settings import Limits
 from .answers import ModelAnswer
@@ -102,12 +102,20 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
         + (f"Only `prompt` and {needed} are read." if needed else "Only `prompt` is read.")
         + (" For `resample` without a reference, that is each row's corrupted prompt." if averaged.resamples else "")
     )
-    rows = Option("prompts", list[Any], by_default["prompt"], rows_help, Within(), Reads.ROWS)
+    rows = Rows(
+        "prompts",
+        list[Any],
+        REQUIRED,
+        rows_help,
+        reads=Reads.ROWS,
+        columns=columns,
+        required=averaged.required,
+    )
     summary = first_paragraph(averaged.question)
     return Question(
         f"{base.name}/prompts",
         f"For many prompts: {summary[0].lower()}{summary[1:]}",
-        [Rows(**vars(rows), columns=columns, required=averaged.required), *kept],
+        [rows, *kept],
         "The numbers of every prompt, their mean and its standard error.",
         PromptsAnswer,
         compute,

@@ -16,7 +16,7 @@ from model import LoadedModel
 from model.lens.answer import Answer, first_paragraph
 from model.lens.lens import ask
 from model.lens.progress import Progress
-from model.lens.question import Option, Reads, Within, options_of
+from model.lens.question import Option, Reads, options_of
 from model.lens.text_pass import Text, TextPass
 
 from ..settings import Limits
@@ -167,14 +167,11 @@ def question(
 def fields_of_question(function: Callable[..., Answer], on_request: Mapping[str, OnRequest]) -> list[Option]:
     options = options_of(function)
     texts = [option for option in options if option.reads in POSTED]
-    asks = [Option(name, bool, False, each.help, Within(), None) for name, each in on_request.items()]
+    asks = [Option(name, bool, False, each.help) for name, each in on_request.items()]
     others = [option for option in options if option not in texts]
     prompt = [PROMPT] if is_about_text(function) else []
-    return [*prompt, *texts, MODEL, *others, *asks, *([HEAD_MASK] if prompt or Reads.ROWS in map(reads, texts) else [])]
-
-
-def reads(option: Option) -> Reads | None:
-    return option.reads
+    has_prompts = prompt or any(option.reads == Reads.ROWS for option in texts)
+    return [*prompt, *texts, MODEL, *others, *asks, *([HEAD_MASK] if has_prompts else [])]
 
 
 def is_about_text(function: Callable[..., Answer]) -> bool:

@@ -210,14 +210,14 @@ class Pairs:
         """The share that is lost if one of ``heads`` alone is ablated."""
         units = torch.tensor([(*head, ALL) for head in heads])
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        left = self.kept([effects(graph.run, SITES["z"], units, step) for graph, step in pairs])
+        left = self.kept([effects(graph.run, SITES["z"], units, report) for graph, report in pairs])
         return dict(zip(heads, (1 - left).tolist(), strict=True))
 
     def estimate_lost_alone(self, progress: Progress) -> dict[Head, float]:
         """The same for every head, approximated by attribution patching."""
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
         estimates = [
-            attribution_patching(graph.run, SITES["z"], each_position=False, progress=step) for graph, step in pairs
+            attribution_patching(graph.run, SITES["z"], each_position=False, progress=report) for graph, report in pairs
         ]
         return dict(zip(self.every_head(), (1 - self.kept(estimates)).flatten().tolist(), strict=True))
 
@@ -232,10 +232,10 @@ class Pairs:
     def without_each_edge(self, heads: Sequence[Head], progress: Progress) -> Tensor:
         """The share ``(n,)`` that is left with each of ``edges_between(heads)`` cut in turn."""
         pairs = zip(self.graphs, parts(progress, len(self.graphs)), strict=True)
-        return self.kept([graph.without_each_edge(heads, step) for graph, step in pairs])
+        return self.kept([graph.without_each_edge(heads, report) for graph, report in pairs])
 
     def with_edges(self, edges: Sequence[Edge], choices: Tensor, progress: Progress = ignore) -> Tensor:
         """The share ``(N,)`` that is left with only some of ``edges``: ``choices`` ``(N, len(edges))`` bool."""
         steps = parts(progress, len(self.graphs))
         pairs = zip(self.graphs, steps, strict=True)
-        return self.kept([graph.with_edges(edges, choices, step) for graph, step in pairs])
+        return self.kept([graph.with_edges(edges, choices, report) for graph, report in pairs])

@@ -88,11 +88,13 @@ class PairInCircuit:
 class FoundCircuit(Answer):
     """Faithfulness first: how much of the effect is left with everything else ablated. Then the heads with the
     tokens they read and promote, and the edges with what is lost without each. At most 32 heads are considered.
-
-    Shares are those of the mean logit difference: 1 is the clean prompts, 0 the corrupted ones.
     """
 
-    kept: Annotated[float, "Faithfulness: the share of the effect left with everything else ablated."]
+    kept: Annotated[
+        float,
+        "Faithfulness: the share of the effect, the mean logit difference, that is left with everything else ablated: "
+        "1 is the clean prompts, 0 the corrupted ones.",
+    ]
     without_heads: Annotated[float, "The share left with all heads ablated."]
     heads: list[HeadInCircuit]
     edges: list[EdgeInCircuit]
@@ -143,8 +145,8 @@ def circuit(
         progress(READING_PART * (index + 1) / len(pairs))
     if not runs:
         raise InputError("prompts", f"No pair could be read. {left_out[0]['error'] if left_out else ''}".rstrip())
-    step = part(progress, READING_PART, 1)
-    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=step)
+    report = part(progress, READING_PART, 1)
+    found = find_circuit(list(runs.values()), max_lost=max_lost, method=method, progress=report)
     kept = [replace(pair, row=row) for row, pair in zip(runs, found.pairs, strict=True)]
     return replace(found, pairs=kept, left_out=left_out)
 
@@ -226,7 +228,7 @@ def find_circuit(
     return FoundCircuit(
         kept=whole,
         without_heads=pairs.without_heads(set(order)),
-        heads=[describe(runs[0], head, lost[head], step) for head, step in zip(heads, steps, strict=True)],
+        heads=[describe(runs[0], head, lost[head], report) for head, report in zip(heads, steps, strict=True)],
         edges=[EdgeInCircuit(edge, loss) for edge, loss in zip(left, losses.tolist(), strict=True)],
         pairs=[
             PairInCircuit(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))

@@ -1,6 +1,6 @@
 """Path patching: what changes in a head if it does not see the output of an earlier head."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
@@ -78,7 +78,7 @@ class Cuts(Answer):
     @property
     @sent
     def direct(self) -> PerWay:
-        """Only the direct path through the residual stream is cut."""
+        """``[earlier layer][earlier head]`` for q, k and v: only the direct path in the residual stream is cut."""
         return self.moved["direct"]
 
     @property
@@ -157,21 +157,37 @@ def paths(
 
     See ``cut_paths``; with ``corrupted``, also the effect of each path on the answer (see ``patch_paths``).
     """
+    ids = None if corrupted is None else text.source.parse(corrupted)
+    check_other_prompt(text.ids, ids, method=method, reference=reference, answer=answer, wrong=wrong)
     if corrupted is None:
-        for name, token in (("answer", answer), ("wrong", wrong)):
-            if token is not None:
-                raise InputError(name, f"{name} needs corrupted, the other prompt of path patching.")
         return cut_paths(text, layer, head, method=method, reference=reference, progress=progress)
     other = text.read(corrupted)
-    check_prompts(text.ids, other.ids)
-    if method != "mean" or reference is not None:
-        raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
     prompts: dict[str, Any] = {"answer": answer, "wrong": wrong, "direction": direction}
     patched = patch_paths(text, other, layer, head, **prompts, progress=part(progress, 0, 0.5))
     cuts = cut_paths(
         text, layer, head, method="resample", reference=contexts_of(other), progress=part(progress, 0.5, 1)
     )
     return replace(cuts, reference=ReferenceSet("the corrupted prompt", 1, len(other.ids)), patched=patched)
+
+
+def check_other_prompt(
+    ids: Sequence[int],
+    corrupted: Sequence[int] | None,
+    *,
+    method: str,
+    reference: object,
+    answer: object,
+    wrong: object,
+) -> None:
+    """Raise ``InputError`` unless the options of ``paths`` fit the token ids of the prompts."""
+    if corrupted is None:
+        for name, token in (("answer", answer), ("wrong", wrong)):
+            if token is not None:
+                raise InputError(name, f"{name} needs corrupted, the other prompt of path patching.")
+        return
+    check_prompts(ids, corrupted)
+    if method != "mean" or reference is not None:
+        raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
 
 
 @torch.inference_mode()
@@ -299,7 +315,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
     mean = torch.stack([contexts_of(text).mean(1, keepdim=True) for text in texts]).mean(0)  # all have the same length
     plain: dict[Role, float] = dict.fromkeys(ROLES, 0.0)
     cut: dict[Route, dict[Role, Tensor]] = {route: {role: torch.zeros(shape) for role in ROLES} for route in ROUTES}
-    for text, step in zip(texts, parts(progress, len(texts)), strict=True):
+    for text, report in zip(texts, parts(progress, len(texts)), strict=True):
         own = parts_of(text, layer, head, text.stream[layer])
         for role, score in scores(text, own["q"], own["k"]).items():
             plain[role] += float(score) / len(texts)
@@ -308,7 +324,7 @@ def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", p
                 vectors = own | {way: parts_of(text, layer, head, x)[way]}
                 for role, score in scores(text, vectors["q"], vectors["k"]).items():
                     cut[route][role][earlier, heads] += score / len(texts)
-        step(1)
+        report(1)
     return RoleCuts(layer, head, way, plain, cut, uniform=float((1 / (queries + 1)).mean()))
 
 
