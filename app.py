@@ -32,6 +32,7 @@ from web.services import Services, check, make_services
 from web.training.routes import train_endpoint, train_routes
 from web.training.trainings import Trainings
 
+gc.freeze()  # what was imported lives as long as the process: scanning it would pause everything for half a second
 gc.enable()
 
 CLOSING_SECONDS = 3.0

@@ -9,12 +9,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from bench.harness import Row, chat_checkpoint, free_port, parser, report
+from bench.harness import Row, free_port, parser, report
 from bench.load import at_quantile
-from bench.process import MB, Server, ours, serving, wait_for_loops
+from bench.process import MB, Server, serving, wait_for_loops
 from web.settings import Limits
 
-from .attacks import ATTACKS, WATCHED, Attack
+from .attacks import ATTACKS, Attack
+from .targets import besieged_command, files_left_by_a_killed_server
 from .visitors import Noticed, visit, warm_up
 
 MAX_DESCRIPTORS = 1_024
@@ -35,7 +36,10 @@ async def besiege(server: Server, seconds: float, attacks: Sequence[Attack]) -> 
     for attack in attacks:
         until = time.monotonic() + each
         while time.monotonic() < until:
-            await attack(server.port, min(each, 20.0))
+            try:
+                await attack(server.port, min(each, 20.0))
+            except ConnectionError as error:
+                noticed.lost.append(f"{attack.__name__}: {error}")
     ended.set()
     await asyncio.gather(*visiting)
     return noticed, await watching
@@ -60,8 +64,7 @@ async def recovered(server: Server, before: int) -> int:
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     port = free_port()
-    command = ours(port, "--checkpoint", str(chat_checkpoint()), *WATCHED)
-    with serving(command, port, max_descriptors=MAX_DESCRIPTORS) as server:
+    with serving(besieged_command(port), port, max_descriptors=MAX_DESCRIPTORS) as server:
         wait_for_loops(port)
         idle = server.resident
         asyncio.run(warm_up(port))
@@ -88,6 +91,7 @@ def main() -> None:
             Row("descriptors after", "", server.descriptors, "less"),
             Row("log", "bytes", server.log_bytes - log, "less"),
         ]
+    rows.append(Row("files left by a killed server", "", files_left_by_a_killed_server(), "less", bar=0))
     for lost in sorted(set(noticed.lost)):
         print(f"lost: {lost} ({noticed.lost.count(lost)} times)")
     report("siege", rows)

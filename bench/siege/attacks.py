@@ -7,10 +7,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import cycle
 from typing import Any
 
-from .visitors import LENSES
+from .targets import LONG_ID, LONG_TOKEN, MANY_STEPS, N_STEPS
+from .visitors import LENSES, check
 from .wire import BAD, Session, ask, connect, opened, request
 
-WATCHED = ("--watchdog-seconds", "10")  # the server ends if its event loop is blocked for so long
 AT_ONCE = 50
 ADDRESSES = [f"127.0.1.{i}" for i in range(1, 9)]
 RECEIVE_BUFFER = 4_096  # bytes of an attacker
@@ -154,6 +154,48 @@ async def crowd_on_the_chat_template(port: int, seconds: float) -> None:
             await ask(port, "POST", "/v1/chat/completions", body, BAD)
 
     await together(40, converse)
+
+
+async def long_tokens(port: int, seconds: float) -> None:
+    """Texts of a token with 50,000 characters, written over and over, from the model that has it."""
+    body = {"model": LONG_TOKEN, "prompt": "a", "max_tokens": 4_000, "context_shift": True}
+    body |= {"logit_bias": {str(LONG_ID): 100}}
+    await crowd(port, [request("POST", "/v1/completions", body)] * 10, seconds)
+
+
+async def lessons_of_many_steps(port: int, seconds: float) -> None:
+    """The lesson about induction for a model with rotary positions and many steps, each of which it reads.
+
+    Raises ``ConnectionError`` unless each is answered or told to wait.
+    """
+    until = asyncio.get_running_loop().time() + seconds
+    step = 0
+    while asyncio.get_running_loop().time() < until:
+        body = {"model": MANY_STEPS, "sentence": "To be, or not to be", "step": step, "muted": [0, 0]}
+        answer = await ask(port, "POST", "/learn/induction", body, BAD)
+        if answer.status not in (429, 503):
+            check("the lesson about induction", answer)
+        step = (step + 7) % N_STEPS
+
+
+async def hopeless_questions(port: int, seconds: float) -> None:
+    """Four clients ask over and over what takes far too long. Raises ``ConnectionError`` if a fifth is not answered."""
+    body = {"prompts": [f"{'ROMEO: ' * 35}{i}" for i in range(1_000)]}
+
+    async def insist(source: str) -> None:
+        while True:
+            await ask(port, "POST", "/v1/lens/knockout/prompts", body, source)
+            await asyncio.sleep(0.1)
+
+    asking = [asyncio.ensure_future(insist(source)) for source in ADDRESSES[:4]]
+    await asyncio.sleep(min(seconds / 2, 10.0))  # until all four have begun
+    try:
+        question = {"prompt": "ROMEO:", "layer": 1, "head": 0}
+        check("a fifth client's question", await ask(port, "POST", "/v1/lens/head", question, ADDRESSES[4]))
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
 
 
 async def made_up_addresses(port: int, _seconds: float) -> None:
@@ -301,6 +343,9 @@ ATTACKS: dict[str, Attack] = {
     "a crowd on Gradio": crowd_on_gradio,
     "a crowd on MCP": crowd_on_mcp,
     "a crowd on the chat template": crowd_on_the_chat_template,
+    "long tokens": long_tokens,
+    "lessons of many steps": lessons_of_many_steps,
+    "hopeless questions": hopeless_questions,
     "made-up addresses": made_up_addresses,
     "silent connections": silent_connections,
     "heavy bodies": heavy_bodies,

@@ -205,18 +205,21 @@ def assert_same(found: list[list[str]], expected: Any) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.slow
 def test_a_notebook_prints_the_numbers_of_the_page(name: str, printed: dict[str, str], notebook_server: Server) -> None:
     shown = post(notebook_server, name, name)
     for title, path in TABLES[name].items():
         assert_same(rows_below(printed[name], title), at(shown, path))
 
 
+@pytest.mark.slow
 def test_tokens_are_those_of_the_page(printed: dict[str, str], notebook_server: Server) -> None:
     shown = post(notebook_server, "tokens", "tokens")
     for title, name in (("words", "words"), ("characters", "characters"), ("byte pairs", "pairs")):
         assert f"{title} {[token['id'] for token in shown[name]['tokens']]}\n" in printed["tokens"]
 
 
+@pytest.mark.slow
 def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:
     body = SETTINGS["untrained-bigram"] | {"sentence": SENTENCE}
     lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
@@ -232,6 +235,7 @@ def test_a_bigram_model_trains_as_on_the_page(printed: dict[str, str], notebook_
     assert after["wrote"] in text
 
 
+@pytest.mark.slow
 def test_without_a_text_a_notebook_trains_on_what_the_page_would_write(notebook_server: Server) -> None:
     body = {"sentence": SENTENCE, "steps": 1, "seed": 3}
     lines = httpx.post(f"{notebook_server.url}/learn/bigram", json=body, timeout=60).text.splitlines()
@@ -242,6 +246,7 @@ def test_without_a_text_a_notebook_trains_on_what_the_page_would_write(notebook_
     assert "no model" in httpx.post(url, json=body | {"model": "nobody"}).json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_model_predicts_as_on_the_page(printed: dict[str, str], notebook_server: Server) -> None:
     shown = post(notebook_server, "whole-model", "whole-model")
     assert f"ids {shown['ids']}\n" in printed["whole-model"]
@@ -259,6 +264,7 @@ def test_a_model_predicts_as_on_the_page(printed: dict[str, str], notebook_serve
 
 
 @pytest.mark.parametrize("name", sorted(set(TABLES) - {"windows", "whole-model"}))
+@pytest.mark.slow
 def test_rows_are_named_after_the_visitor_s_words(
     name: str, notebooks: dict[str, Any], printed: dict[str, str], notebook_server: Server
 ) -> None:
@@ -270,6 +276,7 @@ def test_rows_are_named_after_the_visitor_s_words(
             assert names_below(printed[name], title) == shown["words"], title
 
 
+@pytest.mark.slow
 def test_a_block_s_notebook_quotes_the_recorded_losses(printed: dict[str, str], notebook_server: Server) -> None:
     models = post(notebook_server, "block", "block")["ladder"]["models"]
     title = "The loss ladder, as recorded"
@@ -277,6 +284,7 @@ def test_a_block_s_notebook_quotes_the_recorded_losses(printed: dict[str, str], 
     assert_same(rows_below(printed["block"], title), [[each["held_out_loss"]] for each in models])
 
 
+@pytest.mark.slow
 def test_induction_forms_and_needs_another_head(printed: dict[str, str], notebook_server: Server) -> None:
     shown = post(notebook_server, "induction", "induction")
     assert names_below(printed["induction"], "How it formed") == [str(step) for step in shown["steps"]]
@@ -291,6 +299,7 @@ def test_induction_forms_and_needs_another_head(printed: dict[str, str], noteboo
         assert_same(rows_below(text, "loss of each token but the first"), [[loss] for loss in numbers["losses"]])
 
 
+@pytest.mark.slow
 def test_without_a_muted_head_nothing_is_printed_twice(notebook_server: Server) -> None:
     body = {"sentence": SENTENCE, "step": 831}
     notebook = httpx.post(f"{notebook_server.url}/learn/notebooks/induction.ipynb", json=body, timeout=60).json()

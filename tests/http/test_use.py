@@ -63,6 +63,7 @@ def check(text: str, folder: Path, **environ: str) -> None:
     assert config["mcpServers"]["headscope"]["url"].endswith("/gradio_api/mcp/")
 
 
+@pytest.mark.slow
 def test_the_examples_run_with_a_key(launch: Callable[..., Server], checkpoints: Path, tmp_path: Path) -> None:
     server = launch(checkpoints / "tiny", api_key="open-sesame")
     check(examples(server.services, server.url, with_key=True), tmp_path, HEADSCOPE_API_KEY="open-sesame")

@@ -9,10 +9,11 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 import model
+from helpers import also_slow
 from helpers.engine import KERNELS, Asked, finish
 from helpers.files import edit_json
 from helpers.models import batch, max_difference, prompt_ids
-from helpers.oracles.families import ONE_OF_EACH, SHAPES, reference, write
+from helpers.oracles.families import ONE_OF_EACH, SHAPES, one_of_each_kind, reference, write
 from model.cache import KVCache
 from model.generate import generate_naive
 from model.gpt import GPT
@@ -47,7 +48,7 @@ def assert_same(gpt: PreTrainedModel, loaded: model.LoadedModel) -> None:
     assert max_difference(torch.cat(pieces, 1), fused) <= 1e-5
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", one_of_each_kind(SHAPES))
 def test_logits_equal_transformers_for_every_shape(name: str, tmp_path: Path) -> None:
     gpt = reference(name)
     loaded = load(write(gpt, tmp_path / "theirs"))
@@ -82,21 +83,22 @@ def test_windows_that_are_never_in_use(name: str, changes: dict[str, Any], tmp_p
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize("name", one_of_each_kind([*ONE_OF_EACH, "gpt2, plain", "gpt2, untied head"]))
 def test_half_precision_weights_equal_transformers(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
     write(reference(name).to(dtype), tmp_path)
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32, attn_implementation="eager").eval()
     assert_same(theirs, load(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["llama, grouped, tied", "pythia"])
+@pytest.mark.parametrize("name", ["gpt2, plain", "pythia", *also_slow("gpt2, untied head", "llama, grouped, tied")])
 def test_sharded_weights_and_padded_vocabulary(name: str, tmp_path: Path) -> None:
     gpt = reference(name, vocab_size=96)
     write(gpt, tmp_path, max_shard_size="8KB")
+    assert not (tmp_path / "model.safetensors").exists()
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
     loaded = load(tmp_path)
     assert_same(gpt, loaded)
-    assert len(loaded.ids_without_token) == 31
+    assert len(loaded.ids_without_token) == 31 and len(loaded.sha256) == 64
 
 
 READERS: dict[str, Callable[[GPT], Reader | None]] = {
@@ -107,7 +109,7 @@ READERS: dict[str, Callable[[GPT], Reader | None]] = {
 
 
 @pytest.mark.parametrize("kind", READERS)
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize("name", one_of_each_kind(ONE_OF_EACH))
 def test_batched_texts_equal_transformers(
     name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +138,8 @@ def test_batched_texts_equal_transformers(
             assert each.ids == [step.token_id for step in expected]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+# A token without a text, of which the wide vocabulary has many, is never drawn here.
+@pytest.mark.parametrize("name", one_of_each_kind(name for name in SHAPES if "wide vocabulary" not in name))
 def test_greedy_text_equals_transformers(name: str, tmp_path: Path) -> None:
     gpt = reference(name)
     loaded = load(write(gpt, tmp_path))

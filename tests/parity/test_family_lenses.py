@@ -10,7 +10,7 @@ from torch import Tensor
 
 import model
 from helpers.models import max_difference, prompt_ids
-from helpers.oracles.families import ONE_OF_EACH, reference, write
+from helpers.oracles.families import ONE_OF_EACH, one_of_each_kind, reference, write
 from helpers.oracles.hooks import Theirs, contexts, hooked, inputs_of, replacing
 from model.lens.attribution import attribution
 from model.lens.composition import composition
@@ -41,7 +41,7 @@ def opened(name: str, folder: Path, **changes: Any) -> Both:
     return Theirs(gpt), TextPass(loaded.gpt, prompt_ids(N_TOKENS, loaded.config.vocab_size))
 
 
-@pytest.fixture(params=ONE_OF_EACH)
+@pytest.fixture(params=one_of_each_kind(ONE_OF_EACH))
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> Both:
     return opened(request.param, tmp_path)
 
@@ -180,7 +180,7 @@ def test_patching_equals_hooks_on_transformers(both: Both) -> None:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize("name", one_of_each_kind(ONE_OF_EACH))
 def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     """The attention of a head in layer 2 if its queries, or its keys, do not see one head of layer 0; and its output if
     its values do not.

@@ -13,24 +13,20 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 import model
 from helpers.files import edit_json, refused, write_json
 from helpers.models import max_difference, prompt_ids, tiny_bpe
-from helpers.oracles import families, gpt2_shapes
+from helpers.oracles import families
 
 TOLERANCE = 1e-4
 IDS = prompt_ids(20)
 WEIGHTS, INDEX = "model.safetensors", "pytorch_model.bin.index.json"
 PAD = {"id": 400, "content": "<pad>", "special": True}
 PAD |= dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-NAMES = ["gpt2", *families.ONE_OF_EACH]
+NAMES = families.one_of_each_kind(["gpt2, plain", *families.ONE_OF_EACH])
 
 
 def write(name: str, folder: Path, **changes: Any) -> PreTrainedModel:
     """Write a random model of a family with transformers, and return it."""
-    if name == "gpt2":
-        gpt: PreTrainedModel = gpt2_shapes.reference(**gpt2_shapes.transformers_keys("plain") | changes)
-        gpt2_shapes.write(gpt, folder)
-    else:
-        gpt = families.reference(name, **changes)
-        families.write(gpt, folder)
+    gpt = families.reference(name, **changes)
+    families.write(gpt, folder)
     return gpt
 
 

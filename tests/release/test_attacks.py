@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bench.harness import chat_checkpoint, free_port
-from bench.process import MB, Server, ours, serving, wait_for_loops
-from bench.siege.attacks import ATTACKS, WATCHED
+from bench.harness import free_port
+from bench.process import MB, Server, serving, wait_for_loops
+from bench.siege.attacks import ATTACKS
+from bench.siege.targets import besieged_command, files_left_by_a_killed_server
 from bench.siege.visitors import Noticed, look_around, visit, warm_up
 from helpers.server import Server as OwnServer
 from helpers.siege.generated import Generated
@@ -49,8 +50,7 @@ def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
 @pytest.fixture(scope="module")
 def besieged() -> Iterator[Besieged]:
     port = free_port()
-    command = ours(port, "--checkpoint", str(chat_checkpoint()), *WATCHED)
-    with serving(command, port, max_descriptors=1_024) as server:
+    with serving(besieged_command(port), port, max_descriptors=1_024) as server:
         wait_for_loops(port)
         idle = server.resident
         in_a_loop(warm_up(port))
@@ -80,6 +80,10 @@ def test_other_clients_do_not_wait_and_nothing_is_left_behind(besieged: Besieged
         assert time.monotonic() < until, (server.resident / MB, besieged, server.descriptors)
         in_a_loop(look_around(server.port))
     assert server.log_bytes - log < 20_000
+
+
+def test_a_killed_server_leaves_no_texts_behind() -> None:
+    assert files_left_by_a_killed_server() == 0
 
 
 def test_twenty_thousand_generated_requests(server: OwnServer, capfd: pytest.CaptureFixture[str]) -> None:

@@ -166,6 +166,7 @@ def test_heads_that_are_removed_together(written: Any, server: Server) -> None:
         expect(written.locator(f".hs-grid [data-picture='{layer},{head}']")).to_have_class(re.compile("hs-muted"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1024, *also_slow(1440)])
 def test_an_answer_is_next_to_the_tiles_that_it_colours(written: Any, width: int) -> None:
     written.set_viewport_size({"width": width, "height": 900})

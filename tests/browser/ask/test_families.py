@@ -93,6 +93,7 @@ def test_groups_rotation_and_composition_of_a_llama(page: Any, families: Server)
     expect(pairs.first.locator("td").last).to_contain_text(f"{float(expected.value[0]):.2f}")
 
 
+@pytest.mark.slow
 def test_qwen_3_is_normalised_and_has_no_composition(page: Any) -> None:
     written(page, "qwen3")
     page.locator(".hs-grid button[data-picture='2,3']").click()

@@ -91,6 +91,7 @@ def shown(token: str) -> str:
     return token.replace(" ", "·").replace("\n", "↵")
 
 
+@pytest.mark.slow
 def test_a_branch_of_a_kept_text(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     change_settings(page, seed=1)

@@ -195,6 +195,7 @@ def test_a_text_is_compared_with_that_of_another_training_step(
     expect(page.get_by_role("region", name="tiny, training step 40")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_text_that_the_other_model_cannot_read(page: Any) -> None:
     choose_model(page, "other")
     expect(write_button(page)).to_be_visible()

@@ -145,6 +145,7 @@ def test_one_text_ends_before_the_other(page: Any, server: Server) -> None:
     expect(page.get_by_role("region", name="Difference, B minus A").locator(".hs-readout")).to_be_hidden()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", *also_slow("dark")])
 def test_pressed_buttons_can_be_read(browser: Any, server: Server, scheme: str) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900}, color_scheme=scheme)

@@ -208,6 +208,7 @@ def test_rung_6_why_the_scale(page: Any) -> None:
     assert sharpest[1] > 0.5
 
 
+@pytest.mark.slow
 def test_rung_7_masks_the_scores_of_rung_6(page: Any) -> None:
     say(page, "What is in a name?")
     open_rung(page, 6)
@@ -245,6 +246,7 @@ def test_rung_7_causal(page: Any) -> None:
     assert_close(numbers(page, "After dropout"), published.CAUSAL_WEIGHTS)
 
 
+@pytest.mark.slow
 def test_rung_7_the_mask_is_changed(page: Any) -> None:
     open_with_the_book_s_matrices(page)
     mask = table(page, "Masked scores").locator("tbody button")
@@ -282,6 +284,7 @@ def test_rung_7_a_hidden_word_cannot_matter(page: Any) -> None:
     assert all(now != then for now, then in rows)
 
 
+@pytest.mark.slow
 def test_rung_7_a_larger_w_query_makes_the_weights_less_even(page: Any) -> None:
     say(page, "What is in a name")
     open_rung(page, 7)

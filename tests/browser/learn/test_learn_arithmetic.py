@@ -39,6 +39,7 @@ def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None
     assert errors == []
 
 
+@pytest.mark.slow
 def test_the_bias_of_the_output_projection_is_one_of_the_terms(page: Any) -> None:
     open_rung(page, 8)
     click(page, "After the output projection", 1, 0)

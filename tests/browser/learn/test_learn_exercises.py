@@ -76,6 +76,7 @@ def test_steps_are_put_in_order(page: Any) -> None:
     expect(task.get_by_role("status")).to_have_text(re.compile("^Yes"))
 
 
+@pytest.mark.slow
 def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any) -> None:
     open_rung(page, 10)
     asked = page.locator(".hl-prediction")
@@ -91,6 +92,7 @@ def test_the_prediction_about_the_model_is_posed_anew_for_another_text(page: Any
     expect(said).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_an_answer_is_not_taken_for_one_to_another_question(page: Any) -> None:
     open_rung(page, 5)
     asked = page.locator(".hl-prediction")
@@ -109,6 +111,7 @@ def test_an_answer_is_not_taken_for_one_to_another_question(page: Any) -> None:
     expect(said).to_have_text(re.compile("^No: “starts”"))
 
 
+@pytest.mark.slow
 def test_the_prediction_about_another_token_of_the_model_s_text_is_another(page: Any) -> None:
     open_rung(page, 10)
     asked = page.locator(".hl-prediction")
@@ -175,6 +178,7 @@ def test_the_last_page_says_what_was_learned(page: Any) -> None:
     expect(page.get_by_role("region", name="Ask").get_by_role("button", name="What is this head for?")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_training_can_be_looked_back_through(page: Any) -> None:
     open_rung(page, 3)
     expect(page.get_by_text("4.8786 (printed, of one batch)")).to_be_visible()
@@ -216,6 +220,7 @@ def test_the_training_can_be_looked_back_through(page: Any) -> None:
     assert all(max(row) < 0.99 for row in numbers(page, "Which character follows which"))
 
 
+@pytest.mark.slow
 def test_a_text_that_is_too_long_is_refused_before_it_is_sent(page: Any) -> None:
     open_rung(page, 3)
     text = page.get_by_label("Text to learn from", exact=True)

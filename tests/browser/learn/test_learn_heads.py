@@ -64,6 +64,7 @@ def test_a_weight_of_a_trained_head_unfolds(page: Any, server: Server) -> None:
     assert sum(products) == pytest.approx(score, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_value_of_a_head_unfolds(page: Any) -> None:
     open_rung(page, 8)
     table(page, "Values").locator("tbody tr").nth(2).locator("td button").nth(3).click()

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.learn_page import CELLS, open_rung, say, table
@@ -39,6 +40,7 @@ def test_every_rung_is_short_and_fills_the_picture_of_the_gpt(page: Any) -> None
     assert set(page.evaluate(KNOWN).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_long_sentence_makes_no_rung_long(page: Any) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     say(page, LONG_SENTENCE)
@@ -47,6 +49,7 @@ def test_a_long_sentence_makes_no_rung_long(page: Any) -> None:
         assert page.evaluate(HEIGHT) <= SCREENS, rung
 
 
+@pytest.mark.slow
 def test_two_trained_heads_stand_side_by_side(page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     for sentence in (LONG_SENTENCE, "Your journey starts with one step"):
@@ -61,6 +64,7 @@ def status(page: Any) -> Any:
     return page.locator(".hl-picture [role=status]").filter(has_text="of 150")
 
 
+@pytest.mark.slow
 def test_a_verb_learns_to_find_its_subject(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     open_rung(page, 6)

@@ -59,6 +59,7 @@ def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
     assert lit(page, "Layer norm", "hl-left") == [(3, i) for i in range(3)]
 
 
+@pytest.mark.slow
 def test_the_hidden_numbers_are_those_of_the_word_that_is_pointed_at(page: Any) -> None:
     open_rung(page, 9)
     cell(page, "What the MLP adds", 3, 1).locator("button").click()
@@ -71,6 +72,7 @@ def test_the_hidden_numbers_are_those_of_the_word_that_is_pointed_at(page: Any) 
     assert_close([number(text.split(" × ")[0]) for text in factors], after, atol=6e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.1, 1.0])
 def test_what_epsilon_does_is_said_in_numbers(page: Any, scale: float) -> None:
     open_rung(page, 9)
@@ -81,6 +83,7 @@ def test_what_epsilon_does_is_said_in_numbers(page: Any, scale: float) -> None:
     expect(page.get_by_text(f"ε avoids a division by 0 and takes off {percent.max():.2f}% at most.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_strips_have_a_table(page: Any) -> None:
     open_rung(page, 10)
     strip = page.locator("figure.hl-figure", has=page.locator(".hl-strip")).first
@@ -90,6 +93,7 @@ def test_the_strips_have_a_table(page: Any) -> None:
     assert strip.locator(".hl-strip-value").text_content() == f"number 0: {values[0]:.4f}".replace("-", "−")
 
 
+@pytest.mark.slow
 def test_the_way_to_a_training_of_ones_own(page: Any) -> None:
     open_rung(page, 3)
     page.get_by_role("link", name="train your own", exact=True).click()
@@ -117,6 +121,7 @@ def test_a_number_is_typed_and_everything_follows(page: Any) -> None:
     assert_close(numbers(page, "Attention weights"), published.CAUSAL_WEIGHTS)
 
 
+@pytest.mark.slow
 def test_a_score_is_typed_over_a_zero_and_only_the_softmax_follows(page: Any) -> None:
     open_rung(page, 4)
     before = numbers(page, "Averages")
@@ -142,6 +147,7 @@ def test_a_score_is_typed_over_a_zero_and_only_the_softmax_follows(page: Any) ->
     assert max(stamps(page)) <= 1e-6
 
 
+@pytest.mark.slow
 def test_two_words_are_swapped_and_keep_their_context_vectors(page: Any) -> None:
     open_rung(page, 5)
     before = numbers(page, "Context vectors")
@@ -196,6 +202,7 @@ def test_where_the_numbers_of_a_sentence_are_from_is_said(page: Any) -> None:
     expect(page.get_by_text("They are random: the sums of rung 2 (seed 123).")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_second_worked_example(page: Any) -> None:
     open_rung(page, 5)
     page.get_by_role("button", name="Hello shiny sun").click()
@@ -259,6 +266,7 @@ def test_more_published_numbers(page: Any) -> None:
     assert {value for row in numbers(page, "After dropout") for value in row} == {0.0, 2.0}
 
 
+@pytest.mark.slow
 def test_a_click_uncovers_the_rest_of_the_table(page: Any) -> None:
     page.set_viewport_size({"width": 1440, "height": 900})
     open_rung(page, 9)

@@ -45,6 +45,7 @@ SLIDERS = """() => [...document.querySelectorAll(".hl-lesson input[type=range]")
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", [2, *also_slow(3, 6, 8, 10)])
 def test_sliders_are_filled_up_to_their_values(page: Any, rung: int) -> None:
     open_rung(page, rung)
@@ -83,6 +84,7 @@ def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
         assert max(stamps(page)) <= 1e-5
 
 
+@pytest.mark.slow
 def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
     open_rung(page, 2)
     say(page, "What is in a name?")
@@ -96,6 +98,7 @@ def test_one_s_own_sentence_keeps_its_vectors(page: Any) -> None:
     expect(page.get_by_text("Some scores of this sentence are negative")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", SOME_RUNGS)
 def test_no_sentence_is_too_short_or_too_long(page: Any, rung: int) -> None:
     open_rung(page, rung)
@@ -148,6 +151,7 @@ def expect_three_hundred_tokens(page: Any, rung: int) -> None:
     expect(problem(page)).to_be_empty()
 
 
+@pytest.mark.slow
 def test_emoji(page: Any) -> None:
     open_rung(page, 1)
     say(page, "Hi 🦊 there")
@@ -222,6 +226,7 @@ def test_nothing_of_it_is_fetched_before_it_is_opened(browser: Any, server: Serv
     assert [url for url in asked if "/learn.mjs" in url]
 
 
+@pytest.mark.slow
 def test_the_source_is_the_file_s_own(page: Any) -> None:
     open_rung(page, 5)
     page.get_by_text("The lines that compute this").click()
@@ -245,6 +250,7 @@ def test_a_rung_is_saved_as_a_notebook(page: Any, rung: int) -> None:
         assert "sentence = 'What is in a name?'" in notebook["cells"][2]["source"]
 
 
+@pytest.mark.slow
 def test_the_core_takes_38_minutes(page: Any) -> None:
     minutes = [text.split() for text in page.locator(".hl-nav small").all_text_contents()]
     core = {rung: int(parts[1]) for rung, parts in enumerate(minutes, 1) if parts[0] == "●"}
@@ -252,6 +258,7 @@ def test_the_core_takes_38_minutes(page: Any) -> None:
     expect(page.get_by_text(re.compile(r"The core, 38 min with exercises: 4\W8, 10, 11"))).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_rung_says_that_it_loads(page: Any) -> None:
     held = []
     page.route("**/learn/whole-model", lambda route: held.append(route))
@@ -303,7 +310,7 @@ def test_the_link_to_look_keeps_the_theme(browser: Any, server: Server) -> None:
     expect(page.locator("body.dark")).to_have_count(1)
 
 
-@pytest.mark.parametrize("rung", SOME_RUNGS)
+@pytest.mark.parametrize("rung", also_slow(*RUNGS))
 def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(f"{server.url}/#learn/{rung}")
@@ -312,20 +319,28 @@ def test_on_a_phone(browser: Any, server: Server, rung: int) -> None:
         if sentence:
             say(page, sentence)
             settle(page, rung)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert page.evaluate(OVER_THE_EDGE) == []
+        check_edges(page)
     clicked = {4: "Weights", 5: "Attention scores", 7: "Attention weights"}.get(rung)
     if clicked:  # the target of the click is in view
         table(page, clicked).locator("button").nth(3).click()
         expect(page.locator(".hl-picture > .hl-unfold")).to_be_in_viewport()
 
 
+def check_edges(page: Any) -> None:
+    """Nothing is wider than a phone's screen."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(OVER_THE_EDGE) == []
+
+
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
-def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
+def test_words_stand_out_from_what_is_behind_them_and_fit_a_phone(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/?__theme={theme}#learn/1")
     for rung in (1, 5, 7):
+        page.set_viewport_size({"width": 390, "height": 844})
         open_rung(page, rung)
+        check_edges(page)
+        page.set_viewport_size({"width": 1280, "height": 720})
         page.get_by_text("The lines that compute this").click()
         expect(page.locator(".hl-source pre").first).to_be_visible()
         found = page.evaluate(CONTRAST, WORDS)

@@ -48,6 +48,7 @@ def test_the_number_of_every_stop_is_that_of_its_table(page: Any) -> None:
     expect(page.locator(".hl-stop")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_it_moves_alone_to_the_end_where_the_focus_is_then(page: Any) -> None:
     open_rung(page, 4)
     page.evaluate(FASTER)
@@ -60,6 +61,7 @@ def test_it_moves_alone_to_the_end_where_the_focus_is_then(page: Any) -> None:
     expect(page.get_by_role("button", name="Follow one number")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_page_that_scrolls_under_a_resting_mouse_keeps_the_arithmetic_of_the_stop(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     say(page, "The cat saw a dog")
@@ -100,6 +102,7 @@ def test_every_rung_can_be_followed_to_the_end(page: Any) -> None:
     assert errors == []
 
 
+@pytest.mark.slow
 def test_the_bigram_model_s_number_ends_as_the_loss_of_the_sentence(page: Any) -> None:
     page.emulate_media(reduced_motion="reduce")
     say(page, "ROMEO: the oh")

@@ -100,6 +100,7 @@ def test_text_and_training_stay_when_another_rung_is_opened(page: Any) -> None:
     expect(page.locator(".hl-chips li")).to_have_count(7)
 
 
+@pytest.mark.slow
 def test_a_training_that_was_left_is_stopped(page: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     gate, advance = Gate(News()), BigramTraining.advance
     monkeypatch.setattr(
@@ -127,6 +128,7 @@ def test_who_would_write_the_text_is_named(page: Any) -> None:
     page.get_by_role("button", name="Stop").click()
 
 
+@pytest.mark.slow
 def test_the_rows_of_the_table_add_up_to_1(page: Any) -> None:
     open_rung(page, 3)
     sums = [sum(row) for row in numbers(page, "Which character follows which")]
@@ -135,12 +137,14 @@ def test_the_rows_of_the_table_add_up_to_1(page: Any) -> None:
     expect(page.get_by_text("Any other character after")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_sentence_may_lie_below_the_floor_of_the_training_text(page: Any) -> None:
     open_rung(page, 3)
     said = "= 2.4507, is the loss on your sentence. The floor of part 2, 2.4519, holds"
     expect(page.get_by_text(said)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_both_softmaxes_unfold(page: Any) -> None:
     open_rung(page, 5)
     unfold, hint = (
@@ -187,12 +191,14 @@ def test_what_a_model_cannot_read_is_named_and_left_out(page: Any, sentence: str
     expect(page.get_by_role("group", name="Text", exact=True)).to_have_text(read)
 
 
+@pytest.mark.slow
 def test_a_space_can_be_seen_in_the_arithmetic(page: Any) -> None:
     open_rung(page, 10)
     say(page, "I ")
     expect(page.locator(".hl-real .hl-unfold p").first).to_contain_text(": · (query) looks at ")
 
 
+@pytest.mark.slow
 def test_who_starts_over_finds_nothing_answered(page: Any) -> None:
     open_rung(page, 1)
     page.get_by_role("button", name="The word list").click()

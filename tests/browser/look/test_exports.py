@@ -220,6 +220,7 @@ def test_svg_holds_any_model_name_and_text(page: Any) -> None:
     assert words(svg) == [expected] and svg.findtext(f"{SVG}title") == expected
 
 
+@pytest.mark.slow
 def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
     button = page.get_by_role("button", name="Save this picture")
     expect(button).to_have_attribute("aria-expanded", "false")

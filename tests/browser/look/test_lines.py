@@ -95,6 +95,7 @@ def test_the_columns_of_lines_are_labelled(lines: Any) -> None:
     assert query["x"] + query["width"] <= key["x"] + 1
 
 
+@pytest.mark.slow
 def test_lines_by_keys(page: Any, server: Server) -> None:
     page.get_by_role("button", name="Lines", exact=True).click()
     lines = page.get_by_role("application", name=re.compile("^Lines of L"))

@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import model
+from helpers import also_slow
 from helpers.page import (
     check_number,
     expect_drawn,
@@ -74,11 +75,14 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("metric", ["entropy", "mean distance", "on the first token", "on the previous token"])
+METRICS = ["entropy", "mean distance", "on the first token", "on the previous token"]
+
+
+@pytest.mark.parametrize("metric", [METRICS[0], *also_slow(*METRICS[1:])])
 def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, server: Server, metric: str) -> None:
     loaded = server.services.served.models["tiny"]
     written.get_by_label("Metric of the heads").select_option(label=metric)
-    place = ["entropy", "mean distance", "on the first token", "on the previous token"].index(metric)
+    place = METRICS.index(metric)
     made = recording(written, loaded)
     expected = {
         f"L{layer} H{head}": float(made.metrics()[picture_index(layer, head, 3, 4), place])
@@ -135,7 +139,7 @@ def test_a_thumbnail_has_the_models_weights(written: Any, server: Server) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "layer", "column"), [("L1 mean", 1, 4), ("L2 rollout", 2, 5), ("Mean of all heads", 3, 4)]
+    ("name", "layer", "column"), [("L2 rollout", 2, 5), *also_slow(("L1 mean", 1, 4), ("Mean of all heads", 3, 4))]
 )
 def test_means_and_rollout_are_pictures_like_the_others(
     written: Any, server: Server, name: str, layer: int, column: int
@@ -174,7 +178,7 @@ def ramp(page: Any, name: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("scale", ["square root", "linear", "logarithmic", "row maximum"])
+@pytest.mark.parametrize("scale", ["logarithmic", *also_slow("square root", "linear", "row maximum")])
 def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, scale: str) -> None:
     loaded = server.services.served.models["tiny"]
     written.get_by_label("Colour scale").select_option(label=scale)

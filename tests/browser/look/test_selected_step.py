@@ -137,6 +137,7 @@ def test_replay_steps_to_the_end_and_can_be_paused(page: Any) -> None:
     expect(page.get_by_role("button", name="Replay")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_scrubber_while_it_is_written(page: Any, server: Server, slow: Any) -> None:
     choose_model(page, "slow")
     write(page, "But soft")

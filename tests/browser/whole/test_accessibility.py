@@ -19,7 +19,7 @@ WORDS = (
     ".hs-then, .hs-brand span, .hs-pages button, .hs-model-button span, #hs-prompt, "
     ".hs-chips button, .hs-chips > span, #hs-write, .hs-columns span"
 )
-
+BAR = ".hs-topbar button, .hs-brand span, .hs-chips *, .hs-notices p, .hs-value"
 
 # For content of a box whose contrast with the panel was checked: the box itself must be visible.
 TICKED = """(box) => {
@@ -42,14 +42,53 @@ def test_a_checked_box_is_seen_to_be_checked(browser: Any, server: Server, theme
         assert box.evaluate(TICKED)
 
 
-@pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
-def test_words_stand_out_from_what_is_behind_them(browser: Any, server: Server, theme: str) -> None:
-    page = browser.new_page()
+@pytest.mark.parametrize(
+    ("theme", "width"), [("dark", 390), *also_slow(("light", 360), ("light", 768), ("dark", 1024))]
+)
+def test_words_can_be_read_controls_have_names_and_nothing_scrolls_sideways(
+    browser: Any, server: Server, theme: str, width: int
+) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script('localStorage["headscope-view"] = ""')  # as a new visitor sees it
     page.goto(f"{server.url}/?__theme={theme}")
     expect_drawn(page)
-    expect(page.locator(".hs-bars tbody tr").first).to_be_visible()
-    found = page.evaluate(CONTRAST, WORDS)
-    assert len(found) > 80 and min(found) >= 4.5
+    for name in ("Text", "Heads"):
+        expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
+    check_contrast(page, BAR, 15)
+    settings, models = (page.get_by_role("button", name=name, exact=True) for name in ("Settings", "Model"))
+    settings.click()
+    check_contrast(page, "#hs-settings :is(h2, span, small, label)", 10)
+    page.keyboard.press("Escape")
+    models.click()
+    check_contrast(page, ".hs-models li *", 2)
+    page.keyboard.press("Escape")
+    page.evaluate("localStorage.removeItem('headscope-view')")
+    page.reload()
+    expect_drawn(page)
+    expect(page.get_by_role("region", name="Next token", exact=True).locator("tbody tr").first).to_be_visible()
+    check_contrast(page, WORDS, 80)
+    page.get_by_role("button", name="This step").click()
+    expect_names(page.locator(".headscope"))
+    for control in page.locator(".headscope [tabindex='0']:visible:not(button, input, select)").all():
+        expect(control).to_have_accessible_name(re.compile(r"\S"))
+    page.set_viewport_size({"width": width, "height": 844})
+    for button, role in ((settings, "dialog"), (models, "listbox")):
+        button.click()
+        check_width(page, width)
+        box = page.get_by_role(role, name=button.get_attribute("aria-label") or button.text_content()).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        page.keyboard.press("Escape")
+    page.get_by_label("Prompt").fill("a long prompt\n" * 9)
+    check_width(page, width)
+
+
+def check_contrast(page: Any, selector: str, at_least: int) -> None:
+    found = page.evaluate(CONTRAST, selector)
+    assert len(found) > at_least and min(found) >= 4.5, (selector, len(found), min(found))
+
+
+def check_width(page: Any, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
@@ -66,18 +105,6 @@ def test_signs_for_line_breaks_contrast_with_every_colour(page: Any) -> None:
     page.locator(".hs-writing .hs-token").nth(29).click(modifiers=["Shift"])
     signs = page.locator(".hs-writing .hs-line").evaluate_all(SIGNS)
     assert len(signs) > 10 and all(ink == sign and opacity >= 0.6 for ink, sign, opacity in signs)
-
-
-def test_panels_have_names(page: Any) -> None:
-    for name in ("Text", "Next token", "Heads"):
-        expect(page.get_by_role("region", name=name, exact=True)).to_be_visible()
-
-
-def test_no_control_is_nameless(page: Any) -> None:
-    page.get_by_role("button", name="This step").click()
-    expect_names(page.locator(".headscope"))
-    for control in page.locator(".headscope [tabindex='0']:visible:not(button, input, select)").all():
-        expect(control).to_have_accessible_name(re.compile(r"\S"))
 
 
 def test_the_text_as_a_table(page: Any, server: Server) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error, expect
 
+from helpers import also_slow
 from helpers.models import tiny_model
 from helpers.page import (
     change_settings,
@@ -130,7 +131,7 @@ def test_returning_before_the_answer_shows_the_text_of_the_address(page: Any) ->
     expect(text(page)).to_have_text(re.compile("^two..$", re.DOTALL))
 
 
-@pytest.mark.parametrize("act", ["write", "choose"])
+@pytest.mark.parametrize("act", ["write", *also_slow("choose")])
 def test_what_is_asked_for_meanwhile_is_shown_instead_of_a_slow_answer(page: Any, server: Server, act: str) -> None:
     write_two(page)
     held = hold_landings(page)
@@ -173,6 +174,7 @@ def test_back_fetches_nothing_after_the_link_was_copied(page: Any) -> None:
     expect(text(page)).to_have_text(re.compile("^one..$", re.DOTALL))
 
 
+@pytest.mark.slow
 def test_a_pinned_seed_stays(page: Any) -> None:
     write_two(page)
     change_settings(page, seed=77)
@@ -194,6 +196,7 @@ def test_a_pinned_seed_stays(page: Any) -> None:
         expect(panel.get_by_label("seed", exact=True)).not_to_have_value("77")
 
 
+@pytest.mark.slow
 def test_a_small_context_shortens_no_text_of_other_models(
     browser: Any, launch: Callable[..., Server], checkpoints: Path, tmp_path: Path
 ) -> None:

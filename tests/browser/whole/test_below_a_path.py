@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.page import expect_drawn, expect_status, show_page, write
 from helpers.server import Server, start
 from helpers.tabs import Profiles, opened_page
@@ -53,7 +54,7 @@ def test_the_page_works_and_asks_for_nothing_outside_its_path(
     complaints.check()
 
 
-@pytest.mark.parametrize("way", ["strips", "passes"])
+@pytest.mark.parametrize("way", ["strips", *also_slow("passes")])
 def test_the_page_opens_without_the_last_slash(browser: Profiles, below: dict[str, Server], way: str) -> None:
     page, complaints = opened_page(browser, below[way].url.removesuffix("/heads"), "heads?__theme=dark")
     expect_drawn(page)

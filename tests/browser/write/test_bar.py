@@ -126,6 +126,7 @@ def test_the_settings_close_and_return_the_focus(page: Any) -> None:
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_slider_and_its_number_are_one(page: Any) -> None:
     with opened_settings(page) as panel:
         for label, typed, moved in (

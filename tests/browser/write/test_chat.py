@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from helpers import also_slow
 from helpers.oracles.chat_templates import chat_model
 from helpers.page import (
     change_settings,
@@ -104,7 +105,7 @@ def open_chat(browser: Any, server: Server) -> tuple[Any, Any]:
     return page, complaints
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", [390, *also_slow(1440)])
 def test_a_conversation_goes_on_and_comes_back(browser: Any, server: Server, loaded: LoadedModel, width: int) -> None:
     page, complaints = open_chat(browser, server)
     page.set_viewport_size({"width": width, "height": 900})
@@ -188,6 +189,7 @@ def test_a_template_that_refuses_says_why(
     expect(page.get_by_label("Message", exact=True)).to_have_value("Why?")
 
 
+@pytest.mark.slow
 def test_second_texts_have_the_same_turns(browser: Any, server: Server, loaded: LoadedModel) -> None:
     page, complaints = open_chat(browser, server)
     say(page, "Why?")

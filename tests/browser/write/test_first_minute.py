@@ -49,6 +49,7 @@ def test_a_tile_opens_its_head_over_a_phones_screen(browser: Any, server: Server
     expect(sheet.locator(".hs-board")).not_to_be_in_viewport(ratio=0.9)
 
 
+@pytest.mark.slow
 def test_controls_are_large_enough_for_fingers(browser: Any, server: Server) -> None:
     page = opened(browser, server, PHONE, has_touch=True, is_mobile=True)
     # A phone cannot hover and has no keys.

@@ -164,6 +164,7 @@ def test_stop_is_offered_until_the_whole_text_is_shown(paced: Any) -> None:
     expect(write_button(paced)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_choice_of_a_speed_is_kept(browser: Any, server: Server) -> None:
     page = browser.new_page()
     page.goto(server.url)

@@ -1,12 +1,16 @@
 """Small random models of transformers in every family that opens, and their folders."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from helpers import also_slow
 from helpers.files import write_json
 from helpers.models import char_spec, wide_alphabet
+from helpers.oracles import gpt2_shapes
+from helpers.oracles.gpt2_shapes import transformers_keys
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -58,7 +62,15 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         {"attention_bias": False, "num_attention_heads": 1, "hidden_size": 16, "layer_norm_eps": 1e-2},
     ),
 }
+SHAPES |= {f"gpt2, {name}": ("gpt2", transformers_keys(name)) for name in gpt2_shapes.SHAPES}
 ONE_OF_EACH = ["llama, grouped, tied", "llama 3", "mistral", "qwen2", "qwen3", "pythia"]
+# One of each kind: absolute positions, groups of heads, normalised queries and keys, attention and MLP side by side.
+KINDS = ["gpt2, plain", "llama, grouped, tied", "qwen3", "pythia"]
+
+
+def one_of_each_kind(names: Iterable[str]) -> list[Any]:
+    """Values of a parameter: the shapes of ``KINDS``, and the others among the slow tests."""
+    return [each for name in names for each in ([name] if name in KINDS else also_slow(name))]
 
 
 def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
@@ -66,6 +78,8 @@ def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
     from transformers import AutoConfig, AutoModelForCausalLM
 
     model_type, shape = SHAPES[name]
+    if model_type == "gpt2":
+        return gpt2_shapes.reference(seed, **shape | changes)
     keys = BASE | {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None} | shape | changes
     config = AutoConfig.for_model(model_type, **keys)
     gpt = AutoModelForCausalLM.from_config(config, attn_implementation="eager")

@@ -118,7 +118,7 @@ def test_other_families_are_listed_with_their_groups_of_heads(families: Server) 
 
 
 @every_question
-@pytest.mark.parametrize("name", ["llama", "qwen3"])
+@pytest.mark.parametrize("name", ["llama", *also_slow("qwen3")])
 def test_other_families_are_answered(families: Server, document: Document, question: Question, name: str) -> None:
     answer = ask(families, question, model=name)
     if (question.name, name) == ("composition", "qwen3"):

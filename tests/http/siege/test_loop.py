@@ -15,6 +15,8 @@ from helpers.server import Server
 from web.process_memory import freeze_objects
 from web.settings import Limits
 
+pytestmark = pytest.mark.timing
+
 MAX_SECONDS = 0.05  # seconds for which one request may occupy the shared event loop
 ADDRESSES = itertools.count()
 ATTEMPTS = 10  # attempts, of which the best counts, since a busy machine halts the loop as well

@@ -65,6 +65,7 @@ def test_a_network_does_not_fill_the_queue(
         assert visit.result().status_code == 200
 
 
+@pytest.mark.slow  # until Gradio has ended the session
 def test_a_browser_that_changes_its_address_leaves_nothing_behind(launch: Launch, checkpoints: Path) -> None:
     """One session that joins Gradio's queue over IPv4 and then over IPv6 is charged and credited to each."""
     server = launch(checkpoints / "tiny", trusted_proxies=1)
