@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from itertools import cycle
+from itertools import cycle, product
 from typing import Any
 
 from .targets import LONG_ID, LONG_TOKEN, MANY_STEPS, N_STEPS
@@ -164,18 +164,18 @@ async def long_tokens(port: int, seconds: float) -> None:
 
 
 async def lessons_of_many_steps(port: int, seconds: float) -> None:
-    """The lesson about induction for a model with rotary positions and many steps, each of which it reads.
+    """The lesson about induction for models with many steps, each of which it reads unless positions are rotary.
 
-    Raises ``ConnectionError`` unless each is answered or told to wait.
+    Raises ``ConnectionError`` if one is neither answered nor refused.
     """
     until = asyncio.get_running_loop().time() + seconds
-    step = 0
-    while asyncio.get_running_loop().time() < until:
-        body = {"model": MANY_STEPS, "sentence": "To be, or not to be", "step": step, "muted": [0, 0]}
+    for model, step in cycle(product(MANY_STEPS, range(0, N_STEPS, 7))):
+        if asyncio.get_running_loop().time() > until:
+            break
+        body = {"model": model, "sentence": "To be, or not to be", "step": step, "muted": [0, 0]}
         answer = await ask(port, "POST", "/learn/induction", body, BAD)
-        if answer.status not in (429, 503):
+        if answer.status not in (400, 429):
             check("the lesson about induction", answer)
-        step = (step + 7) % N_STEPS
 
 
 async def hopeless_questions(port: int, seconds: float) -> None:

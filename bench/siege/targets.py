@@ -18,7 +18,8 @@ from model.tokenizer import CharTokenizer
 
 # The server ends if its event loop is blocked for ten seconds, and stops questions that would take several minutes.
 WATCHED = ("--watchdog-seconds", "10", "--max-question-seconds", "120")
-LONG_TOKEN, MANY_STEPS = "long-token", "many-steps"
+LONG_TOKEN = "long-token"
+MANY_STEPS = {"many-steps": None, "many-rotary-steps": RotaryConfig(n_dim=64)}
 LONG_ID = 511  # of the last token in the vocabulary, whose place the long one takes
 N_STEPS = 24
 DIARY = b"my private diary, page one. "
@@ -26,7 +27,7 @@ DIARY = b"my private diary, page one. "
 
 def besieged_command(port: int) -> list[str]:
     """The command that starts the server."""
-    folders = chat_checkpoint(), long_token_checkpoint(), many_steps_checkpoint()
+    folders = [chat_checkpoint(), long_token_checkpoint(), *map(many_steps_checkpoint, MANY_STEPS)]
     return ours(port, *(word for folder in folders for word in ("--checkpoint", str(folder))), *WATCHED)
 
 
@@ -51,11 +52,10 @@ def joined(merge: str | list[str]) -> str:
     return "".join(merge.split(" ") if isinstance(merge, str) else merge)
 
 
-def many_steps_checkpoint() -> Path:
-    """A model with rotary positions, and more steps of its training than are kept in memory."""
-    rotary = RotaryConfig(n_dim=64)
-    shape = GPTConfig(n_layer=4, n_head=4, n_embd=256, vocab_size=65, context_length=64, rotary=rotary)
-    folder = random_checkpoint(MANY_STEPS, shape, CharTokenizer.train(string.ascii_letters + string.digits + " ,."))
+def many_steps_checkpoint(name: str) -> Path:
+    """A model with more steps of its training than are kept in memory."""
+    shape = GPTConfig(n_layer=4, n_head=4, n_embd=256, vocab_size=65, context_length=64, rotary=MANY_STEPS[name])
+    folder = random_checkpoint(name, shape, CharTokenizer.train(string.ascii_letters + string.digits + " ,."))
     steps = folder / "steps"
     steps.mkdir(exist_ok=True)
     for i in range(N_STEPS):
