@@ -25,10 +25,10 @@ from web.page.blocks import LAUNCH, build
 from web.page.link_preview import picture_route
 from web.page.routes import page_routes
 from web.page.writer import PageWriter
-from web.process_memory import share_heaps
 from web.runs.compare_routes import compare_routes
 from web.runs.routes import run_routes
 from web.services import Services, check, make_services
+from web.serving.process_memory import share_heaps
 from web.training.routes import train_endpoint, train_routes
 from web.training.trainings import Trainings
 

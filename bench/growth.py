@@ -24,7 +24,7 @@ from model import GPTConfig, SamplingSettings, load
 from model.serving.choose_reader import choose_reader
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
-from web.process_memory import trim_heap
+from web.serving.process_memory import trim_heap
 
 SIZES = {
     "1 M": GPTConfig(n_layer=4, n_head=4, n_embd=128, vocab_size=512, context_length=1024),

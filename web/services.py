@@ -15,7 +15,6 @@ from .ask.head_roles import prepare_roles
 from .ask.inquiry import Ask
 from .ask.step_scores import prepare_step_scores
 from .gauges import Gauges
-from .process_memory import freeze_objects, trim_heap
 from .prometheus import Metrics
 from .runs.openings import Openings
 from .runs.store import Runs
@@ -23,6 +22,7 @@ from .serving.budget import Budget, budget_for
 from .serving.chat_templates import Templates
 from .serving.engine_addresses import parse_addresses
 from .serving.engines import Engines
+from .serving.process_memory import freeze_objects, trim_heap
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers

@@ -16,7 +16,7 @@ from helpers.models import max_difference
 from helpers.server import CONTEXT, Server, save_tiny
 from model.checkpoint.write import write_snapshot
 from model.lens.text_pass import TextPass
-from web.serving import attention_answer
+from web.api import attention_answer
 from web.settings import Limits
 
 PROMPT = "so it is"

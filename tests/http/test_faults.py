@@ -15,9 +15,8 @@ from helpers.gate import GatedEngine, News, wait_for_end
 from helpers.serve_once import PATIENCE
 from helpers.server import Server
 from model.serving import torch_reader
-from web.api import routes
+from web.api import attention_answer, routes
 from web.api.embeddings import Embeddings
-from web.serving import attention_answer
 from web.settings import Limits
 
 

@@ -12,9 +12,9 @@ from model import LoadedModel, Step
 
 from ..client import client_of
 from ..services import Services
-from ..serving.attention_answer import head_weights
 from ..serving.inputs import find_model, parse_head, parse_prompt, parse_request, parse_text
 from ..settings import Limits
+from .attention_answer import head_weights
 from .guards import model_to_read_with, refusals, store_answer
 from .lens import lens_endpoints
 from .model_info import model_info

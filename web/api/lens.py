@@ -21,9 +21,9 @@ from ..ask.fields import MAX_ROWS, TEXTS, fields_of, ids_field
 from ..ask.inquiry import Inquiry, PendingAnswer, to_json
 from ..ask.question import Question
 from ..ask.table import QUESTIONS
+from ..body_types import Also, HeadMask, TokenIds
 from ..client import client_of
 from ..services import Services
-from ..serving.body_types import Also, HeadMask, TokenIds
 from ..serving.inputs import whole
 from ..serving.server_sent_events import DONE, EVENT_STREAM, event_of_json, server_sent_event
 from . import openapi

@@ -21,8 +21,6 @@ from model.lens.interventions.sites import find_site
 from ..ask.turns import OutOfTime
 from ..client import client_of
 from ..services import Services
-from ..serving.activations_answer import ActivationsAnswer
-from ..serving.attention_answer import AttentionAnswer
 from ..serving.budget import Sending
 from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model, parse_ids
@@ -30,6 +28,8 @@ from ..serving.server_sent_events import EVENT_STREAM
 from ..serving.workers import Workers
 from ..settings import PIECE_BYTES
 from . import openapi
+from .activations_answer import ActivationsAnswer
+from .attention_answer import AttentionAnswer
 from .chat import answer_conversation
 from .completions import Completion
 from .embeddings import Embeddings

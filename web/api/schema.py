@@ -27,7 +27,7 @@ from model.generate import MAX_SEED
 from model.lens.interventions.sites import SITE_NAMES, SITES
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
 
-from ..serving.body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
+from ..body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.conversation import Conversation
 from ..serving.inputs import whole
 

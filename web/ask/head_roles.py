@@ -21,7 +21,7 @@ from model.lens.head_roles import (
 )
 from model.lens.progress import Cancelled, Progress, ignore
 
-from ..process_memory import trim_heap
+from ..serving.process_memory import trim_heap
 from .inquiry import Ask, Content, Inquiry
 from .turns import lower_priority
 

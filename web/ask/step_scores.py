@@ -10,7 +10,7 @@ import model
 from model.lens.head_roles import role_scores
 from model.lens.progress import Cancelled, Progress
 
-from ..process_memory import trim_heap
+from ..serving.process_memory import trim_heap
 from ..serving.snapshots import Snapshots
 from ..serving.step_scores import RoleGrids
 from .head_roles import VERSION, is_grid, while_idle

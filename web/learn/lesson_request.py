@@ -7,7 +7,7 @@ from typing_extensions import TypeAliasType
 
 from model import InputError
 
-from ..serving.body_types import Unicode
+from ..body_types import Unicode
 from ..serving.inputs import check_length
 
 MAX_SENTENCE_CHARACTERS = 4_000

@@ -19,7 +19,7 @@ from model.ladder.block import (
 )
 from model.ladder.terms import dot_product_terms
 
-from ..serving.body_types import Unicode
+from ..body_types import Unicode
 from ..serving.served_models import ServedModels
 from .tokenized_sentence import TokenizedSentence, WholeModelRequest, head_and_query, tokenize_sentence
 

@@ -6,9 +6,9 @@ from pydantic import BaseModel, Field
 
 from model import LoadedModel
 
+from ..body_types import HeadMask, TokenIds, Unicode
 from ..runs.run import Run
 from ..services import Services
-from ..serving.body_types import HeadMask, TokenIds, Unicode
 from ..serving.inputs import check_text
 
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, FailFast, Field
 from model.lens.alignment import Alignment, Piece, align, align_growing, align_texts
 from model.lens.difference import check_pieces, head_differences
 
+from ..body_types import TokenIds, Unicode
 from ..client import client_of
-from ..serving.body_types import TokenIds, Unicode
 from ..serving.snapshots import Snapshots
 from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, JsonValue
 from model import InputError, LoadedModel
 from model.lens.text_pass import TextPass
 
+from ..body_types import HeadMask, TokenIds, Unicode
 from ..client import client_of
-from ..serving.body_types import HeadMask, TokenIds, Unicode
 from ..serving.budget import Budget
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots

@@ -12,8 +12,8 @@ from starlette.types import Scope
 
 from model.errors import Busy
 
-from ..process_memory import trim_heap
 from ..settings import KEPT_BYTES, MEGABYTE, Limits
+from .process_memory import trim_heap
 
 WORTH_TRIMMING = 32 * MEGABYTE
 MIN_ROOM_BYTES = MEGABYTE // 4  # for something smaller, caches need not make room at once

@@ -11,12 +11,12 @@ from model.gpt import GPT
 from model.serving.engine import Engine
 from model.serving.reader import Reader
 
-from ..process_memory import trim_heap
 from ..prometheus import Metrics
 from ..settings import LEAST_BATCH, MEGABYTE, Limits
 from .engine_addresses import EngineAddress
 from .engine_client import check_supported
 from .generation import Generation
+from .process_memory import trim_heap
 from .remote_engine import RemoteEngine
 from .served_models import PRIVATE_PREFIX
 from .zero_gpu import ZeroGpuEngine

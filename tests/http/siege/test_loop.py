@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from helpers.server import Server
-from web.process_memory import freeze_objects
+from web.serving.process_memory import freeze_objects
 from web.settings import Limits
 
 pytestmark = pytest.mark.timing

@@ -26,6 +26,7 @@ WEB_LAYERS = [
     {"web.services"},
     {"web.gauges"},
     {"web.runs", "web.ask"},
+    {"web.body_types"},
     {"web.serving"},
     {
         "web.prometheus",
@@ -34,7 +35,6 @@ WEB_LAYERS = [
         "web.bounded_cache",
         "web.client",
         "web.request_path",
-        "web.process_memory",
     },
 ]
 MODEL_LAYERS = [

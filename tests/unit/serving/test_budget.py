@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from model.errors import Busy
-from web import process_memory
-from web.process_memory import share_heaps, trim_heap
 from web.serving import budget as budget_module
+from web.serving import process_memory
 from web.serving.budget import DROP, SLOW_SECONDS, Budget, NoRoom
+from web.serving.process_memory import share_heaps, trim_heap
 from web.serving.uncollected_answers import UncollectedAnswers
 
 

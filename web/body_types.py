@@ -13,7 +13,7 @@ from typing_extensions import TypeAliasType
 
 from model.loaded import MAX_HEAD_SCALE
 
-from .inputs import whole
+from .serving.inputs import whole
 
 
 class Also:
