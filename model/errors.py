@@ -80,12 +80,12 @@ class PromptError(InputError):
 
 
 class EmptyPrompt(PromptError):
-    """A prompt without tokens."""
+    """A prompt without tokens; ``noun`` is what the message calls it."""
 
     code = "empty_prompt"
 
-    def __init__(self) -> None:
-        super().__init__("The prompt is empty: the model needs at least one token to start from.")
+    def __init__(self, noun: str = "prompt") -> None:
+        super().__init__(f"The {noun} is empty: the model needs at least one token to start from.")
 
 
 class UnknownCharacters(PromptError):
@@ -128,13 +128,13 @@ class UnknownTokens(PromptError):
 
 
 class ContextLengthExceeded(PromptError):
-    """A prompt longer than the model can read at once."""
+    """A prompt longer than the model can read at once; ``noun`` is what the message calls it."""
 
     code = "context_length_exceeded"
 
-    def __init__(self, n_tokens: int, context_length: int) -> None:
+    def __init__(self, n_tokens: int, context_length: int, noun: str = "prompt") -> None:
         self.n_tokens, self.context_length = n_tokens, context_length
-        super().__init__(f"The prompt has {n_tokens} tokens, but this model reads at most {context_length} at once.")
+        super().__init__(f"The {noun} has {n_tokens} tokens, but this model reads at most {context_length} at once.")
 
 
 def ascii_name(character: str) -> str:

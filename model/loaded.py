@@ -314,16 +314,19 @@ class LoadedModel:
             generation_config=self.generation_config,
         )
 
-    def parse_prompt(self, prompt: Prompt) -> list[int]:
-        """The token ids of a prompt. Raises a ``PromptError`` that says why the model cannot read it."""
+    def parse_prompt(self, prompt: Prompt, *, noun: str = "prompt") -> list[int]:
+        """The token ids of a prompt. Raises a ``PromptError`` that says why the model cannot read it.
+
+        ``noun`` is what the message calls the prompt.
+        """
         ids = self.tokenizer.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
         if not ids:
-            raise EmptyPrompt
+            raise EmptyPrompt(noun)
         for token_id in ids:
             if type(token_id) is not int or not 0 <= token_id < self.config.vocab_size:
                 raise UnknownTokens(token_id, self.config.vocab_size)
         if len(ids) > self.config.context_length:
-            raise ContextLengthExceeded(len(ids), self.config.context_length)
+            raise ContextLengthExceeded(len(ids), self.config.context_length, noun)
         return ids
 
     def parse_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:

@@ -297,19 +297,19 @@ def most_choices(limits: Limits) -> int:
     return min(limits.max_choices, limits.max_texts)
 
 
-def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any) -> list[list[int]]:
-    """The token ids of each prompt of a call."""
+def parse_prompts(limits: Limits, loaded: LoadedModel, prompt: Any, noun: str = "prompt") -> list[list[int]]:
+    """The token ids of each prompt of a call, in whose errors they are called ``noun``."""
     if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
         prompt = [prompt]
     if not prompt:
-        raise InputError("prompt", "prompt is an empty list; at least one prompt is needed.", "empty_prompt")
+        raise InputError(noun, f"{noun} is an empty list; at least one {noun} is needed.", "empty_prompt")
     if len(prompt) > limits.max_choices:
-        n_prompts = counted(len(prompt), "prompt")
-        raise InputError("prompt", f"prompt has {n_prompts}; at most {limits.max_choices} are accepted at once.")
+        n_prompts = counted(len(prompt), noun)
+        raise InputError(noun, f"{noun} has {n_prompts}; at most {limits.max_choices} are accepted at once.")
     for each in prompt:
         if isinstance(each, str):
-            check_length("prompt", "prompt", each, limits.max_prompt_characters)
-    return [loaded.parse_prompt(each) for each in prompt]
+            check_length(noun, noun, each, limits.max_prompt_characters)
+    return [loaded.parse_prompt(each, noun=noun) for each in prompt]
 
 
 def parse_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSettings:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from model import InputError, LoadedModel
+from model import LoadedModel, PromptError
 
 from ..settings import Limits
 from .completions import parse_prompts
@@ -19,10 +19,10 @@ class Embeddings:
     def __init__(self, loaded: LoadedModel, asked: EmbeddingsRequest, limits: Limits) -> None:
         self.loaded, self.asked = loaded, asked
         try:
-            self.inputs = parse_prompts(limits, loaded, asked.input)
-        except InputError as error:
-            field = "input" if error.field == "prompt" else error.field
-            raise InputError(field, str(error).replace("prompt", "input"), error.code) from None
+            self.inputs = parse_prompts(limits, loaded, asked.input, "input")
+        except PromptError as error:
+            error.field = "input"
+            raise
 
     def compute(self) -> list[Tensor]:
         """A vector for each input, ``(n_embd,)`` float32."""

@@ -29,6 +29,27 @@ STALL_SECONDS = 15.0  # after which a connection is closed if it waits for a cli
 MAX_BODY_SECONDS = UPLOAD_SECONDS + 5.0  # within which a request body must have arrived
 RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
 
+# What this module uses of uvicorn beyond what it publishes. No other module uses such a part, and a test looks them up
+# in the installed version.
+HTTP = "uvicorn.protocols.http.httptools_impl"
+PARTS = {
+    "uvicorn.protocols.http.flow_control.FlowControl.read_paused": "says whether the app has enough of a body",
+    f"{HTTP}.STATUS_LINE": "holds the first lines of responses",
+    f"{HTTP}.HttpToolsProtocol._unset_keepalive_if_required": "ends the wait for a request",
+    f"{HTTP}.HttpToolsProtocol._start_asgi_task": "begins to answer a request",
+    f"{HTTP}.HttpToolsProtocol.pipeline": "holds requests that were sent before an answer",
+    f"{HTTP}.HttpToolsProtocol.cycle": "is the newest request",
+    f"{HTTP}.HttpToolsProtocol.flow": "stops reading from a client that sends too much",
+    f"{HTTP}.HttpToolsProtocol.parser": "is fed with what was received",
+    f"{HTTP}.HttpToolsProtocol.scope": "describes the request to the app",
+    f"{HTTP}.HttpToolsProtocol.on_response_complete": "is told when a response was sent",
+    f"{HTTP}.RequestResponseCycle.disconnected": "tells the app that the client is gone",
+    f"{HTTP}.RequestResponseCycle.message_event": "wakes an app that waits for a body",
+    f"{HTTP}.RequestResponseCycle.more_body": "says whether a body is complete",
+    f"{HTTP}.RequestResponseCycle.response_started": "says whether an error can be sent",
+    f"{HTTP}.RequestResponseCycle.response_complete": "says whether a request is answered",
+    f"{HTTP}.RequestResponseCycle.keep_alive": "says whether another request may follow",
+}
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0

@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
-from gradio.queueing import Queue
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -25,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted, shorten
 
+from ..api.gradio_seam import QueuedEvents
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import NoRoom
@@ -206,7 +206,7 @@ class QueueSessions:
     """The sessions that are waiting for events. Not thread-safe: used only from the event loop."""
 
     def __init__(self, demo: gr.Blocks, limits: Limits, answers: UncollectedAnswers) -> None:
-        self.queue: Queue = demo._queue
+        self.queued = QueuedEvents(demo)
         self.endpoints, self.answers = Endpoints(demo), answers
         self.most = limits.max_texts
         self.by_name: dict[str, Session] = {}
@@ -234,7 +234,7 @@ class QueueSessions:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 await self.drop(self.abandoned())
-                self.drop_cancelled()
+                self.queued.drop_cancelled()
             except Exception:  # Gradio's queue may raise anything, and this loop must continue
                 log.exception("Abandoned Gradio sessions could not be dropped")
         self.watching = None
@@ -250,40 +250,20 @@ class QueueSessions:
             if not session.n_listeners and (not session.events or now - session.left_at > FOLLOWED_SECONDS)
         ]
 
-    def forget_state(self, name: str) -> None:
-        """Remove Gradio's copy of the page's configuration for a session: no endpoint here keeps state in it."""
-        if self.queue.server_app:
-            holder = self.queue.server_app.state_holder
-            holder.session_data.pop(name, None)
-            holder.time_last_used.pop(name, None)
-
-    def drop_cancelled(self) -> None:
-        """Remove events that were cancelled just as they ended: Gradio would keep them and all their data."""
-        queue = self.queue
-        at_work = {event._id for job in queue.active_jobs for event in job or ()}
-        waiting = {event._id for each in queue.event_queue_per_concurrency_id.values() for event in each.queue}
-        for event in queue.event_ids_to_events.keys() - at_work - waiting:
-            del queue.event_ids_to_events[event]
-
     def drop_answered(self, name: str, session: Session) -> None:
         """Remove a session's events that Gradio no longer lists as pending: their answers have been sent."""
-        for event in session.events.keys() - self.queue.pending_event_ids_session.get(name, set()):
+        for event in session.events.keys() - self.queued.unanswered(name):
             del session.events[event]
 
     async def drop(self, names: Iterable[str]) -> None:
         dropped = {name: self.by_name.pop(name) for name in names}
         events = {event for session in dropped.values() for event in session.events}
         for name, session in dropped.items():
-            await self.queue.clean_events(session_hash=name)
-            self.queue.pending_messages_per_session.pop(name, None)
-            self.queue.pending_event_ids_session.pop(name, None)
-            self.forget_state(name)
+            await self.queued.drop_session(name)
             self.answers.drop(name)
             for client, n_bytes in session.n_bytes.items():
                 self.answers.budget.give_back(n_bytes, client)
-        for task in list(self.queue._asyncio_tasks):
-            if task.get_name().rpartition("<gradio-sep>")[2] in events:
-                task.cancel()
+        self.queued.cancel(events)
 
 
 class GradioQueueMiddleware:

@@ -9,14 +9,12 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import IO, Any
 
-import gradio.http_server
 import uvicorn
-from gradio import tunneling
 from starlette.types import ASGIApp
 
+from ..api.gradio_seam import end_tunnels, server_made_by
 from ..gauges import ConnectionGauges
 from ..prometheus import Metrics
 from ..serving.budget import Budget
@@ -33,10 +31,7 @@ MAX_REMEMBERED = 1_000  # different messages
 
 @contextmanager
 def configured_server(settings: Settings, budget: Budget, metrics: Metrics) -> Iterator[None]:
-    """While this context is active, a Gradio app is launched with uvicorn options that Gradio does not expose.
-
-    Everything else stays as in Gradio: the port, the thread, how the server is closed, and additions for Spaces.
-    """
+    """While this context is active, a Gradio app is launched with uvicorn options that Gradio does not expose."""
     limits = settings.limits
     max_open, max_per_client = limits.max_connections, limits.max_connections_per_address
     connections = Connections(budget, max_open, max_per_client, settings.trusted_proxies)
@@ -60,12 +55,8 @@ def configured_server(settings: Settings, budget: Budget, metrics: Metrics) -> I
         suppress_repeats()
         return made
 
-    module: Any = gradio.http_server
-    module.uvicorn = SimpleNamespace(Config=config)
-    try:
+    with server_made_by(config):
         yield
-    finally:
-        module.uvicorn = uvicorn
 
 
 def watchdog(seconds: int, dump: IO[bytes] | IO[str] = sys.stderr) -> Callable[[], Awaitable[None]]:
@@ -144,7 +135,5 @@ def listen_for_signals() -> threading.Event:
 
 def exit_now(status: int) -> None:
     """End the process at once, and also the tunnel of ``--share``, a separate process that would outlive it."""
-    for tunnel in tunneling.CURRENT_TUNNELS:
-        if tunnel.proc is not None:
-            tunnel.proc.terminate()
+    end_tunnels()
     os._exit(status)

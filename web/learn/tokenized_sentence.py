@@ -67,7 +67,7 @@ def tokenize_sentence(served: ServedModels, request: LessonRequest) -> Tokenized
         notes.append(f"{name} reads single characters and has never seen {error.named}, which the picture leaves out.")
         if not text.strip():
             text = BOOK
-            notes.append("Your sentence contains nothing else, so the picture shows the book’s sentence.")
+            notes.append("Your sentence contains nothing else, so the picture shows Raschka’s sentence.")
         ids = encode(loaded, text)
     most = min(loaded.config.context_length, MAX_TOKENS)
     if len(ids) > most:

@@ -16,6 +16,7 @@ import gradio as gr
 from model import InputError
 from model.errors import Busy
 
+from ..api.gradio_seam import check_queue_every, fields_of
 from ..assets import main_module
 from ..client import client_of
 from ..services import Services
@@ -99,7 +100,7 @@ def build(
             gr.api(endpoint, api_name=endpoint.__name__)  # type: ignore[attr-defined]
     # No limit here, since the engines already bound what runs at the same time.
     queued: gr.Blocks = demo.queue(default_concurrency_limit=None, max_size=MAX_QUEUED, api_open=False)
-    queued._queue.sleep_when_free = QUEUE_SECONDS
+    check_queue_every(QUEUE_SECONDS, queued)
     return queued
 
 
@@ -110,7 +111,7 @@ def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> Non
     """
 
     async def write(request: gr.Request, event: gr.EventData) -> AsyncGenerator[dict[str, Any]]:
-        fields = event._data if isinstance(event._data, dict) else {}
+        fields = fields_of(event)
         asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
             text = await read_page_text(services, client_of(request), fields)

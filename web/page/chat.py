@@ -15,7 +15,7 @@ from model.errors import InvalidValue, shorten
 
 from ..services import Services
 from ..serving.conversation import Span, check_conversation_length, locate, prompt_ids, render
-from ..serving.inputs import check_text, find_model, parse_options, whole
+from ..serving.inputs import check_length, find_model, parse_options, whole
 from .writer import PageText, parse_page_text
 
 ROLES = ("system", "user", "assistant")
@@ -38,15 +38,13 @@ async def read_page_text(services: Services, client: Hashable, fields: Mapping[s
     prompt = await render(services.templates, client, loaded, messages)
 
     def parse() -> PageText:
-        ids = loaded.parse_prompt(prompt_ids(loaded, check_text(services.limits, prompt)))
+        check_length("prompt", "conversation", prompt, services.limits.max_prompt_characters)
+        ids = loaded.parse_prompt(prompt_ids(loaded, prompt), noun="conversation")
         request = parse_options(services.limits, loaded, ids, fields)
         services.engines.check(loaded, request)
         return PageText(loaded, request, prompt, len(ids))
 
-    try:
-        text = await asyncio.to_thread(parse)
-    except InputError as error:  # a visitor has typed messages, not a prompt
-        raise InputError(error.field, str(error).replace("The prompt", "The conversation", 1), error.code) from None
+    text = await asyncio.to_thread(parse)
     spans = await locate(services.templates, client, loaded, messages, prompt)
     return replace(text, chat=[with_span(*each) for each in zip(messages, spans, strict=True)])
 

@@ -85,72 +85,45 @@ class PageWriter:
         ``new`` in a pointer holds the tokens of its run that the previous pointer lacked; ``at`` is when
         the newest of them was written, in seconds since the epoch. ``in_event`` is whether this runs in a Gradio event.
         """
-        asked, settings = text.request, settings_of(text.request, text.prompt)
         is_remote = self.services.engines.writes_elsewhere(text.loaded)
-        most = text.loaded.config.context_length if is_remote else asked.max_new_tokens
-        run = self.services.runs.new(text.loaded, asked.prompt, most, text.n_prompt, asked.head_mask)
-        writer, sent = RunWriter(self.services.runs, run), SentTokens()
-        # A token's row exists only once the token is read, which happens while the next one is written. So one more is
-        # requested; ``Run.take_step`` drops it.
-        n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
-        recorded = replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
+        most = text.loaded.config.context_length if is_remote else text.request.max_new_tokens
+        run = self.services.runs.new(text.loaded, text.request.prompt, most, text.n_prompt, text.request.head_mask)
+        writer = RunWriter(self.services.runs, run)
         generation = self.services.engines.generate(
-            text.loaded, recorded, client=client, route="page", pace=TEXT_SECONDS, in_event=in_event
+            text.loaded,
+            recorded(text.request, is_remote),
+            client=client,
+            route="page",
+            pace=TEXT_SECONDS,
+            in_event=in_event,
         )
-        more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
-        more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
-
-        def point(state: str) -> dict[str, Any]:
-            current = writer.run
-            tokens = sent.take(current)
-            # A context shift drops messages: what is left is no conversation.
-            chat = {"chat": text.chat} if text.chat and current is run else {}
-            # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
-            return pointer(current, state, settings) | {
-                "written": current.n_written(len(asked.prompt)),
-                "new": tokens,
-                "tokens": sent.count,
-                "at": generation.newest_at,
-                "training": self.services.is_training.is_set(),
-                **chat,
-                **more,
-            }
-
-        state, why, remote_reached_limit = "done", "", False
+        pointers = Pointers(self.services, text, generation, writer, is_remote)
+        state, why = "done", ""
         self.generations[run.id] = generation
         try:
             if self.services.budget.is_tight(run.most_bytes, client):
                 run.release_weights()
             with self.services.budget.hold(run.most_bytes, client):
                 async with generation:
-                    yield point("waiting")
+                    yield pointers.in_state("waiting")
                     async with aclosing(self.record(generation, writer)) as grown:
                         async for _ in grown:
-                            yield point("writing")
-                    remote_reached_limit = writer.cut == "length"
-                    state = "stopped" if generation.stopped.is_set() else "done"
+                            yield pointers.in_state("writing")
+                    if generation.stopped.is_set():
+                        state = "stopped"
                     if generation.outcome == "deadline":
                         why = "The text reached the server's time limit."
-        except Busy as error:
-            state, why = "failed", str(error) or TOO_MANY
-        except EngineLost as error:
-            state, why = "failed", f"{error} Try again soon."
-        except Closed:
-            state, why = "failed", "The server is shutting down."
-        except gr.Error as error:  # which is for visitors: on ZeroGPU, theirs is the quota that is used up
-            state, why = "failed", error.message
-        except Exception:  # whatever the model raises, the page must continue to work
-            log.exception("writing failed")
-            state, why = "failed", "An error on the server ended this text. Its operator finds the reason in the log."
+        except Exception as error:  # whatever the model raises, the page must continue to work
+            state, why = "failed", why_failed(error)
         finally:
             # In a thread, since it computes and this may be the event loop.
             ending = asyncio.get_running_loop().run_in_executor(self.services.runs.recorder, writer.end)
             for run_id in [run_id for run_id, other in self.generations.items() if other is generation]:
                 del self.generations[run_id]
         await ending
-        yield point(state) | {
-            "why": why or (why_ended(asked, writer.run, remote_reached_limit) if state == "done" else "")
-        }
+        if state == "done" and not why:
+            why = why_ended(text.request, writer.run, writer.cut == "length")
+        yield pointers.in_state(state) | {"why": why}
 
     def pace(self, generation: Generation) -> float:
         """Seconds until the next piece of a text."""
@@ -187,6 +160,59 @@ class PageWriter:
             await taking
         finally:
             taking.cancel()
+
+
+def recorded(asked: GenerationRequest, is_remote: bool) -> GenerationRequest:
+    """The request for a text whose attention is shown.
+
+    A token's row exists only once the token is read, which happens while the next one is written. So a local engine is
+    asked for one token more; ``Run.take_step`` drops it.
+    """
+    n_new = asked.max_new_tokens if is_remote else asked.max_new_tokens + 1
+    return replace(asked, max_new_tokens=n_new, record=True, prompt_logprobs=True)
+
+
+class Pointers:
+    """The pointers to a text that is being written, each with what the one before it lacked."""
+
+    def __init__(
+        self, services: Services, text: PageText, generation: Generation, writer: RunWriter, is_remote: bool
+    ) -> None:
+        self.services, self.text, self.generation, self.writer = services, text, generation, writer
+        self.settings, self.sent, self.first = settings_of(text.request, text.prompt), SentTokens(), writer.run
+        self.more: dict[str, Any] = {"branch": text.branch} if text.branch else {}
+        self.more |= {"note": READ_ALONG.format(text.loaded.name)} if is_remote else {}
+
+    def in_state(self, state: str) -> dict[str, Any]:
+        current = self.writer.run
+        tokens = self.sent.take(current)
+        # A context shift drops messages: what is left is no conversation.
+        chat = {"chat": self.text.chat} if self.text.chat and current is self.first else {}
+        # The writer may continue meanwhile: the new tokens end where the pointer says that the text does.
+        return pointer(current, state, self.settings) | {
+            "written": current.n_written(len(self.text.request.prompt)),
+            "new": tokens,
+            "tokens": self.sent.count,
+            "at": self.generation.newest_at,
+            "training": self.services.is_training.is_set(),
+            **chat,
+            **self.more,
+        }
+
+
+def why_failed(error: Exception) -> str:
+    """What the page says about an error that ended a text."""
+    match error:
+        case Busy():
+            return str(error) or TOO_MANY
+        case EngineLost():
+            return f"{error} Try again soon."
+        case Closed():
+            return "The server is shutting down."
+        case gr.Error():  # which is for visitors: on ZeroGPU, theirs is the quota that is used up
+            return str(error.message)
+    log.error("writing failed", exc_info=error)
+    return "An error on the server ended this text. Its operator finds the reason in the log."
 
 
 class SentTokens:

@@ -216,7 +216,7 @@ def test_rung_7_masks_the_scores_of_rung_6(page: Any) -> None:
     open_rung(page, 7)
     expect(page.get_by_text("The scores of rung 6, from the same random matrices (seed 123).")).to_be_visible()
     assert numbers(page, "Attention scores") == scores
-    page.get_by_role("button", name="The book’s sentence").click()
+    page.get_by_role("button", name="Raschka’s sentence").click()
     open_with_the_book_s_matrices(page)
     assert numbers(page, "Attention scores") != scores
     expect(page.get_by_text("Scores from random linear layers (seed 789).")).to_be_visible()

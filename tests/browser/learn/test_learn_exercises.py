@@ -107,7 +107,7 @@ def test_an_answer_is_not_taken_for_one_to_another_question(page: Any) -> None:
     show_page(page, "Learn")
     settle(page, 5)
     expect(said).to_be_hidden()
-    page.get_by_role("button", name="The book’s sentence").click()
+    page.get_by_role("button", name="Raschka’s sentence").click()
     expect(said).to_have_text(re.compile("^No: “starts”"))
 
 

@@ -172,7 +172,7 @@ def test_both_softmaxes_unfold(page: Any) -> None:
             (
                 "🦊 🦊",
                 " ".join(published.SENTENCE),
-                " Your sentence contains nothing else, so the picture shows the book’s sentence.",
+                " Your sentence contains nothing else, so the picture shows Raschka’s sentence.",
             )
         ),
     ],

@@ -10,13 +10,14 @@ import torch
 from helpers.engine import finish
 from helpers.models import scripted_model, tiny_bpe, tiny_model
 from helpers.oracles.pipelines import PIPELINES, llama2
-from model import LoadedModel
+from model import InputError, LoadedModel
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
 from model.tokenizer import BPETokenizer, Tokenizer, from_spec
 from web.api.chat import ENDS_OF_TURN, ChatCompletion
 from web.api.completions import Completion
-from web.api.schema import ChatRequest, CompletionRequest
+from web.api.embeddings import Embeddings
+from web.api.schema import ChatRequest, CompletionRequest, EmbeddingsRequest
 from web.settings import Limits
 
 PROMPT = "Hello world — é🙂"
@@ -215,3 +216,23 @@ def test_the_memory_of_long_tokens_is_counted() -> None:
         asked = CompletionRequest(prompt=[40], max_tokens=10)
         counted[name] = Completion(tiny_model(tokenizer=each), asked, Limits()).most_bytes
     assert counted["long"] >= 11 * 3000 > counted["usual"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ("", "The input is empty: the model needs at least one token to start from."),
+        ([], "input is an empty list; at least one input is needed."),
+        ([[1]] * 2_000, "input has 2,000 inputs; at most"),
+        ("a" * 100_000, "The input has 100,000 characters; at most"),
+        ([1] * 1_000, "The input has 1000 tokens, but this model reads at most 16 at once."),
+        (["a", "prompt\u00e9"], "has never seen"),
+        ([9_999], "Token ids must be integers"),
+    ],
+    ids=range(7),
+)
+def test_errors_of_embeddings_call_a_text_an_input(sent: Any, message: str) -> None:
+    asked = EmbeddingsRequest.model_construct(input=sent)
+    with pytest.raises(InputError, match=message) as raised:
+        Embeddings(tiny_model(context_length=16), asked, Limits())
+    assert raised.value.field == "input" and "The prompt" not in str(raised.value)

@@ -53,7 +53,7 @@ const MINUTES = [4, 4, 5, 4, 5, 8, 4, 5, 5, 7, 5]; // for the main path of each 
 const CORE = [4, 5, 6, 7, 8, 10, 11]; // rungs for a visitor with little time
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
-const PRESETS = { "The book’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
+const PRESETS = { "Raschka’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
 
 /** The rung in the page's address, null if there is none; the last page counts as one more rung. */
 function rungInHash() {
@@ -93,7 +93,11 @@ export class Lessons {
     const items = canTrain() ? [...this.links, train] : this.links;
     const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
     const minutes = CORE.reduce((sum, rung) => sum + MINUTES[rung - 1], 0);
-    const core = make("p", { class: "hl-count" }, `● The core, ${minutes} min with exercises: 4–8, 10, 11`);
+    const core = make(
+      "p",
+      { class: "hl-count" },
+      `● If you have little time: lessons 4–8, 10 and 11, ${minutes} min with exercises`,
+    );
     const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, core, list);
     this.diagram = new Diagram((rung) => this.go(rung));
     const margin = make("div", { class: "hl-margin" }, nav, this.diagram.element);
@@ -117,7 +121,7 @@ export class Lessons {
     const use = make("button", { type: "submit", class: "hs-small hl-primary" }, "Use it");
     this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
       const onclick = () => this.changeSentence(sentence);
-      const title = sentence === BOOK_SENTENCE ? BOOK : null;
+      const title = sentence === BOOK_SENTENCE ? BOOK : "A second sentence, short enough to work out by hand";
       return { sentence, button: make("button", { type: "button", class: "hs-small", title, onclick }, name) };
     });
     const buttons = this.presets.map(({ button }) => button);

@@ -110,17 +110,15 @@ export function share(part) {
 }
 
 /**
- * What a change in loss means for a probability: "6.5 times less probable", "12% more probable".
+ * What a change in loss means for a probability: "about 1/6.5 as probable", "12% more probable".
  * @param {number} nats positive if the loss grows
  */
 export function probabilityChange(nats) {
   const factor = Math.exp(Math.abs(nats));
-  const word = nats > 0 ? "less" : "more";
-  if (factor >= 1.95) {
-    const times = factor < 9.95 ? factor.toFixed(1) : factor < 1e4 ? factor.toFixed(0) : "over 10,000";
-    return `${times} times ${word} probable`;
-  }
-  return `${share(nats > 0 ? 1 - 1 / factor : factor - 1)} ${word} probable`;
+  if (factor < 1.95) return nats > 0 ? `${share(1 - 1 / factor)} less probable` : `${share(factor - 1)} more probable`;
+  if (factor >= 1e4) return nats > 0 ? "less than 1/10,000 as probable" : "over 10,000 times as probable";
+  const times = factor.toFixed(factor < 9.95 ? 1 : 0);
+  return nats > 0 ? `about 1/${times} as probable` : `${times} times as probable`;
 }
 
 /**

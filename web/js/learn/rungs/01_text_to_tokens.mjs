@@ -204,7 +204,7 @@ export const textToTokens = {
               ", stands for every unknown word. GPT-2 needs only ",
               code("<|endoftext|>"),
               ": byte pairs have no unknown words, and texts of unequal length in a batch can be padded with it, as ",
-              "the book does when it fine-tunes.",
+              "Raschka’s book does when it fine-tunes.",
             ],
           ),
         ),
@@ -234,7 +234,7 @@ export const textToTokens = {
         specialSaid.replaceChildren(
           `Wherever a visitor may type, <|endoftext|> is plain text and becomes ${counted(pieces, "token")}. With `,
           code('encode(text, allowed_special={"<|endoftext|>"})'),
-          `, which the book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
+          `, which Raschka’s book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
         );
         merging.show(p);
         found = { words: w, characters: c, pairs: p, model };

@@ -272,7 +272,7 @@ export const slidingWindow = {
             "Positions are counted from 0 in each window, so a word gets a different position vector in another one. ",
             "A trained GPT does the same with hundreds of numbers for each token. Positions return on rung 10; the ",
             "numbers of rungs 4 to 9 have none, unless you choose “random” there, which takes the sums above. Those ",
-            "of the book’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From ",
+            "of Raschka’s sentence come from chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From ",
             "Scratch)”, the book that these rungs follow; those of your own words, from a trained model.",
           ),
           remarks(

@@ -54,7 +54,7 @@ export const selfAttention = {
   ofSentence: ["swapped"],
   prediction: {
     ask:
-      "In the book’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
+      "In Raschka’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its " +
       "attention?",
     options: ["“starts”, whose numbers are similar", "“Your”, its neighbour", "“step”, the last word"],
     right: 0,

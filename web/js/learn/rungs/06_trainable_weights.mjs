@@ -49,7 +49,7 @@ const ABOUT = {
   linear: "The same mechanism with other numbers: only the matrices differ.",
   reader:
     "An implementation that a reader of the chapter published. It runs, and its rows add up to 1, but it differs " +
-    "from the book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
+    "from Raschka’s book in three ways. With 256 numbers in a query instead of 2, its output has the shape (6, 256).",
   reader_linear: "The reader’s second version: linear layers, with the same mistakes.",
 };
 const RANDOM = /** @type {const} */ (["parameters", "linear"]);
@@ -88,7 +88,7 @@ export const trainableWeights = {
       further: true,
       ask:
         "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints " +
-        "0.2867 and 0.3880 for the first word. How does it differ from the book?",
+        "0.2867 and 0.3880 for the first word. How does it differ from Raschka’s?",
       options: [
         "Query and key are swapped in the scores",
         "The scores are divided by √256 = 16, though a query has 2 numbers",

@@ -255,7 +255,7 @@ export const manyHeads = {
         rowOf(values.element, merged.stacked.element, outMatrix.element, output.element),
         deeper(
           lesson,
-          "all heads at once, the shapes, two trained heads, the book’s own case, the time",
+          "all heads at once, the shapes, two trained heads, Raschka’s own case, the time",
           paragraph(
             "Computed one by one they are ",
             term("stacked heads"),
@@ -352,7 +352,7 @@ function bookSplits(arithmetic, lesson) {
   const torch = new Stamp("these weight splits, and torch.nn.MultiheadAttention with the same weights and mask");
   const size = choice({
     label: "d_out, for both heads together",
-    options: { 2: "2, the book’s", 4: "4", 16: "16" },
+    options: { 2: "2, Raschka’s", 4: "4", 16: "16" },
     value: String(lesson.options.d_out),
     change: (key) => lesson.set({ d_out: Number(key) }),
   });
@@ -412,7 +412,7 @@ function bookSplits(arithmetic, lesson) {
   });
   const projected = arithmetic.table({
     name: "After the output projection",
-    axes: "the book’s own weight splits",
+    axes: "Raschka’s own weight splits",
     explain: (r, c) => {
       const words = `: the numbers of both heads × row ${c} of the projection, plus its bias`;
       const title = [`Output ${c} of `, named(data.words[r]), words];

@@ -172,7 +172,7 @@ export const wholeModel = {
         draw.element,
         deeper(
           lesson,
-          "the head and its layer number by number, the book’s case",
+          "the head and its layer number by number, Raschka’s case",
           panel.hint,
           heading("The embedding"),
           token.element,
@@ -191,7 +191,7 @@ export const wholeModel = {
           paragraph(
             "The GPT runs ",
             code("MultiHeadAttention"),
-            ": weight splits whose three projections form one matrix. Here it computes the book’s example.",
+            ": weight splits whose three projections form one matrix. Here it computes the example of Raschka’s book.",
           ),
           rowOf(published.element),
           packed.element,

@@ -20,6 +20,7 @@ import { tableHead, TableView } from "../../widgets/table_view.mjs";
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
+const LAYERS = "Layers and heads are counted from 0: L0 is the first layer";
 const LAYER_NAMES = 24; // CSS pixels of their column
 const HOVER_DELAY = 120; // milliseconds that the pointer stays on a tile before its head is shown
 const TILES_PER_FRAME = 8; // tiles that are drawn in one frame while a text grows
@@ -277,7 +278,7 @@ export class Grid {
       make("span", { class: text.length > 3 ? "hs-label hs-column hs-tall" : "hs-label hs-column" }, text),
     );
     for (let layer = 0; layer < n_layer; layer++) {
-      parts.push(make("span", { class: "hs-label" }, `L${layer}`));
+      parts.push(make("span", { class: "hs-label", title: LAYERS }, `L${layer}`));
       parts.push(...buttons.slice(layer * this.tableColumns, (layer + 1) * this.tableColumns));
     }
     if (!summaries) return parts;

@@ -123,9 +123,9 @@ function barWords(store, metric) {
 /** The legend of the text: where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
   const how = mouseOrTouch(
-    "Hover a token to see where it looks. Click it for the step that wrote it: where the token before it looks. " +
-      "Shift-click pins a token; or use the arrow keys and Enter.",
-    "Tap a token to see the step that wrote it and where the token before it looks.",
+    "Hover a token to see where it looks. Click a token to see the step that wrote it, that is, where the token before " +
+      "it looked. Shift-click pins a token; the arrow keys and Enter do the same.",
+    "Tap a token to see the step that wrote it, that is, where the token before it looked.",
   );
   const swatches = twoSwatches(
     "where the outlined token looks",

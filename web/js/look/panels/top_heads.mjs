@@ -175,7 +175,7 @@ export function describePicture(store, picture) {
   const spread = spreadWords(store, picture, "token");
   const role = clearRole(store, picture);
   if (role?.name === COPYING.name) return `${title} ${COPYING.does}; ${spread}.`;
-  const here = isTooShort(store) ? "this text is too short for a pattern" : "no single pattern in this text";
+  const here = isTooShort(store) ? "this text is too short for a pattern" : "it follows no simple rule in this text";
   if (!role) return `${title}: ${here}; ${spread}.`;
   return `On random tokens ${title} ${role.does}: ${role.score.toFixed(2)}. Here: ${here}; ${spread}.`;
 }
@@ -193,7 +193,7 @@ export function plainDoes(store, picture) {
   const pattern = patternOf(store, picture);
   const here = pattern && patternDoes(pattern);
   const does = clearRole(store, picture)?.does ?? here;
-  if (!does) return "Over the whole text: no single pattern.";
+  if (!does) return "Over the whole text it follows no simple rule.";
   const mostly = here && here !== does ? `; mostly it ${here}` : "";
   return `${capitalised(does)}${mostly}.`.replaceAll("token", unitOf(store));
 }
