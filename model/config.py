@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from .errors import InvalidValue, Mismatch
+from .errors import InvalidValue, Mismatch, NotMultiple
 
 # Larger values are rejected before anything is allocated. Every published GPT-2-shaped model is within these bounds.
 MAX_N_LAYER = 512
@@ -100,14 +100,12 @@ class GPTConfig:
         if self.head_dim:
             check_int("head_dim", self.head_dim, MAX_N_EMBD)
         elif self.n_embd % self.n_head:
-            raise Mismatch(f"n_embd {self.n_embd} with n_head {self.n_head}", "n_embd to be a multiple of n_head")
+            raise NotMultiple("n_embd", self.n_embd, "n_head", self.n_head)
         check_int("n_kv_head", self.n_kv_head, self.n_head, least=0)
         object.__setattr__(self, "head_dim", self.head_dim or self.n_embd // self.n_head)
         object.__setattr__(self, "n_kv_head", self.n_kv_head or self.n_head)
         if self.n_head % self.n_kv_head:
-            raise Mismatch(
-                f"n_head {self.n_head} with n_kv_head {self.n_kv_head}", "n_head to be a multiple of n_kv_head"
-            )
+            raise NotMultiple("n_head", self.n_head, "n_kv_head", self.n_kv_head)
         if self.rotary is not None:
             check_int("the number of rotated dimensions", self.rotary.n_dim, self.head_dim, least=2)
             if self.rotary.n_dim % 2:

@@ -52,6 +52,14 @@ class Mismatch(ValueError):
         self.found, self.expected = found, expected
 
 
+class NotMultiple(Mismatch):
+    """A field of a config that is no multiple of another one, ``unit``, as it has to be."""
+
+    def __init__(self, field: str, value: int, unit: str, unit_value: int) -> None:
+        super().__init__(f"{field} {value} with {unit} {unit_value}", f"{field} to be a multiple of {unit}")
+        self.field, self.value, self.unit, self.unit_value = field, value, unit, unit_value
+
+
 class InputError(ValueError):
     """A value that cannot be used: ``field`` names it, and ``code`` identifies the reason."""
 
@@ -67,7 +75,8 @@ class InvalidValue(InputError):
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
         super().__init__(field, f"{field} must be {allowed}, found {shorten(value)}")
-        self.found, self.expected = f"{field} {shorten(value, MAX_FOUND)}", allowed  # for a ``CheckpointError``
+        self.value, self.expected = shorten(value, MAX_FOUND), allowed
+        self.found = f"{field} {self.value}"  # for a ``CheckpointError``
 
 
 class PromptError(InputError):

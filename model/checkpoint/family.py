@@ -18,7 +18,7 @@ from ..config import (
     check_positive,
     is_number,
 )
-from ..errors import InvalidValue, Mismatch
+from ..errors import InvalidValue, Mismatch, NotMultiple
 
 OPENS = "these types open: gpt2, gpt_neox, llama, mistral, qwen2, qwen3"
 # Positions used of a model whose positions are rotary: a GPU's graphs need room for the whole context of every text at
@@ -101,12 +101,11 @@ def build(fields: Mapping[str, str], **choices: Any) -> GPTConfig:
     theirs = {ours: name for name, ours in fields.items()}
     try:
         return GPTConfig(**choices)
-    except InvalidValue as error:  # whose value may contain any text
-        name = theirs.get(error.field, error.field)
-        raise Mismatch(name + error.found.removeprefix(error.field), error.expected) from None
-    except Mismatch as error:
-        texts = (re.sub(r"\w+", lambda word: theirs.get(word[0], word[0]), t) for t in (error.found, error.expected))
-        raise Mismatch(*texts) from None
+    except InvalidValue as error:
+        raise Mismatch(f"{theirs.get(error.field, error.field)} {error.value}", error.expected) from None
+    except NotMultiple as error:
+        field, unit = (theirs.get(name, name) for name in (error.field, error.unit))
+        raise NotMultiple(field, error.value, unit, error.unit_value) from None
 
 
 def activation(content: Json, name: str, known: Mapping[object, Activation]) -> Activation:

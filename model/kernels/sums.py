@@ -111,7 +111,7 @@ class IntegerSums:
 
 
 class SumsOfFour(IntegerSums):
-    """The same with an instruction that adds up a group of products (VNNI), for vectors of ``bits``."""
+    """Sums of integer products by an instruction that adds up a group of them (VNNI), for vectors of ``bits``."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
@@ -121,7 +121,7 @@ class SumsOfFour(IntegerSums):
 
 
 class SumsOfTwo(IntegerSums):
-    """The same with AVX2, whose instruction adds up pairs of products in 16 bits, which must not overflow.
+    """Sums of integer products by AVX2, whose instruction adds up pairs in 16 bits, which must not overflow.
 
     Weights of up to 255 would overflow. So they become signed, and take over the signs of the inputs, whose magnitudes
     take their place as unsigned integers: a pair of products is then at most ``2 * 127 * 127``.

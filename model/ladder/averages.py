@@ -20,13 +20,13 @@ def average_by_loop(x: Tensor) -> Tensor:
 
 
 def average_by_matrix(x: Tensor) -> Tensor:
-    """The same as a matrix product: row ``t`` of the lower-triangular matrix is ``1 / (t + 1)`` up to ``t``."""
+    """``average_by_loop`` as a matrix product: row ``t`` of the triangular matrix is ``1 / (t + 1)`` up to ``t``."""
     weights = x.new_ones(x.shape[-2], x.shape[-2]).tril()
     return weights / weights.sum(dim=1, keepdim=True) @ x
 
 
 def average_by_softmax(x: Tensor, attn_scores: Tensor | None = None) -> Tensor:
-    """The same by the softmax of equal scores, with the future masked.
+    """``average_by_loop`` by the softmax of equal scores, with the future masked.
 
     Replace the zeros with ``attn_scores`` ``(T, T)`` that depend on the tokens, and this is causal attention.
     """

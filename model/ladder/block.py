@@ -126,7 +126,7 @@ def block_by_ladder(block: Block, x: Tensor, muted: Sequence[int] = ()) -> Block
 
 @torch.inference_mode()
 def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
-    """The same stages by name, from the model's own modules, as far as these return them."""
+    """The stages of ``block_by_ladder`` from the model's own modules, as far as these return them."""
     normed = block.ln_1(x[None])
     query, key, value = block.attn.queries_keys_values(normed)
     context, weights = block.attn.context(normed, need_weights=True)

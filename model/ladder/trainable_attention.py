@@ -59,7 +59,7 @@ class SelfAttentionV1(SelfAttention):
 
 
 class SelfAttentionV2(SelfAttention):
-    """The same with linear layers, which have a better initialisation and store matrices as ``(out, in)``."""
+    """``SelfAttentionV1`` with linear layers, which are initialised better and store matrices as ``(out, in)``."""
 
     def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
         super().__init__(d_in, d_out)
@@ -227,7 +227,7 @@ def product_batched(a: Tensor, b: Tensor) -> Tensor:
 
 
 def product_head_by_head(a: Tensor, b: Tensor) -> Tensor:
-    """The same with one ordinary matrix product per text and head: ``(B, n_head, T, S)``."""
+    """``product_batched`` with one ordinary matrix product per text and head: ``(B, n_head, T, S)``."""
     check_product(a, b)
     B, n_head = a.shape[:2]
     return torch.stack([torch.stack([a[i, h] @ b[i, h].T for h in range(n_head)]) for i in range(B)])
@@ -244,7 +244,7 @@ def check_product(a: Tensor, b: Tensor) -> None:
 
 
 def pack_weight_splits(splits: WeightSplits) -> MultiHeadAttention:
-    """The same attention as an instance of the class that the GPT uses, with the three projections stacked into one."""
+    """``splits`` as an instance of the class that the GPT uses, with the three projections stacked into one."""
     layers = (splits.W_query, splits.W_key, splits.W_value)
     has_bias = splits.W_query.bias is not None
     d_out = splits.W_query.out_features

@@ -87,7 +87,7 @@ def sources(name: str) -> list[dict[str, object]]:
 
 
 def loop(module: str, name: str) -> dict[str, object]:
-    """The same for a compiled function. Its module is not imported here: the engines decide when to compile it."""
+    """The source of a compiled function. Its module is not imported here: the engines decide when to compile it."""
     spec = find_spec(module)
     file = Path(spec.origin if spec and spec.origin else "")
     text = file.read_text(encoding="utf-8")
