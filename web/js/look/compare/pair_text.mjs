@@ -44,7 +44,7 @@ export class PairText {
     const top = make("div", { class: "hs-top" }, badge(side), this.title, this.status);
     this.element = make("section", { class: `hs-panel hs-pair-text hs-side-${side}` }, top, this.view.element);
     this.change = make("p", { class: "hs-hint hs-pair-change hs-detail", hidden: true });
-    this.change.title = "A line under a token: less probable in B. A dotted line: more probable.";
+    this.change.title = "A token with a line under it is less probable in B, one with a dotted line more probable.";
     this.element.append(this.view.announcement, this.problem, ...more);
     if (side === "a") stepKeys(this.view); // both texts follow
     if (side === "b") this.problem.before(this.change);

@@ -188,7 +188,7 @@ const MEASURES = {
     title: "if cut",
     help:
       "How much the loss of the next token changes, in nats, when this one weight is set to 0 and the others stay as " +
-      "they are. Everything after it is computed again. Positive: without it the token is less probable.",
+      "they are. Everything after it is computed again. If it is positive, the token is less probable without it.",
     cell: (value, largest) => signedCell(value, largest, signed(value, 3)),
   },
 };
