@@ -105,7 +105,10 @@ test("what is said about a head agrees with the role on its tile, in a short tex
     "On random tokens L0 H0 looks at the token before: 0.91. Here: this text is too short for a pattern; " +
       "nearly all of its attention goes to one token at a time.",
   );
-  assert.match(describePicture({ ...store, rows: 50 }, [0, 0]), /0\.91\. Here: it follows no simple rule in this text; nearly/);
+  assert.match(
+    describePicture({ ...store, rows: 50 }, [0, 0]),
+    /0\.91\. Here: it follows no simple rule in this text; nearly/,
+  );
 });
 
 test("the place that is shown has the largest weight of the pattern", () => {
