@@ -234,7 +234,7 @@ export const textToTokens = {
         specialSaid.replaceChildren(
           `Wherever a visitor may type, <|endoftext|> is plain text and becomes ${counted(pieces, "token")}. With `,
           code('encode(text, allowed_special={"<|endoftext|>"})'),
-          `, which Raschka’s book uses to join texts, it is one token, id ${id}. Type it into your sentence to see both.`,
+          `, which joins texts in Raschka’s book, it is one token, id ${id}. Type it into your sentence to see both.`,
         );
         merging.show(p);
         found = { words: w, characters: c, pairs: p, model };

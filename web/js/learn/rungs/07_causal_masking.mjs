@@ -214,7 +214,7 @@ export const causalMasking = {
           "other matrices, mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
           heading("Other matrices"),
           paragraph(
-            "With the linear layers and Raschka’s sentence, the numbers are those of his book. A larger W query enlarges ",
+            "With linear layers and Raschka’s sentence, the numbers are those of his book. A larger W query enlarges ",
             "all differences between scores.",
           ),
           controls(matrices.element, factor.element),

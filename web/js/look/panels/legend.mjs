@@ -123,8 +123,8 @@ function barWords(store, metric) {
 /** The legend of the text: where the selected token looks, and which tokens look at it. */
 export function attentionLegend() {
   const how = mouseOrTouch(
-    "Hover a token to see where it looks. Click a token to see the step that wrote it, that is, where the token before " +
-      "it looked. Shift-click pins a token; the arrow keys and Enter do the same.",
+    "Hover a token to see where it looks. Click a token to see the step that wrote it, that is, where the token " +
+      "before it looked. Shift-click pins a token; the arrow keys and Enter do the same.",
     "Tap a token to see the step that wrote it, that is, where the token before it looked.",
   );
   const swatches = twoSwatches(
