@@ -63,15 +63,6 @@ class ProbableToken(NamedToken):
     probability: float
 
 
-class PredictionContent(TypedDict):
-    """What is sent about one next token."""
-
-    position: int
-    token: Annotated[NamedToken, "The next token whose logit is explained."]
-    logit: Annotated[float, "The token's logit, as the model computes it."]
-    probability: Annotated[float, "The token's probability, as the model computes it."]
-
-
 class Sent(NamedTuple):
     """A field of what an answer sends: its annotation, and a sentence about it."""
 

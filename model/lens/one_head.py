@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..gpt import Block
-from .answer import Answer, NamedToken, PredictionContent
+from .answer import Answer, NamedToken
 from .attribution import QueryAttention, attention_at, logits_at, prediction, read_logit
 from .progress import Progress, ignore
 from .question import HeadIndex, Layer, NextToken, Position
@@ -47,7 +47,11 @@ class WithoutHead(TypedDict):
     text_loss_change: Annotated[float | None, "The change for the text, in nats per predicted token."]
 
 
-class HeadContent(PredictionContent):
+class HeadContent(TypedDict):
+    position: int
+    token: Annotated[NamedToken, "The next token whose logit is explained."]
+    logit: Annotated[float, "The token's logit, as the model computes it."]
+    probability: Annotated[float, "The token's probability, as the model computes it."]
     layer: int
     head: int
     keys: list[KeyMeasures]
