@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
-from .head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
+from .modules.head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
 from .modules.norm import RMSNorm
 from .modules.rotary import Rotary
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..head_tensors import Head
+from ..modules.head_tensors import Head
 
 METRICS = ("entropy", "distance", "first", "previous", "uniform")
 DISTANCES = range(2, 7)  # distances in tokens at which weights are measured, besides the previous token

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError
-from ..head_tensors import Head
+from ..modules.head_tensors import Head
 from ..tokenizer import Token, text_tokens
 from .alignment import Piece, Reading, align, align_readings, check_same_tokens
 from .answer import Answer, PerHead, Shape, sent

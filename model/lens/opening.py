@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..drawing.metrics import most_selective_head
-from ..head_tensors import Head
+from ..modules.head_tensors import Head
 from .head_roles import CLEAR_COPYING, CLEAR_ROLE, text_scores
 
 MIN_COPIED = 0.6  # weight on the token that is written next, in an opening about copying

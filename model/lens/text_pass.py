@@ -11,7 +11,7 @@ from ..config import GPTConfig, check_int
 from ..drawing.trace import Trace
 from ..errors import InvalidValue
 from ..gpt import GPT, Attend, Block
-from ..head_tensors import Head
+from ..modules.head_tensors import Head
 from ..tokenizer import Tokenizer
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..config import MAX_VOCAB_SIZE, GPTConfig, check_int
 from ..errors import InputError, InvalidValue
 from ..gpt import GPT, Block
-from ..head_tensors import Head
+from ..modules.head_tensors import Head
 from .answer import Answer, NamedToken, NotSent, SentAs, Shape, sent
 from .lens import Lens
 from .progress import Progress, ignore, part

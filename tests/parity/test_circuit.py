@@ -13,12 +13,12 @@ from transformers import GPT2LMHeadModel
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
-from model.head_tensors import Head
 from model.lens.interventions.ablated_graph import Edge, Pairs, all_of, edges_between
 from model.lens.interventions.circuit import find_circuit
 from model.lens.interventions.patching import PatchRun, patch_run
 from model.lens.progress import ignore
 from model.lens.text_pass import TextPass
+from model.modules.head_tensors import Head
 
 TOLERANCE = 1e-4
 N_TOKENS, ANSWER, WRONG = 9, 7, 3

@@ -7,12 +7,12 @@ from typing import Any
 from model import InputError, LoadedModel
 from model.config import check_int
 from model.errors import InvalidValue
-from model.head_tensors import Head
 from model.lens.alignment import check_same_tokens
 from model.lens.attribution import LIKELIEST
 from model.lens.prompts import check_columns, in_row
 from model.lens.question import REQUIRED, Option, Reads, Within
 from model.lens.text_pass import heads_by_layer
+from model.modules.head_tensors import Head
 
 from ..serving.inputs import parse_ids
 from ..settings import Limits

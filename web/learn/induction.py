@@ -4,11 +4,11 @@ import torch
 from pydantic import Field
 
 from model import InputError, LoadedModel
-from model.head_tensors import Head
 from model.ladder import TwiceRead, read_twice, scores_without
 from model.ladder.terms import largest_difference
 from model.lens.composition import composition
 from model.lens.text_pass import TextPass
+from model.modules.head_tensors import Head
 
 from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels

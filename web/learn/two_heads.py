@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 
 from model.gpt import Block
-from model.head_tensors import Head
 from model.ladder.averages import mask_future
 from model.ladder.block import block_by_ladder
 from model.ladder.terms import largest_difference
 from model.lens.text_pass import TextPass
+from model.modules.head_tensors import Head
 
 from ..serving.served_models import ServedModels
 from .arithmetic import softmax

@@ -12,7 +12,6 @@ from torch.nn import functional as F
 from model import LoadedModel, SamplingSettings, ladder
 from model.drawing.metrics import most_selective_head
 from model.gpt import Block
-from model.head_tensors import Head
 from model.ladder.block import (
     BlockStages,
     block_by_ladder,
@@ -24,6 +23,7 @@ from model.ladder.block import (
 )
 from model.ladder.terms import largest_difference, seeded
 from model.lens.head_roles import clear_text_roles
+from model.modules.head_tensors import Head
 from model.sampling import draw_tokens, probabilities, random_generator
 
 from ..serving.served_models import ServedModels

@@ -18,9 +18,9 @@ from model import CheckpointError, InputError, LoadedModel, PromptError, Samplin
 from model.checkpoint.files import read_json
 from model.errors import InvalidValue
 from model.generate import generate
-from model.head_tensors import Head
 from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, head_to_open
 from model.lens.text_pass import TextPass
+from model.modules.head_tensors import Head
 
 from ..bounded_cache import BoundedCache
 from ..serving.inputs import settings_of

@@ -9,7 +9,7 @@ from typing import Any
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
 from model.errors import InvalidValue, counted, shorten
 from model.generate import REQUEST_OPTIONS
-from model.head_tensors import Head
+from model.modules.head_tensors import Head
 from model.sampling import SAMPLING_OPTIONS
 
 from ..settings import Limits

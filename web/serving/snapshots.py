@@ -14,8 +14,8 @@ from model import CheckpointError, InputError, LoadedModel
 from model.checkpoint.files import read_json
 from model.checkpoint.folder_format import SNAPSHOTS
 from model.errors import MAX_SHOWN
-from model.head_tensors import Head
 from model.lens.head_roles import CLEAR_ROLE
+from model.modules.head_tensors import Head
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
-from ...head_tensors import Head
+from ...modules.head_tensors import Head
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, parts
 from ..text_pass import Edit, replacing

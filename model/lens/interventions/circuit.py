@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 import torch
 
 from ...errors import InputError, InvalidValue
-from ...head_tensors import Head
+from ...modules.head_tensors import Head
 from ..answer import Answer, NotSent, TokenId, TokenIds, sent
 from ..lens import Lens
 from ..progress import Progress, ignore, part, parts

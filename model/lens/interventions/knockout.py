@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InvalidValue
-from ...head_tensors import Head
+from ...modules.head_tensors import Head
 from ..answer import Answer, PerHead, Shape
 from ..progress import Progress, ignore
 from ..question import Reads

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
-from ...head_tensors import Head
+from ...modules.head_tensors import Head
 from ..answer import Answer, NamedToken, PerHead, Shape
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken

@@ -46,7 +46,7 @@ MODEL_LAYERS = [
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention"},
-    {"model.cache", "model.head_tensors", "model.modules"},
+    {"model.cache", "model.modules"},
     {"model.config"},
     {"model.errors", "model.seams"},
 ]
