@@ -47,8 +47,8 @@ def start(chosen: settings.Settings) -> tuple[gr.Blocks, Services]:
     demo = build(services, writer, callable_by_programs, with_key=chosen.api_key is not None)
     routes = [*api_routes(services), *tools.routes, *page_routes(services, writer, trainings).routes]
     routes += [
-        *run_routes(services.snapshots, services.runs, services.page_workers, services.budget).routes,
-        *compare_routes(services.snapshots, services.runs, services.page_workers).routes,
+        *run_routes(services.snapshots, services.runs, services.page_pool, services.budget).routes,
+        *compare_routes(services.snapshots, services.runs, services.page_pool).routes,
         *learn_routes(services).routes,
         *(train_routes(trainings).routes if chosen.train else ()),
         asset_route(),

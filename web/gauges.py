@@ -10,7 +10,7 @@ from .ask.inquiry import Ask
 from .runs.store import Runs
 from .serving.budget import Budget
 from .serving.engines import Engines
-from .serving.workers import Workers
+from .serving.fair_pool import FairPool
 
 
 class Gauges:
@@ -116,7 +116,7 @@ class ConnectionGauges:
 class TrainingGauges:
     """A collector for Prometheus: the numbers of running and waiting trainings."""
 
-    def __init__(self, turns: Workers) -> None:
+    def __init__(self, turns: FairPool) -> None:
         self.turns = turns
 
     def collect(self) -> Iterable[Metric]:

@@ -22,15 +22,15 @@ from .serving.budget import Budget, budget_for
 from .serving.chat_templates import Templates
 from .serving.engine_addresses import parse_addresses
 from .serving.engines import Engines
+from .serving.fair_pool import FairPool
 from .serving.process_memory import freeze_objects, trim_heap
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
 from .serving.uncollected_answers import UncollectedAnswers
-from .serving.workers import Workers
 from .settings import Limits, Settings, check_address
 
-PAGE_WORKERS = 2  # what the page asks for beyond texts, computed at the same time: weights, logits, lessons
-SNAPSHOT_WORKERS = 2  # training steps that texts are read with at the same time
+PAGE_PLACES = 2  # what the page asks for beyond texts, computed at the same time: weights, logits, lessons
+SNAPSHOT_PLACES = 2  # training steps that texts are read with at the same time
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Services:
     runs: Runs
     openings: Openings
     engines: Engines
-    trace_workers: Workers  # for attention weights of whole texts under /v1
-    page_workers: Workers  # for numbers of a text that were not recorded, lessons, and texts to train on
-    snapshot_workers: Workers  # for texts read with the weights of a training step, which may be downloaded first
+    trace_pool: FairPool  # for attention weights of whole texts under /v1
+    page_pool: FairPool  # for numbers of a text that were not recorded, lessons, and texts to train on
+    snapshot_pool: FairPool  # for texts read with the weights of a training step, which may be downloaded first
     ask: Ask
     metrics: Metrics
     budget: Budget
@@ -128,9 +128,9 @@ def make_services(settings: Settings) -> Services:
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
-        trace_workers=Workers(settings.limits.max_attention_requests, settings.limits.max_waiting),
-        page_workers=Workers(PAGE_WORKERS, settings.limits.max_waiting),
-        snapshot_workers=Workers(SNAPSHOT_WORKERS, settings.limits.max_waiting),
+        trace_pool=FairPool(settings.limits.max_attention_requests, settings.limits.max_waiting),
+        page_pool=FairPool(PAGE_PLACES, settings.limits.max_waiting),
+        snapshot_pool=FairPool(SNAPSHOT_PLACES, settings.limits.max_waiting),
         ask=ask,
         metrics=metrics,
         budget=budget,

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,15 +161,21 @@ def test_crashed_process_fails_its_training_only(narrow: Server, at_work: Visito
     assert at_work.watch_until("state", state="done")
 
 
+def watched_training(server: Server) -> tuple[Visitor, Iterator[dict[str, Any]]]:
+    """A visitor whose large model is being trained, and the events that follow."""
+    visitor = Visitor(server)
+    visitor.train(TEXT, size="large")
+    events = visitor.events()
+    while next(events).get("state") != "training":
+        pass
+    return visitor, events
+
+
 def test_visitors_are_told_that_the_server_ends_and_can_keep_what_was_learned(
     checkpoints: Path, nothing_is_learned: None
 ) -> None:
     for server in quick_server(checkpoints):
-        visitor = Visitor(server)
-        visitor.train(TEXT, size="large")
-        events = visitor.events()
-        while next(events).get("state") != "training":
-            pass
+        visitor, events = watched_training(server)
         closing = threading.Thread(target=server.services.close, args=[60.0])
         closing.start()
         while next(events)["kind"] != "closing":
@@ -187,11 +194,7 @@ def test_a_training_that_ends_with_the_server_says_so(
     checkpoints: Path, nothing_is_learned: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     for server in quick_server(checkpoints):
-        visitor = Visitor(server)
-        visitor.train(TEXT, size="large")
-        events = visitor.events()
-        while next(events).get("state") != "training":
-            pass
+        _, events = watched_training(server)
         server.services.close()
         *_, failed = events
         assert failed["why"] == "The server was shut down, and this training ended with it." and not caplog.text

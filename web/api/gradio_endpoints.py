@@ -87,7 +87,7 @@ def endpoints(services: Services) -> list[Callable[..., Any]]:
             loaded = await model_to_read_with(services, model, client)
             ids = parse_prompt(limits, loaded, prompt)
             layer, head = parse_head(limits, loaded, layer, head, len(ids))
-            answer = await services.trace_workers.run(client, head_weights, loaded, ids, layer, head)
+            answer = await services.trace_pool.run(client, head_weights, loaded, ids, layer, head)
         placeholder: dict[str, Any] = store_answer(services, request, answer)
         return placeholder
 

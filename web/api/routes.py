@@ -23,9 +23,9 @@ from ..client import client_of
 from ..services import Services
 from ..serving.budget import Sending
 from ..serving.engine_client import EngineLost
+from ..serving.fair_pool import FairPool
 from ..serving.inputs import find_model, parse_ids
 from ..serving.server_sent_events import EVENT_STREAM
-from ..serving.workers import Workers
 from ..settings import PIECE_BYTES
 from . import openapi
 from .activations_answer import ActivationsAnswer
@@ -109,7 +109,7 @@ def v1(services: Services) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, generate_unique_id_function=lambda route: route.name)
     documents: list[bytes] = []  # filled by the first request
     making_document = asyncio.Lock()
-    answers = Workers(services.limits.max_connections, services.limits.max_waiting, max_per_client=MAX_ANSWERS)
+    answers = FairPool(services.limits.max_connections, services.limits.max_waiting, max_per_client=MAX_ANSWERS)
     for kind in ERRORS:
         app.add_exception_handler(kind, answer_error)
 
@@ -161,7 +161,7 @@ def v1(services: Services) -> FastAPI:
             client = client_of(request)
             loaded = await model_to_read_with(services, body.model, client)
             embeddings = Embeddings(loaded, body, services.limits)
-            vectors = await unless_client_leaves(request, services.trace_workers.run(client, embeddings.compute))
+            vectors = await unless_client_leaves(request, services.trace_pool.run(client, embeddings.compute))
         services.metrics.count(EMBEDDINGS, "cancelled" if vectors is None else "ok")
         return LEFT if vectors is None else JSONResponse(embeddings.answer(vectors))
 
@@ -200,7 +200,7 @@ def v1(services: Services) -> FastAPI:
                     for begin in range(0, len(piece), PIECE_BYTES):
                         with sending.waiting():
                             yield piece[begin : begin + PIECE_BYTES]
-                    piece = await services.trace_workers.resume(client, next, pieces, None)
+                    piece = await services.trace_pool.resume(client, next, pieces, None)
                 outcome = "ok"
             except Exception:
                 outcome = "failed"
@@ -210,7 +210,7 @@ def v1(services: Services) -> FastAPI:
             nonlocal sending
             await stack.enter_async_context(answers.place(client))
             sending = stack.enter_context(services.budget.hold_while_sent(held_bytes, request.scope, client))
-            return await services.trace_workers.run(client, next, pieces)
+            return await services.trace_pool.run(client, next, pieces)
 
         async with AsyncExitStack() as stack:
             with count_refusal(services, route):

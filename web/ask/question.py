@@ -187,5 +187,5 @@ def answer_with(function: Callable[..., Answer], inquiry: Inquiry, progress: Pro
     options |= {name: inquiry.lens_of(each) for name, each in inquiry.models.items() if name in parameters}
     if "progress" in parameters:
         options["progress"] = progress
-    texts = [list(inquiry.ids)] if is_about_text(function) else []
+    texts = [list(inquiry.ids)] if inquiry.ids else []
     return ask(function, inquiry.lens, *texts, **options)

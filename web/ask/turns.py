@@ -14,7 +14,7 @@ from model import InputError
 from model.errors import Busy, Closed, counted
 from model.lens.progress import Cancelled, Progress
 
-from ..serving.workers import Turn, Workers
+from ..serving.fair_pool import FairPool, Turn
 from ..settings import NICENESS
 
 log = logging.getLogger(__name__)
@@ -79,8 +79,8 @@ class Turns:
     def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
         self.max_seconds = max_seconds
         n_begun = min(MAX_BEGUN, max_running + max_waiting)
-        self.begun = Workers(n_begun, max_running + max_waiting - n_begun, max_per_client=max(1, n_begun - 1))
-        self.running = Workers(max_running, 0)
+        self.begun = FairPool(n_begun, max_running + max_waiting - n_begun, max_per_client=max(1, n_begun - 1))
+        self.running = FairPool(max_running, 0)
         self.jobs: set[Job] = set()
         self.closed = False
 

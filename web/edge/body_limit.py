@@ -15,7 +15,7 @@ from ..ask.table import QUESTIONS
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
-from ..serving.workers import Workers
+from ..serving.fair_pool import FairPool
 from ..settings import Limits
 
 LARGE_BODY_BYTES = 32_768
@@ -42,7 +42,7 @@ class BodyLimitMiddleware:
         self.app, self.budget, self.limits_by_path = app, budget, limits_by_path
         self.usual = BodyLimit(limits.max_body_bytes)
         # A client's large bodies are passed on one by one, because parsing one blocks the event loop for everyone.
-        self.large_bodies = Workers(limits.max_connections, MAX_WAITING_BODIES, max_per_client=1)
+        self.large_bodies = FairPool(limits.max_connections, MAX_WAITING_BODIES, max_per_client=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -152,8 +152,7 @@ class GatheredWrites:
     """A ``transport`` that sends together what is written in one turn of the event loop, up to ``WRITE_AHEAD`` bytes.
 
     uvicorn writes headers, body and end of a response one by one. Each write would be a system call, during which other
-    threads take Python's lock. For 16 clients of ``/v1/tokenize``, the server took 0.40 ms of processor time for an
-    answer, and 0.48 ms without this class; streamed texts took the same.
+    threads take Python's lock.
     """
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:

@@ -9,10 +9,10 @@ from model.errors import Busy
 from ..api.errors import as_api_error
 from ..client import client_in
 from ..request_path import path_of
-from ..serving.workers import Workers
+from ..serving.fair_pool import FairPool
 
 N_PLACES = 2  # of which a client has one
-# Routes that compute in ``Workers`` of their own or answer with streams, apart from Gradio's descriptions of its API.
+# Routes that compute in ``FairPool`` of their own or answer with streams, apart from Gradio's descriptions of its API.
 OTHERS = ("/health", "/metrics", "/v1/", "/look/", "/learn/", "/train/", "/gradio_api/")
 MADE = ("/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/mcp/schema")
 
@@ -21,7 +21,7 @@ class PageTurnMiddleware:
     """Makes one answer of the page at a time for each client, up to its first byte."""
 
     def __init__(self, app: ASGIApp, max_waiting: int) -> None:
-        self.app, self.turns = app, Workers(N_PLACES, max_waiting, max_per_client=1)
+        self.app, self.turns = app, FairPool(N_PLACES, max_waiting, max_per_client=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or not is_of_page(path_of(scope)):

@@ -20,7 +20,7 @@ from model.errors import Busy, Closed, shorten
 from ..client import client_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
-from ..serving.workers import Workers
+from ..serving.fair_pool import FairPool
 from .lesson_request import BigramRequest, StrictRequest
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def learn_routes(services: Services) -> APIRouter:
     """``GET /learn/sources/{name}.json``, and POST for ``bigram``, ``notebooks/{name}.ipynb`` and each lesson."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
-    bigrams = Workers(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
+    bigrams = FairPool(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
 
     def find_lesson(name: str) -> "Lesson | None":
         from .lessons import LESSONS
@@ -104,10 +104,10 @@ def learn_routes(services: Services) -> APIRouter:
             raise HTTPException(404, f"There is no notebook of {shorten(name)}.")
         asked = validated(NOTEBOOKS[name].request, settings)
         await served.wait()
-        workers, snapshots, client = services.page_workers, services.snapshots, client_of(request)
+        pool, snapshots, client = services.page_pool, services.snapshots, client_of(request)
         if isinstance(asked, BigramRequest):
             asked = await with_training_text(served, services.engines, asked, client)
-        return as_json(await workers.run(client, make_notebook, name, snapshots, asked))
+        return as_json(await pool.run(client, make_notebook, name, snapshots, asked))
 
     @router.post("/{name}")
     async def post_lesson(name: str, settings: dict[str, Any], request: Request) -> Response:
@@ -118,8 +118,8 @@ def learn_routes(services: Services) -> APIRouter:
         asked = validated(lesson.request, settings)
         if lesson.needs != "nothing":
             await served.wait()
-        workers, snapshots = services.page_workers, services.snapshots
-        return as_json(await workers.run(client_of(request), lesson.answer, snapshots, asked))
+        pool, snapshots = services.page_pool, services.snapshots
+        return as_json(await pool.run(client_of(request), lesson.answer, snapshots, asked))
 
     return router
 

@@ -73,14 +73,14 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
     """The page's initial state for a link, or None if it has no text. Raises ``BadLink`` and ``Busy``."""
-    link = await services.page_workers.run(client, parse_link, services.served, query, services.snapshots)
+    link = await services.page_pool.run(client, parse_link, services.served, query, services.snapshots)
     if link is None:
         return None
-    run = await services.page_workers.run(client, recompute, services, link)
+    run = await services.page_pool.run(client, recompute, services, link)
     prompt = link.loaded.tokenizer.decode(link.ids[: link.n_prompt])
     settings, notices = parse_settings(services.served, link.loaded, prompt, query)
     settings = {"prompt": prompt} | settings
-    second, more = await services.page_workers.run(client, find_second, services, query)
+    second, more = await services.page_pool.run(client, find_second, services, query)
     chat, lost = find_chat(link, query)
     value = pointer(run, "linked", settings) | chat
     value |= {"notices": notices + lost + more + services.served.problems()}

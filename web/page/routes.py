@@ -54,13 +54,13 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     @router.post("/snapshot")
     async def read_snapshot(request: Request, text: SnapshotText) -> JSONResponse:
         """A pointer to the same text, read with the weights that the model had after a training step."""
-        run = await services.snapshot_workers.run(client_of(request), read_with_snapshot, services, text)
+        run = await services.snapshot_pool.run(client_of(request), read_with_snapshot, services, text)
         return JSONResponse(pointer(run, "snapshot", {}) | {"training_step": text.step})
 
     @router.post("/read")
     async def read_text(request: Request, asked: ReadAgain) -> JSONResponse:
         """A pointer to the same text, read by another model or with heads scaled, or to another text."""
-        run = await services.page_workers.run(client_of(request), read_again, services, asked)
+        run = await services.page_pool.run(client_of(request), read_again, services, asked)
         return JSONResponse(pointer(run, "read", {}))
 
     @router.post("/write")

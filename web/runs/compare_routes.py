@@ -13,8 +13,8 @@ from model.lens.difference import check_pieces, head_differences
 
 from ..body_types import TokenIds, Unicode
 from ..client import client_of
+from ..serving.fair_pool import FairPool
 from ..serving.snapshots import Snapshots
-from ..serving.workers import Workers
 from ..settings import MAX_RUN_ID
 from .routes import LostRun, model_with_hash, recompute
 from .store import Runs
@@ -54,20 +54,20 @@ class TextsToAlign(BaseModel):
     is_growing: bool = False
 
 
-def compare_routes(snapshots: Snapshots, runs: Runs, workers: Workers) -> APIRouter:
-    """``look/differences`` and ``look/alignment``, computed in ``workers`` like all that may read a whole text."""
+def compare_routes(snapshots: Snapshots, runs: Runs, pool: FairPool) -> APIRouter:
+    """``look/differences`` and ``look/alignment``, computed in ``pool`` like all that may read a whole text."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 
     @router.post("/differences")
     async def post_differences(request: Request, pair: Pair) -> JSONResponse:
         """How differently each head attends in two texts, as ``[layer][head]``; see ``head_differences``."""
-        heads = await workers.run(client_of(request), differences, snapshots, runs, pair)
+        heads = await pool.run(client_of(request), differences, snapshots, runs, pair)
         return JSONResponse({"heads": heads}, headers={"Cache-Control": "no-store"})
 
     @router.post("/alignment")
     async def post_alignment(request: Request, texts: TextsToAlign) -> Response:
         """Which tokens of two texts correspond; ``pieces`` are sent in the form that ``repeated`` returns."""
-        alignment = await workers.run(client_of(request), align_posted, snapshots, runs, texts)
+        alignment = await pool.run(client_of(request), align_posted, snapshots, runs, texts)
         content = orjson.dumps({"pieces": repeated(alignment.pieces), "divergence": alignment.divergence})
         return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 

@@ -16,9 +16,9 @@ from model.lens.text_pass import TextPass
 from ..body_types import HeadMask, TokenIds, Unicode
 from ..client import client_of
 from ..serving.budget import Budget
+from ..serving.fair_pool import FairPool
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
-from ..serving.workers import Workers
 from .run import Run
 from .store import Runs
 
@@ -44,10 +44,10 @@ class SavedRun(LostRun):
     settings: dict[str, JsonValue] = {}
 
 
-def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers, budget: Budget) -> APIRouter:
+def run_routes(snapshots: Snapshots, runs: Runs, pool: FairPool, budget: Budget) -> APIRouter:
     """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are posted.
 
-    Whatever may read a whole text runs in ``workers``, so only a few run at a time, and clients take turns.
+    Whatever may read a whole text runs in ``pool``, so only a few run at a time, and clients take turns.
     """
     router = APIRouter(prefix="/look", include_in_schema=False)
     vocabularies: WeakKeyDictionary[LoadedModel, bytes] = WeakKeyDictionary()
@@ -96,12 +96,12 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers, budget: Budge
     def add_kept(path: str, parse: ParseContent) -> None:
         @router.get(f"/{{run_id}}/{path}")
         async def of_kept_run(request: Request, run_id: str, content: Annotated[Content, Depends(parse)]) -> Response:
-            return octets(await workers.run(client_of(request), content, find(run_id)))
+            return octets(await pool.run(client_of(request), content, find(run_id)))
 
     def add_lost(path: str, parse: ParseContent) -> None:
         @router.post(f"/{AGAIN}/{path}")
         async def of_lost_run(request: Request, text: LostRun, content: Annotated[Content, Depends(parse)]) -> Response:
-            return octets(await workers.run(client_of(request), lambda: content(recompute(snapshots, runs, text))))
+            return octets(await pool.run(client_of(request), lambda: content(recompute(snapshots, runs, text))))
 
     add_lost("rows", rows)
     contents: dict[str, ParseContent] = {
@@ -119,12 +119,12 @@ def run_routes(snapshots: Snapshots, runs: Runs, workers: Workers, budget: Budge
     async def post_file(request: Request, text: SavedRun) -> Response:
         """The text as an HTML file (``model/drawing/html.py``), into which the page puts its view."""
         client = client_of(request)
-        return octets(await workers.run(client, saved_file, snapshots, text, budget, client))
+        return octets(await pool.run(client, saved_file, snapshots, text, budget, client))
 
     @router.post("/scaled/{position}")
     async def post_scaled(request: Request, text: LostRun, position: int) -> Response:
         """The logits at one position of a text. The run is not kept, since many head masks are tried in a row."""
-        return octets(await workers.run(client_of(request), scaled_logits, snapshots, text, position))
+        return octets(await pool.run(client_of(request), scaled_logits, snapshots, text, position))
 
     return router
 

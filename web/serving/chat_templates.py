@@ -17,8 +17,8 @@ import model
 from model.errors import readable
 
 from ..settings import without_secrets
+from .fair_pool import FairPool
 from .template_worker import MAX_CHARACTERS, READY
-from .workers import Workers
 
 ROOT = Path(model.__file__).resolve().parent.parent
 START_SECONDS = 30.0
@@ -40,7 +40,7 @@ class Templates:
     """
 
     def __init__(self) -> None:
-        self.turns = Workers(MAX_PROCESSES, MAX_WAITING, MAX_PROCESSES - 1)
+        self.turns = FairPool(MAX_PROCESSES, MAX_WAITING, MAX_PROCESSES - 1)
         self.processes: list[TemplateProcess] = []  # the least recently used first
 
     async def render(self, client: Hashable, source: str, context: Mapping[str, Any]) -> str:

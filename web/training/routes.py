@@ -55,7 +55,7 @@ class WriterRequest(BaseModel):
 def train_routes(trainings: Trainings) -> APIRouter:
     """The routes of the Train tab, all below ``/train``."""
     router = APIRouter(prefix="/train", include_in_schema=False)
-    limits, served, workers = trainings.limits, trainings.services.served, trainings.services.page_workers
+    limits, served, pool = trainings.limits, trainings.services.served, trainings.services.page_pool
 
     def mine() -> Training:
         training = trainings.get(VISITOR.get())
@@ -101,7 +101,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         try:
             parse_size(limits, size), parse_arch(arch)  # fail before the body is received
             data = await receive(request)
-            wanted = await workers.run(client_of(request), request_with_text, limits, size, arch, data)
+            wanted = await pool.run(client_of(request), request_with_text, limits, size, arch, data)
         except TimeoutError:
             least = f"{MIN_UPLOAD_RATE // 1_000} KB a second"
             message = (

@@ -21,8 +21,8 @@ import model
 
 from ..gauges import TrainingGauges
 from ..services import Services
+from ..serving.fair_pool import FairPool, Turn
 from ..serving.served_models import PRIVATE_PREFIX
-from ..serving.workers import Turn, Workers
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
 from .visitor_cookie import new_visitor
@@ -171,7 +171,7 @@ class Trainings:
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.turns = Workers(self.limits.max_trainings, self.limits.max_waiting_trainings)
+        self.turns = FairPool(self.limits.max_trainings, self.limits.max_waiting_trainings)
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: WorkFolder | None = None
         self.closed = False

@@ -13,24 +13,24 @@ from helpers.gate import PATIENCE
 from helpers.runs import written
 from helpers.server import Server
 from helpers.siege.watch import until
-from web.services import PAGE_WORKERS, Services
-from web.serving.workers import Workers
+from web.services import PAGE_PLACES, Services
+from web.serving.fair_pool import FairPool
 from web.settings import Limits
 
 WAITING = 3
 CROWD = 40  # as many as the framework has threads for plain functions
 LIMITS = Limits(max_waiting=WAITING, max_attention_requests=2)
 
-Which = Callable[[Services], Workers]
+Which = Callable[[Services], FairPool]
 CASES: dict[str, tuple[Which, int, str]] = {
-    "a head": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/heads/1/1"),
-    "a query": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/queries/3"),
-    "logits": (lambda services: services.page_workers, PAGE_WORKERS, "/look/RUN/logits/3"),
-    "a lost run": (lambda services: services.page_workers, PAGE_WORKERS, "/look/again/rows"),
-    "another reading": (lambda services: services.page_workers, PAGE_WORKERS, "/look/read"),
-    "a lesson": (lambda services: services.page_workers, PAGE_WORKERS, "/learn/untrained-bigram"),
-    "attention": (lambda services: services.trace_workers, 2, "/v1/attention"),
-    "embeddings": (lambda services: services.trace_workers, 2, "/v1/embeddings"),
+    "a head": (lambda services: services.page_pool, PAGE_PLACES, "/look/RUN/heads/1/1"),
+    "a query": (lambda services: services.page_pool, PAGE_PLACES, "/look/RUN/queries/3"),
+    "logits": (lambda services: services.page_pool, PAGE_PLACES, "/look/RUN/logits/3"),
+    "a lost run": (lambda services: services.page_pool, PAGE_PLACES, "/look/again/rows"),
+    "another reading": (lambda services: services.page_pool, PAGE_PLACES, "/look/read"),
+    "a lesson": (lambda services: services.page_pool, PAGE_PLACES, "/learn/untrained-bigram"),
+    "attention": (lambda services: services.trace_pool, 2, "/v1/attention"),
+    "embeddings": (lambda services: services.trace_pool, 2, "/v1/embeddings"),
 }
 
 
@@ -75,8 +75,8 @@ def ask(server: Server, path: str, address: str = "127.0.0.1") -> httpx.Response
 def test_clients_take_turns_in_every_worker_pool(small: Server, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     which, n_places, path = CASES[case]
     path = path.replace("RUN", written(small.services.runs, small.served.models["tiny"], 5).id)
-    workers, held = which(small.services), Held()
-    monkeypatch.setattr(workers, "threads", held)
+    pool, held = which(small.services), Held()
+    monkeypatch.setattr(pool, "threads", held)
     with ThreadPoolExecutor(CROWD + 1) as crowd:
         answers = [crowd.submit(ask, small, path) for _ in range(CROWD)]
         n_refused = CROWD - n_places - WAITING
@@ -89,4 +89,4 @@ def test_clients_take_turns_in_every_worker_pool(small: Server, monkeypatch: pyt
         statuses = sorted(each.result().status_code for each in answers)
     assert statuses == [200] * (n_places + WAITING - 1) + [429] * (n_refused + 1)
     assert all(("retry-after" in each.result().headers) == (each.result().status_code == 429) for each in answers)
-    assert not workers.at_work and not workers.queue
+    assert not pool.at_work and not pool.queue

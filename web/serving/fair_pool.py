@@ -28,7 +28,7 @@ class Turn:
     at_work: bool = False
 
 
-class Workers:
+class FairPool:
     """A pool of ``n_places``, in which clients take turns. Thread-safe.
 
     One client may have at most ``max_per_client`` places, by default all. ``max_waiting`` turns more may wait; beyond

@@ -10,7 +10,7 @@ import pytest
 from helpers import run
 from helpers.gate import PATIENCE
 from model.errors import Busy
-from web.serving.workers import Workers
+from web.serving.fair_pool import FairPool
 
 Job = Callable[[], None]
 
@@ -36,9 +36,9 @@ class Watched:
         return run
 
 
-async def asked(workers: Workers, watched: Watched, names: str) -> list["asyncio.Task[None]"]:
+async def asked(pool: FairPool, watched: Watched, names: str) -> list["asyncio.Task[None]"]:
     """A computation for each letter, which is also its client, once all have begun or wait."""
-    tasks = [asyncio.create_task(workers.run(name, watched.job(name))) for name in names]
+    tasks = [asyncio.create_task(pool.run(name, watched.job(name))) for name in names]
     await settled()
     return tasks
 
@@ -50,41 +50,41 @@ async def settled() -> None:
 
 def test_concurrency_is_limited_and_clients_take_turns() -> None:
     async def check() -> None:
-        workers, watched = Workers(2, 100), Watched()
-        tasks = await asked(workers, watched, "aaaaaabc")
+        pool, watched = FairPool(2, 100), Watched()
+        tasks = await asked(pool, watched, "aaaaaabc")
         watched.going_on.set()
         await asyncio.gather(*tasks)
         assert watched.most == 2 and sorted(watched.began) == list("aaaaaabc")
         assert set(watched.began[2:5]) >= {"b", "c"}  # before most of those that came first
-        assert not workers.at_work and not workers.queue
+        assert not pool.at_work and not pool.queue
 
     run(check())
 
 
 def test_places_per_client_are_limited() -> None:
     async def check() -> None:
-        workers, watched = Workers(4, 100, max_per_client=2), Watched()
-        tasks = await asked(workers, watched, "aaaaa")
-        assert workers.at_work == {"a": 2}
-        tasks += await asked(workers, watched, "bb")
-        assert workers.at_work == {"a": 2, "b": 2}  # at once, though others came before
+        pool, watched = FairPool(4, 100, max_per_client=2), Watched()
+        tasks = await asked(pool, watched, "aaaaa")
+        assert pool.at_work == {"a": 2}
+        tasks += await asked(pool, watched, "bb")
+        assert pool.at_work == {"a": 2, "b": 2}  # at once, though others came before
         watched.going_on.set()
         await asyncio.gather(*tasks)
-        assert watched.most == 4 and not workers.at_work and not workers.queue
+        assert watched.most == 4 and not pool.at_work and not pool.queue
 
     run(check())
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
     async def check() -> None:
-        workers, watched = Workers(1, 3), Watched()
-        tasks = await asked(workers, watched, "aaaa")
+        pool, watched = FairPool(1, 3), Watched()
+        tasks = await asked(pool, watched, "aaaa")
         with pytest.raises(Busy):
-            await workers.run("a", watched.job("a"))
+            await pool.run("a", watched.job("a"))
         with pytest.raises(Busy):
-            workers.check_room("a")
-        workers.check_room("b")
-        tasks += await asked(workers, watched, "b")
+            pool.check_room("a")
+        pool.check_room("b")
+        tasks += await asked(pool, watched, "b")
         watched.going_on.set()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 3, Busy, type(None)]
@@ -94,11 +94,11 @@ def test_full_queue_refuses_the_busiest_client() -> None:
 
 def test_running_work_is_not_refused() -> None:
     async def check() -> None:
-        workers, watched = Workers(1, 1), Watched()
-        tasks = await asked(workers, watched, "a")
-        tasks += [asyncio.create_task(workers.resume("a", watched.job("a"))) for _ in range(3)]
+        pool, watched = FairPool(1, 1), Watched()
+        tasks = await asked(pool, watched, "a")
+        tasks += [asyncio.create_task(pool.resume("a", watched.job("a"))) for _ in range(3)]
         await settled()
-        tasks += await asked(workers, watched, "bc")  # one place in the line
+        tasks += await asked(pool, watched, "bc")  # one place in the line
         watched.going_on.set()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 5, Busy]
@@ -110,29 +110,29 @@ def test_a_place_is_taken_until_its_thread_ends() -> None:
     """However often a client comes and leaves."""
 
     async def check() -> None:
-        workers, watched = Workers(1, 100), Watched()
+        pool, watched = FairPool(1, 100), Watched()
         for _ in range(5):
-            (task,) = await asked(workers, watched, "a")
+            (task,) = await asked(pool, watched, "a")
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        assert watched.began == ["a"] and not workers.queue
+        assert watched.began == ["a"] and not pool.queue
         watched.going_on.set()
-        await workers.run("b", watched.job("b"))
-        assert watched.began == ["a", "b"] and watched.most == 1 and not workers.at_work
+        await pool.run("b", watched.job("b"))
+        assert watched.began == ["a", "b"] and watched.most == 1 and not pool.at_work
 
     run(check())
 
 
 def test_cancelling_while_being_started() -> None:
     async def check() -> None:
-        workers = Workers(1, 100)
-        async with workers.place("a"):
-            waiting = asyncio.create_task(workers.run("b", lambda: None))
+        pool = FairPool(1, 100)
+        async with pool.place("a"):
+            waiting = asyncio.create_task(pool.run("b", lambda: None))
             await settled()
         waiting.cancel()  # it has been given the place, but has not been told yet
         await asyncio.gather(waiting, return_exceptions=True)
-        assert not workers.at_work
-        await workers.run("c", lambda: None)
+        assert not pool.at_work
+        await pool.run("c", lambda: None)
 
     run(check())
 
@@ -144,11 +144,11 @@ def test_an_error_is_handed_on_and_frees_the_place() -> None:
         raise ValueError(visitor.get())
 
     async def check() -> None:
-        workers = Workers(1, 0)
+        pool = FairPool(1, 0)
         visitor.set("whose cookie it is")
         for _ in range(3):
             with pytest.raises(ValueError, match="whose cookie it is"):
-                await workers.run("a", fail)
+                await pool.run("a", fail)
             await settled()
 
     run(check())
