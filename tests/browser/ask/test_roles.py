@@ -55,6 +55,7 @@ def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:
     tile.click()
     line = page.locator(".hs-role-line")
     expect(line).to_have_text("On random tokens: induction 0.87, by chance 0.01")
+    assert line.evaluate("(line) => getComputedStyle(line, '::after').content") == "none"  # the badge of a chat's turns
     page.locator(".hs-grid").get_by_role("button", name=re.compile("^L0 H0,")).click()
     expect(line).to_have_text(re.compile("^On random tokens: no clear role \\(.*, by chance 0.\\d\\d\\)$"))
 
