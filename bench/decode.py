@@ -58,7 +58,7 @@ class Writer:
             sampling = SamplingSettings(temperature=0)
             request = self.loaded.request(self.prompt, n_tokens, sampling=sampling, record=record)
             engine.submit(TextSequence(request, self.loaded, lambda _event: None))
-        while engine.at_work or engine.queue:
+        while engine.active or engine.queue:
             engine.step()
 
 

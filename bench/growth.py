@@ -83,7 +83,7 @@ def measure(
     while len(started_texts) < n_streams:  # some write while others still read their prompts
         engine.step()
     before, started = engine.tokens_written, time.perf_counter()
-    while engine.tokens_written < before + n_tokens * n_streams and len(engine.at_work) == n_streams:
+    while engine.tokens_written < before + n_tokens * n_streams and len(engine.active) == n_streams:
         engine.step()
     seconds = time.perf_counter() - started
     n_written = engine.tokens_written - before

@@ -45,7 +45,7 @@ class Gauges:
             if engine.reader:
                 kinds.add((name, engine.reader.products))
             numbers.setdefault(name, Counter()).update(
-                batch=len(engine.at_work),
+                batch=len(engine.active),
                 waiting=len(engine.queue),
                 read=engine.tokens_read,
                 shared=engine.tokens_shared,
@@ -82,7 +82,7 @@ class Gauges:
         yield GaugeMetricFamily("headscope_budget_bytes", "Bytes that requests may hold.", self.budget.n_bytes)
         turns = self.ask.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
-        n_begun, n_running = turns.begun.at_work.total(), turns.running.at_work.total()
+        n_begun, n_running = turns.begun.active.total(), turns.running.active.total()
         asked.add_metric(["computing"], n_running)
         asked.add_metric(["paused"], max(0, n_begun - n_running))
         asked.add_metric(["waiting"], len(turns.begun.queue))
@@ -121,6 +121,6 @@ class TrainingGauges:
 
     def collect(self) -> Iterable[Metric]:
         trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
-        trainings.add_metric(["training"], self.turns.at_work.total())
+        trainings.add_metric(["training"], self.turns.active.total())
         trainings.add_metric(["waiting"], len(self.turns.queue))
         yield trainings

@@ -32,10 +32,10 @@ from .state import (
     N_ROWS,
     N_THREADS,
     N_WANTED,
+    PASS,
     POSITION,
     RECORD,
     RECORDED,
-    TURN,
     Memory,
     Shape,
     Weights,
@@ -113,7 +113,7 @@ class CompiledGPT:
         self.arguments = (shape, weights, memory)
         self.threads = ThreadChooser(max_threads)
         self.team: list[Follower] = []
-        self.n_slots, self.turn = n_slots, 0
+        self.n_slots, self.n_passes = n_slots, 0
         self.room, self.n_used, self.room_address = empty_floats(0), 0, 0
         n_panels = padded(config.context_length) // WIDTH
         self.strides = [stride_for(i * WIDTH, FLOAT_BYTES) for i in range(n_panels + 1)]
@@ -206,8 +206,8 @@ class CompiledGPT:
         self.memory.control[DONE] = self.memory.control[ARRIVED] = 0
         started = time.perf_counter()
         if n_threads > 1:
-            self.turn += 1
-            announce(self.memory.control, self.turn)
+            self.n_passes += 1
+            announce(self.memory.control, self.n_passes)
             for follower in self.team:
                 follower.wake()
         self.take_part(int(LEADER), NOTHING_SEEN, *self.arguments)
@@ -407,7 +407,7 @@ class Follower:
         while seen >= 0:
             # Set before the last check for an announcement, so that no call to wake() is missed.
             self.is_asleep = True
-            if self.control[TURN] == seen:
+            if self.control[PASS] == seen:
                 self.called.wait()
             self.called.clear()
             self.is_asleep = False

@@ -39,11 +39,11 @@ from .state import (
     N_THREADS,
     N_WANTED,
     OUTPUT_HEAD,
+    PASS,
     POSITION,
     QUERY_KEY_VALUE,
     SILU,
     TOKEN,
-    TURN,
 )
 
 PATIENCE = 4_000  # spins before a waiting thread yields its core
@@ -57,11 +57,11 @@ def barrier(control, n_threads, arrived):
     arrived += n_threads
     if n_threads > 1:
         atomic_add(control, ARRIVED, 1)
-        turns = 0
+        spins = 0
         while atomic_read(control, ARRIVED) < arrived:
             pause()
-            turns += 1
-            if turns > PATIENCE:
+            spins += 1
+            if spins > PATIENCE:
                 yield_core()
     return arrived
 
@@ -189,31 +189,31 @@ def forward(thread, shape, weights, memory):
 
 @compiled(EXACT)
 def take_part(thread, seen, shape, weights, memory):
-    """Take part in every pass after number ``seen``; after ``IDLE_PATIENCE`` idle turns, return the last one's number.
+    """Take part in every pass after number ``seen``; after ``IDLE_PATIENCE`` idle spins, return the last one's number.
 
     A negative number means that the thread must stop. The leader takes part in one pass, and returns once all threads
     have done their share. All threads call this one function, because LLVM may sum up in another order in another copy.
     """
-    turns = 0
-    while turns < IDLE_PATIENCE:
-        turn = atomic_read(memory.control, TURN)
-        if turn == seen:
+    spins = 0
+    while spins < IDLE_PATIENCE:
+        number = atomic_read(memory.control, PASS)
+        if number == seen:
             pause()
-            turns += 1
+            spins += 1
             continue
-        if turn < 0 and thread != LEADER:
-            return turn
+        if number < 0 and thread != LEADER:
+            return number
         forward(thread, shape, weights, memory)
         if thread == LEADER:
             while atomic_read(memory.control, DONE) < memory.job[N_THREADS] - 1:
                 pause()
-            return turn
+            return number
         atomic_add(memory.control, DONE, 1)
-        seen, turns = turn, 0
+        seen, spins = number, 0
     return seen
 
 
 @compiled(EXACT)
-def announce(control, turn):
-    """Start pass number ``turn``, or stop all followers if negative. Followers that see it see all earlier writes."""
-    atomic_store(control, TURN, turn)
+def announce(control, number):
+    """Start pass ``number``, or stop all followers if negative. Followers that see it see all earlier writes."""
+    atomic_store(control, PASS, number)

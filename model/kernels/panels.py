@@ -150,12 +150,12 @@ def with_panel_ahead(matrix):
 
 
 @intrinsic(prefer_literal=True)
-def multiply(typing, matrix, panel, x, out, row, add, n_rows, turn, n_turns, n_panels):
+def multiply(typing, matrix, panel, x, out, row, add, n_rows, share, n_shares, n_panels):
     """Compute rows ``row``, ``row + 1``, ... of ``out``: rows of ``x`` times panels of ``matrix`` from ``panel`` on.
 
     ``n_panels`` is a literal, and ``n_rows`` at most ``rows_at_once(n_panels)``: each combination is compiled to keep
-    its sums in registers. If ``add`` is set, the results are added to the contents of ``out``. What is needed next is
-    prefetched in ``n_turns`` shares; this call prefetches share ``turn``.
+    its sums in registers. If ``add`` is set, the results are added to the contents of ``out``. This call prefetches
+    share ``share`` of ``n_shares`` of what is needed next.
     """
     options = types.intp, types.boolean, types.intp, types.intp, types.intp, n_panels
     signature = types.void(matrix, types.intp, x, out, *options)
@@ -180,11 +180,11 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, turn, n_turns, n_p
 
 def multiply_block(operands: "Operands", sums: Any, row_count: int, panel_count: int) -> None:
     """Generate ``multiply`` for one number of rows and of panels."""
-    builder, (_, _, _, _, row, add, _, turn, n_turns, _) = operands.builder, operands.arguments
+    builder, (_, _, _, _, row, add, _, share, n_shares, _) = operands.builder, operands.arguments
     kind = operands.kinds[0].types[0].dtype
     panels, inputs = operands.panels(panel_count), operands.rows(2, row, row_count)
     depth, ahead = operands.field(0, 3), operands.field(0, 7)
-    next_rows = Prefetched(builder, panels, ahead, kind.bitwidth // 8, depth, turn, n_turns)
+    next_rows = Prefetched(builder, panels, ahead, kind.bitwidth // 8, depth, share, n_shares)
     totals = [[cgutils.alloca_once_value(builder, sums.zero) for _ in range(panel_count * VECTORS)] for _ in inputs]
     with cgutils.for_range(builder, depth) as loop:
         weights = []
@@ -210,23 +210,23 @@ class Prefetched:
     """Code generation for a share of the rows of panels, ``size`` bytes a number and ``ahead`` bytes further on."""
 
     def __init__(
-        self, builder: Any, panels: list[Any], ahead: Any, size: int, depth: Any, turn: Any, n_turns: Any
+        self, builder: Any, panels: list[Any], ahead: Any, size: int, depth: Any, share: Any, n_shares: Any
     ) -> None:
-        self.builder, self.n_turns, self.row_bytes = builder, n_turns, WIDTH * size
+        self.builder, self.n_shares, self.row_bytes = builder, n_shares, WIDTH * size
         self.at = cgutils.alloca_once_value(builder, ahead)
-        with builder.if_then(builder.icmp_signed(">", turn, ir.Constant(INT64, 0))):  # division takes long
-            first = builder.udiv(builder.mul(turn, depth), n_turns)
+        with builder.if_then(builder.icmp_signed(">", share, ir.Constant(INT64, 0))):  # division takes long
+            first = builder.udiv(builder.mul(share, depth), n_shares)
             builder.store(builder.add(ahead, times(builder, first, self.row_bytes)), self.at)
-        self.left = cgutils.alloca_once_value(builder, n_turns)  # calls until the next row
+        self.left = cgutils.alloca_once_value(builder, n_shares)  # calls until the next row
         self.panels = [builder.bitcast(start, BYTES) for start in panels]
 
     def prefetch_one(self) -> None:
-        """Prefetch a row of each panel, every ``n_turns`` calls."""
+        """Prefetch a row of each panel, every ``n_shares`` calls."""
         builder = self.builder
         left = builder.sub(builder.load(self.left), ir.Constant(INT64, 1))
         builder.store(left, self.left)
         with builder.if_then(builder.icmp_signed("==", left, ir.Constant(INT64, 0))):
-            builder.store(self.n_turns, self.left)
+            builder.store(self.n_shares, self.left)
             at = builder.load(self.at)
             for start in self.panels:
                 prefetch(builder, builder.gep(start, [at]), self.row_bytes)

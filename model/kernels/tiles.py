@@ -84,11 +84,11 @@ def release(typing):
 
 
 @intrinsic(prefer_literal=True)
-def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_turns, n_tiles, n_panels):
+def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, share, n_shares, n_tiles, n_panels):
     """``panels.multiply`` for ``n_rows`` rows in ``n_tiles`` and for ``n_panels``: literals with a product up to 2.
 
     ``is_whole`` says that the tiles, as configured, have ``n_rows`` rows. Otherwise they have more, which are read from
-    ``x``, too. What is needed next is prefetched in ``n_turns`` shares; this call prefetches share ``turn``.
+    ``x``, too. This call prefetches share ``share`` of ``n_shares`` of what is needed next.
     """
     options = types.intp, types.boolean, types.intp, types.boolean, types.intp, types.intp, n_tiles, n_panels
     signature = types.void(matrix, types.intp, x, out, *options)
@@ -100,7 +100,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         operands = Operands(context, builder, signature, arguments)
-        _, _, _, _, row, add, n_rows, is_whole, turn, n_turns, *_ = arguments
+        _, _, _, _, row, add, n_rows, is_whole, share, n_shares, *_ = arguments
         pairs = [(i, j) for i in range(tile_count) for j in range(half_count)]
         at_weights, tile_rows = ir.Constant(INT64, PANEL_ROW_BYTES), ir.Constant(INT64, ROWS)
         inputs = [builder.bitcast(start, BYTES) for start in operands.rows(2, row, tile_count, ROWS)]
@@ -130,7 +130,7 @@ def multiply(typing, matrix, panel, x, out, row, add, n_rows, is_whole, turn, n_
         steps = builder.udiv(depth, tile_rows)
         with cgutils.for_range(builder, steps) as loop:
             weights = [builder.gep(start, [times(builder, loop.index, ROWS * PANEL_ROW_BYTES)]) for start in panels]
-            with builder.if_then(builder.icmp_signed("==", builder.urem(loop.index, n_turns), turn)):
+            with builder.if_then(builder.icmp_signed("==", builder.urem(loop.index, n_shares), share)):
                 for start in weights:
                     prefetch(builder, builder.gep(start, [ahead]), ROWS * PANEL_ROW_BYTES)
             with builder.if_then(builder.icmp_signed("<", loop.index, ir.Constant(INT64, ROWS))):

@@ -26,8 +26,8 @@ class Rotary:
         scaling = self.config.scaling
         if scaling is None:
             return frequencies
-        turns = scaling.original_context_length * frequencies / (2 * math.pi)  # in the original context
-        kept = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
+        rotations = scaling.original_context_length * frequencies / (2 * math.pi)  # in the original context
+        kept = (rotations - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
         kept = kept.clamp(0, 1)
         return kept * frequencies + (1 - kept) * frequencies / scaling.factor
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
 PREFILL_ALONE = 512  # while no text is being written
-SLOTS_IN_TURN = 16  # free slots of which a new text takes the one that was used least recently
+SLOTS_TO_REUSE = 16  # free slots of which a new text takes the one that was used least recently
 STALL_SECONDS = 0.005  # while no text may read on because nobody takes what is recorded
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
 MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
@@ -43,14 +43,14 @@ class Engine:
         self.queue = FairQueue[TextSequence](can_wait)
         self.slots: list[TextSequence | None] = [None] * max_batch
         self.kept = [NOTHING] * max_batch  # the latest text of each free slot, until another one begins there
-        self.turns = itertools.count(1)
+        self.stamps = itertools.count(1)
         self.changed = threading.Condition()
         self.closed = False
         self.prompts_alone = False  # whether the latest step read only prompts
         self.tokens_read = self.tokens_shared = self.tokens_written = 0
 
     @property
-    def at_work(self) -> list[TextSequence]:
+    def active(self) -> list[TextSequence]:
         """The texts in the batch, in the order of their slots."""
         return [sequence for sequence in self.slots if sequence]
 
@@ -82,7 +82,7 @@ class Engine:
         They are the newest waiting texts of the client with the most texts, provided that it would still have more
         texts than the client of ``sequences``.
         """
-        here = [each for each in [*self.queue, *self.at_work] if not each.is_leaving]
+        here = [each for each in [*self.queue, *self.active] if not each.is_leaving]
         return self.queue.to_refuse(
             sequences[0].client,
             len(here) + len(sequences) - self.max_waiting - self.max_batch,
@@ -95,7 +95,7 @@ class Engine:
         """Run steps until the engine is closed and no work is left."""
         while True:
             with self.changed:
-                while not self.queue and not self.at_work:
+                while not self.queue and not self.active:
                     if self.closed:
                         if self.reader:
                             self.reader.close()
@@ -112,7 +112,7 @@ class Engine:
         with self.changed:
             self.closed = True
             deadline = time.monotonic() + grace
-            for sequence in [*self.queue, *self.at_work]:
+            for sequence in [*self.queue, *self.active]:
                 sequence.deadline = min(sequence.deadline, deadline)
             self.changed.notify()
 
@@ -125,17 +125,17 @@ class Engine:
         try:
             if planned:
                 self.forward(planned)
-            elif self.at_work:  # what was recorded of them must be taken first
+            elif self.active:  # what was recorded of them must be taken first
                 time.sleep(STALL_SECONDS)
         except Exception as error:
             log.exception("a step failed")
-            for sequence in [each for each in planned if each.is_at_work]:
+            for sequence in [each for each in planned if each.is_active]:
                 self.fail(sequence, error)
 
     def drop_ended(self) -> None:
         """Remove texts that were cancelled or refused, or whose deadline has passed."""
         now = time.monotonic()
-        for sequence in [*self.queue, *self.at_work]:
+        for sequence in [*self.queue, *self.active]:
             if sequence.refused:
                 self.end(sequence, Failure(Busy()))
             elif sequence.cancelled:
@@ -146,7 +146,7 @@ class Engine:
     def admit(self) -> None:
         """Give free slots to waiting texts, and those of texts that pause for them."""
         while self.queue:
-            counts = Counter(sequence.client for sequence in self.at_work)
+            counts = Counter(sequence.client for sequence in self.active)
             if None not in self.slots:
                 paused = self.to_pause(counts)
                 if paused is None:
@@ -165,7 +165,7 @@ class Engine:
         client, most = counts.most_common(1)[0]
         if most - counts[waiting.client] < 2:
             return None
-        return max((each for each in self.at_work if each.client == client), key=lambda each: each.turn)
+        return max((each for each in self.active if each.client == client), key=lambda each: each.stamp)
 
     def furthest_ahead(self, waiting: TextSequence, counts: Counter[Hashable]) -> TextSequence | None:
         """The text that is furthest ahead of whoever follows it, if the waiting one's reader has nothing to read.
@@ -174,7 +174,7 @@ class Engine:
         """
         if can_wait(waiting):
             return None
-        ahead = [each for each in self.at_work if counts[each.client] > counts[waiting.client] and each.may_pause]
+        ahead = [each for each in self.active if counts[each.client] > counts[waiting.client] and each.may_pause]
         furthest = max(ahead, key=lambda each: each.seconds_ahead, default=None)
         return furthest if furthest and (not waiting.written or furthest.seconds_ahead > MIN_SECONDS_AHEAD) else None
 
@@ -183,8 +183,8 @@ class Engine:
         sequence = self.queue.take(counts)
         free = [slot for slot, used in enumerate(self.slots) if used is None]
         # Later slots only if needed, because the system provides their memory at the first use.
-        oldest = min(free[:SLOTS_IN_TURN], key=lambda slot: self.kept[slot].turn)
-        sequence.slot, sequence.turn = oldest, next(self.turns)
+        oldest = min(free[:SLOTS_TO_REUSE], key=lambda slot: self.kept[slot].stamp)
+        sequence.slot, sequence.stamp = oldest, next(self.stamps)
         sequence.n_before = len(sequence.ids)
         self.slots[sequence.slot] = sequence
         return sequence
@@ -199,13 +199,13 @@ class Engine:
         if sequence.n_read and sequence.n_unread > 1:  # no logits yet show whether all its keys and values are finite
             sequence.clear()
         elif sequence.n_read:
-            self.kept[sequence.slot] = kept_of(sequence)._replace(turn=next(self.turns))
+            self.kept[sequence.slot] = kept_of(sequence)._replace(stamp=next(self.stamps))
         self.slots[sequence.slot] = None
         sequence.slot, sequence.reader = NO_SLOT, None
 
     def end(self, sequence: TextSequence, event: Event) -> None:
         """Remove a text from the batch or the queue, with a last event."""
-        if sequence.is_at_work:
+        if sequence.is_active:
             self.release_slot(sequence)
         else:
             self.queue.remove(sequence)
@@ -219,7 +219,7 @@ class Engine:
     def fail_all(self, error: Exception) -> None:
         """Fail all requests and reset, because the cause of the error is unknown."""
         with self.changed:
-            sequences = [*self.queue, *self.at_work]
+            sequences = [*self.queue, *self.active]
             self.queue, self.slots = FairQueue(can_wait), [None] * self.max_batch
             self.kept = [NOTHING] * self.max_batch
             for sequence in sequences:
@@ -234,7 +234,7 @@ class Engine:
         each prompt in the order in which it joined. But every other step, prompts that can be finished are read alone,
         so that their first tokens need not wait for those of many others.
         """
-        reading_on = [sequence for sequence in self.at_work if not sequence.is_stalled]
+        reading_on = [sequence for sequence in self.active if not sequence.is_stalled]
         writing = [sequence for sequence in reading_on if sequence.n_unread == 1]
         for sequence in writing:
             sequence.n_planned = 1
@@ -245,7 +245,7 @@ class Engine:
             return writing
         counts = Counter(sequence.client for sequence in unread)
         reading: list[TextSequence] = []
-        for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.turn)):
+        for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.stamp)):
             if budget and not self.must_wait(sequence, reading):
                 self.take_over_beginning(sequence)
                 sequence.n_planned = min(sequence.n_unread, sequence.max_rows, budget)
@@ -273,7 +273,7 @@ class Engine:
             sequence.reader.copy(source, sequence.slot, n)
             sequence.n_read = n
             self.tokens_shared += n
-            self.kept[source] = self.kept[source]._replace(turn=next(self.turns))
+            self.kept[source] = self.kept[source]._replace(stamp=next(self.stamps))
 
     def longest_beginning(self, sequence: TextSequence) -> tuple[int, int]:
         """The slot that holds most of a text's beginning, and how many tokens of it."""

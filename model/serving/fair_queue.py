@@ -45,17 +45,17 @@ class FairQueue(Generic[T]):
         self.clients.setdefault(item.client, deque()).appendleft(item)
         self.length += 1
 
-    def next_client(self, at_work: Mapping[Hashable, int]) -> Hashable:
-        """The client whose turn it is; ``at_work`` counts active texts by client. The queue must not be empty."""
-        return min(self.clients, key=lambda client: (at_work.get(client, 0), self.can_wait(self.clients[client][0])))
+    def next_client(self, active: Mapping[Hashable, int]) -> Hashable:
+        """The client whose turn it is; ``active`` counts active texts by client. The queue must not be empty."""
+        return min(self.clients, key=lambda client: (active.get(client, 0), self.can_wait(self.clients[client][0])))
 
-    def next_item(self, at_work: Mapping[Hashable, int]) -> T:
+    def next_item(self, active: Mapping[Hashable, int]) -> T:
         """The item whose turn it is. The queue must not be empty."""
-        return self.clients[self.next_client(at_work)][0]
+        return self.clients[self.next_client(active)][0]
 
-    def take(self, at_work: Mapping[Hashable, int]) -> T:
+    def take(self, active: Mapping[Hashable, int]) -> T:
         """Remove and return the next item."""
-        client = self.next_client(at_work)
+        client = self.next_client(active)
         item = self.clients[client].popleft()
         self.length -= 1
         self.clients.move_to_end(client)
@@ -63,9 +63,9 @@ class FairQueue(Generic[T]):
             del self.clients[client]
         return item
 
-    def in_order(self, at_work: Mapping[Hashable, int]) -> list[T]:
+    def in_order(self, active: Mapping[Hashable, int]) -> list[T]:
         """All items in the order in which they are taken if no active one ends before."""
-        rest, counts, taken = FairQueue[T](self.can_wait), Counter(at_work), list[T]()
+        rest, counts, taken = FairQueue[T](self.can_wait), Counter(active), list[T]()
         rest.clients = OrderedDict((client, deque(waiting)) for client, waiting in self.clients.items())
         while rest.clients:
             taken.append(rest.take(counts))

@@ -10,12 +10,12 @@ MIN_SHARED = 32  # tokens; reading fewer takes no longer than waiting for anothe
 
 
 class Kept(NamedTuple):
-    """A text of ``client`` whose keys and values ``reader`` holds in a slot; ``turn`` grows with each use."""
+    """A text of ``client`` whose keys and values ``reader`` holds in a slot; ``stamp`` grows with each use."""
 
     reader: Reader | None
     ids: Sequence[int]
     client: Hashable = None
-    turn: int = 0
+    stamp: int = 0
 
 
 NOTHING = Kept(None, ())

@@ -119,14 +119,14 @@ class TextSequence(Continuation):
         self.n_reported_bytes = self.n_taken_bytes = 0
         self.slot = NO_SLOT
         self.reader: Reader | None = None  # set while it is in the batch
-        self.turn = 0  # counts admissions to the batch
+        self.stamp = 0  # grows with each admission to the batch
         self.n_before = 0  # how many of ``ids`` there were when it was admitted
         self.began = time.monotonic()  # when it was requested; once it has a token, when it got its first one
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
 
     @property
-    def is_at_work(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it has a slot in the batch; it waits otherwise."""
         return self.slot != NO_SLOT
 
@@ -190,7 +190,7 @@ class TextSequence(Continuation):
 
     def stop_soon(self) -> None:
         """End with the next token, or at once if the text is waiting. Can be called from any thread."""
-        if not self.is_at_work:
+        if not self.is_active:
             self.cancel()
         else:
             self.max_new_tokens = min(self.max_new_tokens, len(self.written) + 1)

@@ -67,7 +67,7 @@ class BatchWriter:
 
         engine = Engine(self.loaded, max_batch=self.n_streams, max_waiting=len(requests), reader=self.reader)
         engine.submit(*(TextSequence(each, self.loaded, partial(hear, index)) for index, each in enumerate(requests)))
-        while engine.queue or engine.at_work:
+        while engine.queue or engine.active:
             engine.step()
             for index, event in heard:
                 if isinstance(event, Failure):

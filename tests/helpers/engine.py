@@ -76,7 +76,7 @@ class Asked:
 
 
 def finish(engine: Engine) -> None:
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step()
 
 
@@ -98,7 +98,7 @@ def recorded_events(
     options: dict[str, Any] = {"record": True, "prompt_logprobs": True, "context_shift": context_shift}
     request = loaded.request(prompt, n, sampling=sampling, seed=seed, **options)
     engine.submit(TextSequence(request, loaded, events.append))
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step()
         yield from events
         events.clear()

@@ -30,12 +30,12 @@ def test_disconnecting_stops_the_text_within_a_step(server: Server, slow: Any, s
     engine, gate = gate_of(server)
     connection = open_post(server, model="slow", max_tokens=60, stream=stream)
     gate.release(3)
-    engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
-    (sequence,) = engine.at_work
+    engine.news.wait_until(lambda: engine.active and len(engine.active[0].written) == 3)
+    (sequence,) = engine.active
     connection.close()
     engine.news.wait_until(lambda: sequence.cancelled)
     gate.release()
-    engine.news.wait_until(lambda: not engine.at_work)
+    engine.news.wait_until(lambda: not engine.active)
     assert len(sequence.written) <= 4
     server.wait_until_idle()
 
@@ -46,8 +46,8 @@ def test_full_queue_answers_429_with_retry_after(launch: Any, checkpoints: Path)
     engine = GatedEngine(loaded, max_batch=1, max_waiting=1)
     server.services.engines.add(loaded, engine)
     first = open_post(server, max_tokens=50)
-    engine.news.wait_until(lambda: engine.at_work)
-    (sequence,) = engine.at_work
+    engine.news.wait_until(lambda: engine.active)
+    (sequence,) = engine.active
     second = open_post(server, max_tokens=2)
     engine.news.wait_until(lambda: len(engine.queue) == 1)
     answer = post(server)
@@ -82,8 +82,8 @@ def test_deadline_cuts_the_text_off(launch: Any, checkpoints: Path) -> None:
     engine.gate.release(3)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(post, server, max_tokens=50)
-        engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == 3)
-        (sequence,) = engine.at_work
+        engine.news.wait_until(lambda: engine.active and len(engine.active[0].written) == 3)
+        (sequence,) = engine.active
         assert 0 < sequence.deadline - time.monotonic() <= 300
         sequence.deadline = time.monotonic()
         engine.gate.release()
@@ -116,7 +116,7 @@ def test_failing_stream_ends_with_an_error_event(server: Server, slow: Any) -> N
         assert answer.status_code == 200
         lines = answer.iter_lines()
         assert '"text"' in next(lines)
-        (sequence,) = engine.at_work
+        (sequence,) = engine.active
         sequence.refused = True
         gate.release(9)
         *_, error, done = [line.removeprefix("data: ") for line in lines if line]
@@ -131,7 +131,7 @@ def test_evicted_waiting_stream_is_a_429(launch: Any, checkpoints: Path) -> None
     engine = GatedEngine(loaded, max_batch=1, max_waiting=2)
     server.services.engines.add(loaded, engine)
     first = open_post(server, max_tokens=50)
-    engine.news.wait_until(lambda: engine.at_work)
+    engine.news.wait_until(lambda: engine.active)
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(post, server, stream=True) for _ in range(2)]
         engine.news.wait_until(lambda: len(engine.queue) == 2)
@@ -207,9 +207,9 @@ def test_turns_behind_a_proxy_go_by_forwarded_address(
         for made_up, host in (("10.0.0.1", "192.0.2.1"), ("10.0.0.2", "192.0.2.1"), ("10.0.0.1", "192.0.2.2")):
             headers = {"X-Forwarded-For": f"{made_up}, {host}"}
             pool.submit(httpx.post, url, json={"model": "slow", "prompt": "ab"}, headers=headers, timeout=60)
-        engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == 3)
-        assert {sequence.client for sequence in [*engine.at_work, *engine.queue]} == told_apart
-        for sequence in [*engine.at_work, *engine.queue]:
+        engine.news.wait_until(lambda: len(engine.active) + len(engine.queue) == 3)
+        assert {sequence.client for sequence in [*engine.active, *engine.queue]} == told_apart
+        for sequence in [*engine.active, *engine.queue]:
             sequence.cancel()
 
 

@@ -35,6 +35,6 @@ def test_five_hundred_that_connect_and_drop_leave_nothing(server: Server) -> Non
     assert any(post(server, max_tokens=1).status_code == 200 and n_files() <= files + 5 for _ in range(EXCHANGES))
     server.wait_until_idle()
     engine = server.services.engines.engine_for(server.served.models["tiny"])
-    assert not engine.at_work and not engine.queue
+    assert not engine.active and not engine.queue
     assert resident() <= memory + 50_000_000
     assert threading.active_count() <= threads + 45  # the pool that blocking routes share grows to 40 and stays

@@ -27,7 +27,7 @@ def narrow(checkpoints: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def at_work(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
+def active(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
     """A visitor with a running training that would take long."""
     visitor = Visitor(narrow)
     assert visitor.train(TEXT, size="large").status_code == 200
@@ -36,7 +36,7 @@ def at_work(narrow: Server, nothing_is_learned: None) -> Iterator[Visitor]:
     visitor.post("/train/forget")
 
 
-def test_waiting_trainings_report_their_place_in_the_queue(narrow: Server, at_work: Visitor) -> None:
+def test_waiting_trainings_report_their_place_in_the_queue(narrow: Server, active: Visitor) -> None:
     second, third = Visitor(narrow), Visitor(narrow)
     assert second.train(TEXT).status_code == 200
     assert second.watch_until("state")["place"] == 1
@@ -44,19 +44,19 @@ def test_waiting_trainings_report_their_place_in_the_queue(narrow: Server, at_wo
     assert refused.status_code == 429 and "Too many" in refused.json()["detail"]
     state = third.get("/train/state").json()
     assert (state["at_work"], state["waiting"], state["mine"]) == (1, 1, None)
-    assert at_work.train(TEXT).status_code == 409
-    assert at_work.post("/train/forget").status_code == 204
+    assert active.train(TEXT).status_code == 409
+    assert active.post("/train/forget").status_code == 204
     assert second.watch_until("state", state="done")
     assert third.train(TEXT).status_code == 200
     third.post("/train/forget")
 
 
-def test_stopped_training_keeps_its_model(at_work: Visitor) -> None:
-    at_work.watch_until("step")
-    assert at_work.post("/train/stop").status_code == 204
-    *_, end, done = at_work.events()
+def test_stopped_training_keeps_its_model(active: Visitor) -> None:
+    active.watch_until("step")
+    assert active.post("/train/stop").status_code == 204
+    *_, end, done = active.events()
     assert end["kind"] == "end" and end["stopped"] and done["state"] == "done"
-    assert at_work.get("/look/landing", params={"model": done["name"]}).json()["pointer"]["model"] == done["name"]
+    assert active.get("/look/landing", params={"model": done["name"]}).json()["pointer"]["model"] == done["name"]
 
 
 def test_process_has_low_priority_and_no_secrets(checkpoints: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,13 +152,13 @@ def test_no_train_removes_the_routes(checkpoints: Path) -> None:
         assert "/train" not in visitor.get("/gradio_api/info").json()["named_endpoints"]
 
 
-def test_crashed_process_fails_its_training_only(narrow: Server, at_work: Visitor) -> None:
+def test_crashed_process_fails_its_training_only(narrow: Server, active: Visitor) -> None:
     (child,) = children()
     child.kill()
-    failed = at_work.watch_until("state", state="failed")
+    failed = active.watch_until("state", state="failed")
     assert failed["why"] == "The training process ended unexpectedly."
-    assert at_work.train(TEXT).status_code == 200
-    assert at_work.watch_until("state", state="done")
+    assert active.train(TEXT).status_code == 200
+    assert active.watch_until("state", state="done")
 
 
 def watched_training(server: Server) -> tuple[Visitor, Iterator[dict[str, Any]]]:

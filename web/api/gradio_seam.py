@@ -79,9 +79,9 @@ class QueuedEvents:
     def drop_cancelled(self) -> None:
         """Remove events that were cancelled just as they ended: Gradio would keep them and all their data."""
         queue = self.queue
-        at_work = {event._id for job in queue.active_jobs for event in job or ()}
+        active = {event._id for job in queue.active_jobs for event in job or ()}
         waiting = {event._id for each in queue.event_queue_per_concurrency_id.values() for event in each.queue}
-        for event in queue.event_ids_to_events.keys() - at_work - waiting:
+        for event in queue.event_ids_to_events.keys() - active - waiting:
             del queue.event_ids_to_events[event]
 
     async def drop_session(self, session: str) -> None:

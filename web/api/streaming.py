@@ -59,10 +59,10 @@ async def unless_client_leaves(request: Request, answer: Coroutine[object, objec
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    work, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
+    answering, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(left())
     try:
-        await asyncio.wait({work, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        return work.result() if work.done() else None
+        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return answering.result() if answering.done() else None
     finally:
-        work.cancel()
+        answering.cancel()
         leaving.cancel()

@@ -95,7 +95,7 @@ class Turns:
 
     def begin(self, job: Job, place: Turn) -> None:
         """Start a job's thread if it has been given a place, or end it."""
-        if place.at_work:
+        if place.active:
             threading.Thread(target=self.run, args=[job, place], name="question", daemon=True).start()
         else:
             self.end(job, Cancelled() if job.cancelled else Busy())

@@ -145,7 +145,7 @@ class Engines:
 
     def are_busy(self) -> bool:
         """Whether any text is being written."""
-        return any(engine.at_work for _, engine in self.all())
+        return any(engine.active for _, engine in self.all())
 
     def all(self) -> list[tuple[LoadedModel, Engine]]:
         """Every engine with its model; a model may have two."""

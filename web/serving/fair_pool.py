@@ -25,7 +25,7 @@ class Turn:
     client: Hashable
     begun: bool
     given: Future[None] = field(default_factory=Future)
-    at_work: bool = False
+    active: bool = False
 
 
 class FairPool:
@@ -38,7 +38,7 @@ class FairPool:
     def __init__(self, n_places: int, max_waiting: int, max_per_client: int | None = None) -> None:
         self.n_places, self.max_waiting, self.max_per_client = n_places, max_waiting, max_per_client or n_places
         self.queue: FairQueue[Turn] = FairQueue()
-        self.at_work: Counter[Hashable] = Counter()  # places taken, by client
+        self.active: Counter[Hashable] = Counter()  # places taken, by client
         self.lock = threading.RLock()
         # Separate threads, because those of the event loop are also needed to record texts that are being written.
         self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
@@ -60,13 +60,13 @@ class FairPool:
     def leave(self, turn: Turn) -> None:
         """End a turn, or give it up."""
         with self.lock:
-            if not turn.at_work:
+            if not turn.active:
                 self.give_up(turn)
                 return
-            turn.at_work = False
+            turn.active = False
             self.fill_places(n_ending=1)  # while this turn counts, so that one of another client comes first
-            self.at_work[turn.client] -= 1
-            self.at_work = +self.at_work  # drops clients whose count is zero
+            self.active[turn.client] -= 1
+            self.active = +self.active  # drops clients whose count is zero
             self.fill_places()
 
     def give_up(self, turn: Turn) -> None:
@@ -84,20 +84,20 @@ class FairPool:
     def in_order(self) -> list[Turn]:
         """The waiting turns in the order in which they come if none at work ends before."""
         with self.lock:
-            return self.queue.in_order(self.at_work)
+            return self.queue.in_order(self.active)
 
     def has_place(self, client: Hashable) -> bool:
-        return self.at_work.total() < self.n_places and self.at_work[client] < self.max_per_client
+        return self.active.total() < self.n_places and self.active[client] < self.max_per_client
 
     def fill_places(self, n_ending: int = 0) -> None:
         """Give the free places, and those of ``n_ending`` turns, to waiting ones."""
-        while self.queue and self.at_work.total() - n_ending < self.n_places:
-            if self.at_work[self.queue.next_client(self.at_work)] >= self.max_per_client:
+        while self.queue and self.active.total() - n_ending < self.n_places:
+            if self.active[self.queue.next_client(self.active)] >= self.max_per_client:
                 return
-            turn = self.queue.take(self.at_work)
+            turn = self.queue.take(self.active)
             if turn.given.set_running_or_notify_cancel():
-                turn.at_work = True
-                self.at_work[turn.client] += 1
+                turn.active = True
+                self.active[turn.client] += 1
                 turn.given.set_result(None)
 
     def to_refuse(self, client: Hashable) -> list[Turn]:
@@ -105,7 +105,7 @@ class FairPool:
         if self.has_place(client):
             return []
         waiting = [turn for turn in self.queue if not turn.begun]
-        counts = self.at_work + Counter(turn.client for turn in waiting)
+        counts = self.active + Counter(turn.client for turn in waiting)
         return self.queue.to_refuse(client, len(waiting) + 1 - self.max_waiting, counts, lambda turn: not turn.begun)
 
     # ---- For an event loop -------------------------------------------------------------------------------------------

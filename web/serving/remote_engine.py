@@ -55,7 +55,7 @@ class RemoteText(TextSequence):
     def stop_soon(self) -> None:
         """End with the text that has arrived."""
         self.stopping = True
-        if not self.is_at_work:
+        if not self.is_active:
             self.cancel()
         self.wake()
 
@@ -104,13 +104,13 @@ class RemoteEngine(Engine):
                 with self.changed:
                     self.drop_ended()
                     self.admit()
-                    texts = [text for text in self.at_work if isinstance(text, RemoteText)]
-                    if self.closed and not self.queue and not texts:
+                    sequences = [sequence for sequence in self.active if isinstance(sequence, RemoteText)]
+                    if self.closed and not self.queue and not sequences:
                         return
-                    soonest = min((text.deadline for text in [*self.queue, *texts]), default=float("inf"))
-                for text in texts:
-                    text.task = text.task or asyncio.create_task(self.follow(text, engine))
-                    text.wakeup.set()
+                    soonest = min((sequence.deadline for sequence in [*self.queue, *sequences]), default=float("inf"))
+                for sequence in sequences:
+                    sequence.task = sequence.task or asyncio.create_task(self.follow(sequence, engine))
+                    sequence.wakeup.set()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.wakeup.wait(), min(soonest - time.monotonic(), 3600))
                 self.wakeup.clear()
@@ -118,7 +118,7 @@ class RemoteEngine(Engine):
     def admit(self) -> None:
         """Give free slots to waiting texts."""
         while self.queue and None in self.slots:
-            self.fill_slot(Counter(sequence.client for sequence in self.at_work))
+            self.fill_slot(Counter(sequence.client for sequence in self.active))
 
     def release_slot(self, sequence: TextSequence) -> None:
         self.slots[sequence.slot] = None
@@ -131,11 +131,11 @@ class RemoteEngine(Engine):
             task.cancel()
         self.wakeup.set()  # a slot is free for a waiting text
 
-    async def follow(self, text: RemoteText, engine: EngineClient) -> None:
+    async def follow(self, sequence: RemoteText, engine: EngineClient) -> None:
         """Have the remote engine write a text, read along, and end the text."""
-        receiving = asyncio.create_task(self.receive(text, engine))
+        receiving = asyncio.create_task(self.receive(sequence, engine))
         try:
-            event = await self.read_along(text)
+            event = await self.read_along(sequence)
         except PromptError as error:  # the local model does not know these characters
             why = f"The engine that writes for {self.loaded.name} wrote text that this model cannot read: {error}"
             event = Failure(EngineLost(why))
@@ -147,46 +147,46 @@ class RemoteEngine(Engine):
             with suppress(asyncio.CancelledError):
                 await receiving
         with self.changed:
-            if text.is_at_work:
-                self.end(text, event)
+            if sequence.is_active:
+                self.end(sequence, event)
 
-    async def receive(self, text: RemoteText, engine: EngineClient) -> None:
+    async def receive(self, sequence: RemoteText, engine: EngineClient) -> None:
         try:
-            prompt = prompt_text(self.loaded, text.request)
-            async with aclosing(engine.write(prompt, text.request, text.max_requested)) as pieces:
+            prompt = prompt_text(self.loaded, sequence.request)
+            async with aclosing(engine.write(prompt, sequence.request, sequence.max_requested)) as pieces:
                 async for piece, reason in pieces:
-                    text.arrived.append(piece)
-                    text.outcome = reason
-                    text.wakeup.set()
+                    sequence.arrived.append(piece)
+                    sequence.outcome = reason
+                    sequence.wakeup.set()
         except (EngineLost, Busy) as error:
-            text.outcome = error
+            sequence.outcome = error
         except Exception as error:
             log.exception("receiving text from the remote engine failed")
-            text.outcome = error
-        text.wakeup.set()
+            sequence.outcome = error
+        sequence.wakeup.set()
 
-    async def read_along(self, text: RemoteText) -> Event:
+    async def read_along(self, sequence: RemoteText) -> Event:
         """Report the events of a text as it arrives. Returns the one that ends it."""
-        reader, ended = ReadAlong(self.loaded, text), False
+        reader, ended = ReadAlong(self.loaded, sequence), False
         while True:
             while reader.is_behind:
-                n_read, n_written = reader.n_read, len(text.written)
+                n_read, n_written = reader.n_read, len(sequence.written)
                 reader.advance()
                 self.tokens_read += reader.n_read - n_read
-                self.tokens_written += len(text.written) - n_written
+                self.tokens_written += len(sequence.written) - n_written
                 await asyncio.sleep(0)  # lets other texts be read and more of this one arrive
             if reader.reason:
                 return Cut(reader.reason, "")
             if ended:
                 break
-            await text.wakeup.wait()
-            text.wakeup.clear()
-            ended = text.stopping or text.outcome is not None
-            arrived, text.arrived = "".join(text.arrived), []
+            await sequence.wakeup.wait()
+            sequence.wakeup.clear()
+            ended = sequence.stopping or sequence.outcome is not None
+            arrived, sequence.arrived = "".join(sequence.arrived), []
             reader.take(arrived)
             if ended:
                 reader.finish()
-        if isinstance(text.outcome, Exception):
-            return Failure(text.outcome)
-        rest = text.out.finish()
-        return Cut("stop" if text.out.stopped or text.outcome is None else text.outcome, rest)
+        if isinstance(sequence.outcome, Exception):
+            return Failure(sequence.outcome)
+        rest = sequence.out.finish()
+        return Cut("stop" if sequence.out.stopped or sequence.outcome is None else sequence.outcome, rest)

@@ -56,7 +56,7 @@ def write(name: str, request: GenerationRequest, head_mask: list[list[float]] | 
     events: list[Event] = []
     engine.submit(TextSequence(request, loaded, events.append))
     sent_at = 0.0
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step()
         if events and (is_last(events[-1]) or time.monotonic() - sent_at >= GATHER_SECONDS):
             yield [with_arrays(event) for event in events]
@@ -122,38 +122,38 @@ class ZeroGpuEngine(Engine):
         with self.changed:
             self.drop_ended()
             self.admit()
-        for text in self.at_work:
-            if isinstance(text, GpuText):
-                self.write(text)
+        for sequence in self.active:
+            if isinstance(sequence, GpuText):
+                self.write(sequence)
 
-    def write(self, text: GpuText) -> None:
+    def write(self, sequence: GpuText) -> None:
         """Report the events from the forked process, and end the text."""
-        asked = text.request
+        asked = sequence.request
         mask = None if asked.head_mask is None else asked.head_mask.tolist()
         batches = write(self.loaded.name, replace(asked, head_mask=None), mask)
         last: Event | None = None
         try:
-            while last is None and (events := text.context.run(next, batches, None)) is not None:
-                last = self.take_events(text, [with_tensors(event) for event in events])
+            while last is None and (events := sequence.context.run(next, batches, None)) is not None:
+                last = self.take_events(sequence, [with_tensors(event) for event in events])
             last = last or Failure(RuntimeError("the GPU process ended before the text was complete"))
         except Exception as error:  # for example, the quota is used up
             last = Failure(error)
         finally:
-            text.context.run(batches.close)
+            sequence.context.run(batches.close)
         with self.changed:
-            self.end(text, last)
+            self.end(sequence, last)
 
-    def take_events(self, text: GpuText, events: list[Event]) -> Event | None:
+    def take_events(self, sequence: GpuText, events: list[Event]) -> Event | None:
         """Report events. Returns the one that ends the text, perhaps because the client left or the time is up."""
         for event in events:
             if isinstance(event, Step):
-                text.written.append(event.token_id)
+                sequence.written.append(event.token_id)
                 self.tokens_written += 1
             if is_last(event):
                 return event
-            text.report(event)
-        if text.cancelled:
+            sequence.report(event)
+        if sequence.cancelled:
             return Cut("cancelled", "")
-        if time.monotonic() >= text.deadline:
+        if time.monotonic() >= sequence.deadline:
             return Cut("deadline", "")
-        return Cut("stop", "") if text.stopping else None
+        return Cut("stop", "") if sequence.stopping else None

@@ -89,7 +89,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
             "writes": TRAINING_CHARACTERS,
             "max_bytes": limits.max_training_bytes,
             "minutes": limits.max_trained_minutes,
-            "at_work": trainings.turns.at_work.total(),
+            "at_work": trainings.turns.active.total(),
             "waiting": len(trainings.turns.queue),
             "mine": training and {"name": training.name, "state": training.state, "size": training.request.size.name},
         }
@@ -181,13 +181,13 @@ async def receive(request: Request) -> bytes:
 
 def archive(training: Training) -> str:
     """The folder of a finished training as a zip archive, made once. Raises ``DiskFull``."""
-    path = training.work / f"{training.name}.zip"
+    path = training.work_folder / f"{training.name}.zip"
     with training.archiving:
         if not path.exists():
-            unfinished = training.work / "archive"
+            unfinished = training.work_folder / "archive"
             try:
                 with writing_files():
-                    archived = shutil.make_archive(str(unfinished), "zip", training.work, training.name)
+                    archived = shutil.make_archive(str(unfinished), "zip", training.work_folder, training.name)
                     shutil.move(archived, path)
             except DiskFull:
                 unfinished.with_suffix(".zip").unlink(missing_ok=True)

@@ -57,8 +57,11 @@ class Training:
     ``events`` holds what the process reports, and events of the kind "state". It is used from the event loop only.
     """
 
-    def __init__(self, visitor: str, name: str, request: TrainingRequest, work: Path, client: str | None) -> None:
-        self.visitor, self.name, self.request, self.work, self.client = visitor, name, request, work, client
+    def __init__(
+        self, visitor: str, name: str, request: TrainingRequest, work_folder: Path, client: str | None
+    ) -> None:
+        self.visitor, self.name, self.request = visitor, name, request
+        self.work_folder, self.client = work_folder, client
         self.state: State = "waiting"
         self.events: list[dict[str, Any] | None] = []
         self.newest: dict[str, int] = {}  # index of the newest event, by kind
@@ -73,11 +76,11 @@ class Training:
     @property
     def folder(self) -> Path:
         """The folder of the checkpoint that is being trained."""
-        return self.work / self.name
+        return self.work_folder / self.name
 
     @property
     def text_file(self) -> Path:
-        return self.work / "text.txt"
+        return self.work_folder / "text.txt"
 
     @property
     def ended(self) -> bool:
@@ -140,7 +143,7 @@ class Training:
         self.remove_files()
 
     def remove_files(self) -> None:
-        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.rmtree(self.work_folder, ignore_errors=True)
 
 
 class AlreadyTraining(Exception):
@@ -230,14 +233,14 @@ class Trainings:
                 self.root = WorkFolder()
             return self.root.path
 
-    def run_task(self, work: Coroutine[None, None, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
+    def run_task(self, steps: Coroutine[None, None, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(steps, name=name)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     def begin(self, training: Training) -> None:
         """Start a training if it is its turn, or else end it."""
-        if training.turn and training.turn.at_work:
+        if training.turn and training.turn.active:
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
         elif not training.ended:
@@ -245,7 +248,7 @@ class Trainings:
 
     def report_turns(self) -> None:
         """Tell the trainings that wait their place, and everybody whether any is at work."""
-        if self.turns.at_work:
+        if self.turns.active:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
@@ -282,7 +285,7 @@ class Trainings:
         writer = self.services.served.shared_sources[request.writer] if request.writer else None
         device = self.services.served.settings.device
         words = command(request, self.limits, device, training.text_file, training.folder, writer)
-        training.process = TrainingProcess(words, training.work / "errors.txt")
+        training.process = TrainingProcess(words, training.work_folder / "errors.txt")
         async with aclosing(training.process.reports()) as reports:
             if training.stopping:  # it was stopped before it started
                 training.process.stop()

@@ -21,7 +21,7 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
     engine = Engine(loaded)
     request = loaded.request(prompt, n, sampling=SamplingSettings(temperature=0.8), seed=1, context_shift=True)
     engine.submit(TextSequence(request, loaded, lambda event: pieces.append(event.text)))
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step()
     return prompt + "".join(pieces)
 

@@ -55,13 +55,13 @@ def open_from(server: Server, source: str = "127.0.0.1", sent: bytes = b"", buff
 
 
 @contextmanager
-def at_work(server: Server, *asks: bytes, source: str = "127.0.0.1") -> Iterator[None]:
+def active(server: Server, *asks: bytes, source: str = "127.0.0.1") -> Iterator[None]:
     """Run the block while these requests for texts are pending; the server does not write them."""
     loaded = server.served.models["tiny"]
     engine = GatedEngine(loaded)
     server.services.engines.add(loaded, engine)
     waiting = [open_from(server, source, ask) for ask in asks]
-    engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == len(asks))
+    engine.news.wait_until(lambda: len(engine.active) + len(engine.queue) == len(asks))
     yield
     for connection in waiting:
         connection.close()
@@ -141,7 +141,7 @@ def test_idle_connections_are_closed_for_new_ones(launch: Callable[..., Server],
 
 def test_connections_per_client_are_limited(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_connections=100, max_connections_per_address=10))
-    with at_work(server, *[WRITE] * 10, source="127.0.0.66"):
+    with active(server, *[WRITE] * 10, source="127.0.0.66"):
         surplus = open_from(server, "127.0.0.66")
         assert is_closed(surplus)  # none of the others is idle
         assert httpx.get(f"{server.url}/health").status_code == 200  # from another address
@@ -152,7 +152,7 @@ def test_clients_behind_a_proxy_do_not_share_a_limit(launch: Callable[..., Serve
     limits = Limits(max_connections=10, max_connections_per_address=5)
     server = launch(checkpoints / "tiny", limits=limits, trusted_proxies=1)
     ask = WRITE.replace(b"Host: localhost", b"Host: localhost\r\nX-Forwarded-For: 192.0.2.66")
-    with at_work(server, *[ask] * 10):
+    with active(server, *[ask] * 10):
         answer = httpx.get(f"{server.url}/health", headers={"X-Forwarded-For": "192.0.2.9"})
         assert answer.status_code == 200
 

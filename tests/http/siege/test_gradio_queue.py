@@ -57,8 +57,8 @@ def test_unread_events_end_their_text(server: Server, slow: Any, impatient: None
     with visitor(server) as client:
         call(client, "generate", ["ab", "slow", 50, *TEXT[3:]])
         slow.gate.release(n_written)
-        engine.news.wait_until(lambda: engine.at_work and len(engine.at_work[0].written) == n_written)
-        (sequence,) = engine.at_work
+        engine.news.wait_until(lambda: engine.active and len(engine.active[0].written) == n_written)
+        (sequence,) = engine.active
         engine.news.wait_until(lambda: sequence.cancelled)
         slow.gate.release(5)
         until(server, lambda: not any(held(server)), lambda: held(server))
@@ -68,8 +68,8 @@ def test_disconnected_listeners_do_not_count(server: Server, slow: Any, impatien
     engine: Any = server.services.engines.engine_for(slow)
     with visitor(server) as client:
         event = call(client, "generate", ["ab", "slow", 50, *TEXT[3:]]).json()["event_id"]
-        engine.news.wait_until(lambda: engine.at_work)
-        (sequence,) = engine.at_work
+        engine.news.wait_until(lambda: engine.active)
+        (sequence,) = engine.active
         with client.stream("GET", f"/gradio_api/call/generate/{event}") as answer:
             slow.gate.release(2)
             assert "generating" in next(answer.iter_lines())
@@ -100,7 +100,7 @@ def test_many_events_of_one_client_do_not_delay_others(launch: Callable[..., Ser
         for _ in range(55):
             assert call(attacker, "generate", TEXT).status_code == 200
         assert call(other, "generate", TEXT).status_code == 200
-        engine.news.wait_until(lambda: any(each.client == "127.0.0.9" for each in [*engine.queue, *engine.at_work]))
+        engine.news.wait_until(lambda: any(each.client == "127.0.0.9" for each in [*engine.queue, *engine.active]))
     engine.gate.release(1_000)
 
 

@@ -59,11 +59,11 @@ def crowd(server: Server) -> Iterator[GatedEngine]:
         connection.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
         connection.sendall(f"POST /gradio_api/mcp/ HTTP/1.1\r\n{head}\r\n".encode() + content)
         connections.append(connection)
-    until(server, lambda: len(engine.at_work) + len(engine.queue) == CROWD)
+    until(server, lambda: len(engine.active) + len(engine.queue) == CROWD)
     yield engine
     for connection in connections:
         connection.close()
-    until(server, lambda: not engine.at_work and not engine.queue)
+    until(server, lambda: not engine.active and not engine.queue)
     engine.close()
 
 
@@ -73,4 +73,4 @@ def test_many_calls_do_not_delay_others_and_end_on_disconnect(server: Server) ->
         assert httpx.get(f"{server.url}/look/{run.id}/rows", timeout=5).status_code == 200
         answer = call(server, "generate", prompt="ab", model="other", max_new_tokens=3)
         assert not answer["isError"] and len(answer["content"][0]["text"]) == 3
-        assert {each.client for each in engine.at_work} == {BAD}
+        assert {each.client for each in engine.active} == {BAD}

@@ -56,7 +56,7 @@ def test_a_network_does_not_fill_the_queue(
     engine = gated(server, max_batch=1, max_waiting=3)
     for n_asked, attacker in enumerate(ATTACKERS[:4], 1):
         together(server, attacker)
-        engine.news.wait_until(lambda n=n_asked: len(engine.at_work) + len(engine.queue) == n)
+        engine.news.wait_until(lambda n=n_asked: len(engine.active) + len(engine.queue) == n)
     assert post(server, ATTACKERS[4]).status_code == 429
     with ThreadPoolExecutor(1) as thread:
         visit = thread.submit(post, server, VISITOR)
@@ -100,7 +100,7 @@ def test_a_network_loses_its_connections_first(
     visit = together(server, VISITOR)
     for attacker in ATTACKERS[:19]:
         together(server, attacker)
-    engine.news.wait_until(lambda: len(engine.at_work) + len(engine.queue) == 20)
+    engine.news.wait_until(lambda: len(engine.active) + len(engine.queue) == 20)
     assert server.connections.counts == {NETWORK: 19, "2001:db8:1:3::/64": 1}
     for _ in range(5):
         with httpx.Client(base_url=server.url, headers={"X-Forwarded-For": "192.0.2.1"}) as other:

@@ -89,4 +89,4 @@ def test_clients_take_turns_in_every_worker_pool(small: Server, monkeypatch: pyt
         statuses = sorted(each.result().status_code for each in answers)
     assert statuses == [200] * (n_places + WAITING - 1) + [429] * (n_refused + 1)
     assert all(("retry-after" in each.result().headers) == (each.result().status_code == 429) for each in answers)
-    assert not pool.at_work and not pool.queue
+    assert not pool.active and not pool.queue

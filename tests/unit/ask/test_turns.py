@@ -74,7 +74,7 @@ def test_concurrency_is_limited() -> None:
     stepper = Stepper(places=2)
     jobs = [stepper.submit(name) for name in "abc"]
     stepper.news.wait_until(lambda: len(stepper.begun) == 2)
-    assert stepper.turns.running.at_work.total() == 2 and len(stepper.turns.running.queue) == 1
+    assert stepper.turns.running.active.total() == 2 and len(stepper.turns.running.queue) == 1
     for name in "abc":
         stepper.step(name)
     assert [job.done.result(20) for job in jobs] == [b"a", b"b", b"c"]
@@ -102,7 +102,7 @@ def test_started_computations_are_limited(stepper: Stepper, monkeypatch: pytest.
     for _ in range(2):
         for name in names:
             stepper.step(name)
-            assert stepper.turns.begun.at_work.total() <= MAX_BEGUN
+            assert stepper.turns.begun.active.total() <= MAX_BEGUN
     assert sorted(job.done.result(20).decode() for job in jobs) == names
 
 
@@ -129,14 +129,14 @@ def test_cancelling_in_every_state(stepper: Stepper, monkeypatch: pytest.MonkeyP
     stepper.has_begun("paused", "working")
     never_ran, waiting = stepper.submit("never ran"), stepper.submit("waiting")
     turns = stepper.turns
-    assert turns.begun.at_work.total() == MAX_BEGUN - 1 and len(turns.begun.queue) == 1
+    assert turns.begun.active.total() == MAX_BEGUN - 1 and len(turns.begun.queue) == 1
     for job in (waiting, never_ran, paused, working):
         turns.cancel(job)
         stepper.news.tell()
         with pytest.raises(Cancelled):
             job.done.result(20)
     for pool in (turns.begun, turns.running):
-        assert not pool.at_work and not pool.queue
+        assert not pool.active and not pool.queue
     assert not turns.jobs
 
 

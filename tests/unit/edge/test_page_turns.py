@@ -13,14 +13,14 @@ class Page:
     """Answers once it is told to; notes which clients it is making the page for."""
 
     def __init__(self) -> None:
-        self.at_work: list[str] = []
+        self.active: list[str] = []
         self.go_on = asyncio.Semaphore(0)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = scope["client"][0]
-        self.at_work.append(client)
+        self.active.append(client)
         await self.go_on.acquire()
-        self.at_work.remove(client)
+        self.active.remove(client)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await asyncio.Event().wait()  # the client reads on for ever
 
@@ -49,10 +49,10 @@ def test_a_client_waits_only_for_itself_and_not_for_its_readers() -> None:
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(app(scope_of("many"), receive, send)) for _ in range(4)]
             await settle()
-            assert page.at_work == ["many"]
+            assert page.active == ["many"]
             asked.append(group.create_task(app(scope_of("other"), receive, send)))
             await settle()
-            assert page.at_work == ["many", "other"] and not statuses
+            assert page.active == ["many", "other"] and not statuses
             asked.append(group.create_task(app(scope_of("many"), receive, send)))
             await settle()
             assert statuses == [429]  # three wait already
@@ -60,7 +60,7 @@ def test_a_client_waits_only_for_itself_and_not_for_its_readers() -> None:
                 page.go_on.release()
                 await settle()
                 assert statuses == [429] + [200] * n_answered
-            assert not app.turns.at_work and not app.turns.queue
+            assert not app.turns.active and not app.turns.queue
             for task in asked:
                 task.cancel()
 
@@ -76,7 +76,7 @@ def test_an_aborted_request_gives_its_turn_back() -> None:
         for task in tasks:
             task.cancel()
         await settle()
-        assert not app.turns.at_work and not app.turns.queue
+        assert not app.turns.active and not app.turns.queue
 
     asyncio.run(run())
 

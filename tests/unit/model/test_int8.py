@@ -79,7 +79,7 @@ def test_text_does_not_depend_on_the_batch(int8: model.LoadedModel) -> None:
     for i, ids in enumerate(written):
         request = int8.request(prompt_ids(3 + i, seed=i), 20, sampling=SamplingSettings(temperature=0.8), seed=i)
         engine.submit(TextSequence(request, int8, lambda event, ids=ids: ids.append(event.token_id)))
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step()
     for i, ids in enumerate(written):
         alone = int8.generate(prompt_ids(3 + i, seed=i), 20, temperature=0.8, seed=i)

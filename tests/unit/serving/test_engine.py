@@ -84,9 +84,9 @@ def test_prompts_are_read_in_pieces(
     engine.step()
     long = [Asked(tiny, prompt_ids(20 + i, seed=i), 10, seed=i, record=i == 1, prompt_logprobs=True) for i in range(3)]
     engine.submit(*[asked.sequence for asked in long])
-    while engine.at_work:
+    while engine.active:
         before, written = engine.tokens_read, len(writer.steps)
-        n_writing = sum(sequence.n_unread == 1 for sequence in engine.at_work)
+        n_writing = sum(sequence.n_unread == 1 for sequence in engine.active)
         engine.step()
         if written < 50:
             assert engine.tokens_read - before <= n_writing + budget

@@ -30,7 +30,7 @@ def test_cancelling_frees_the_place_at_the_next_step(tiny: LoadedModel) -> None:
     asked[1].sequence.cancel()
     asked[2].sequence.cancel()
     engine.step()
-    assert not engine.at_work
+    assert not engine.active
 
 
 def test_waiting_text_can_be_cancelled(tiny: LoadedModel) -> None:
@@ -67,7 +67,7 @@ def test_deadline_cuts_the_text_off(tiny: LoadedModel) -> None:
     assert waiting.end == "deadline" and not waiting.steps
     late.sequence.deadline = time.monotonic() - 1
     engine.step()
-    assert late.end == "deadline" and len(late.steps) == 5 and not engine.at_work
+    assert late.end == "deadline" and len(late.steps) == 5 and not engine.active
 
 
 def test_text_held_back_is_given_at_a_deadline() -> None:
@@ -188,7 +188,7 @@ def test_a_text_gives_its_slot_to_one_that_has_not_begun_and_if_it_is_ahead_to_o
     asked = [Asked(tiny, "AB", 60, seed=i, client=i, record=True) for i in range(5)]
     engine.submit(*[each.sequence for each in asked])
     seen: list[list[int]] = []
-    while engine.queue or engine.at_work:
+    while engine.queue or engine.active:
         engine.step()
         now[0] += seconds_a_step
         seen.append([len(each.steps) for each in asked])
@@ -270,7 +270,7 @@ def test_nan_fails_only_its_request_and_leaves_nothing_in_its_slot() -> None:
     engine.submit(bad.sequence)
     engine.step()
     assert isinstance(bad.events[-1], Failure) and isinstance(bad.events[-1].error, FloatingPointError)
-    assert not engine.at_work
+    assert not engine.active
     assert isinstance(engine.reader, TorchReader)
     cache = engine.reader.cache
     assert cache.keys.isfinite().all() and cache.values.isfinite().all()
@@ -287,7 +287,7 @@ def test_a_consumer_that_raises_loses_its_own_request_alone(tiny: LoadedModel) -
     engine.submit(good.sequence, bad.sequence)
     engine.step()
     engine.step()
-    assert engine.at_work == [good.sequence]
+    assert engine.active == [good.sequence]
     finish(engine)
     assert len(good.steps) == 5
 

@@ -56,7 +56,7 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
         await asyncio.gather(*tasks)
         assert watched.most == 2 and sorted(watched.began) == list("aaaaaabc")
         assert set(watched.began[2:5]) >= {"b", "c"}  # before most of those that came first
-        assert not pool.at_work and not pool.queue
+        assert not pool.active and not pool.queue
 
     run(check())
 
@@ -65,12 +65,12 @@ def test_places_per_client_are_limited() -> None:
     async def check() -> None:
         pool, watched = FairPool(4, 100, max_per_client=2), Watched()
         tasks = await asked(pool, watched, "aaaaa")
-        assert pool.at_work == {"a": 2}
+        assert pool.active == {"a": 2}
         tasks += await asked(pool, watched, "bb")
-        assert pool.at_work == {"a": 2, "b": 2}  # at once, though others came before
+        assert pool.active == {"a": 2, "b": 2}  # at once, though others came before
         watched.going_on.set()
         await asyncio.gather(*tasks)
-        assert watched.most == 4 and not pool.at_work and not pool.queue
+        assert watched.most == 4 and not pool.active and not pool.queue
 
     run(check())
 
@@ -118,7 +118,7 @@ def test_a_place_is_taken_until_its_thread_ends() -> None:
         assert watched.began == ["a"] and not pool.queue
         watched.going_on.set()
         await pool.run("b", watched.job("b"))
-        assert watched.began == ["a", "b"] and watched.most == 1 and not pool.at_work
+        assert watched.began == ["a", "b"] and watched.most == 1 and not pool.active
 
     run(check())
 
@@ -131,7 +131,7 @@ def test_cancelling_while_being_started() -> None:
             await settled()
         waiting.cancel()  # it has been given the place, but has not been told yet
         await asyncio.gather(waiting, return_exceptions=True)
-        assert not pool.at_work
+        assert not pool.active
         await pool.run("c", lambda: None)
 
     run(check())

@@ -14,9 +14,9 @@ class Item:
     number: int = 0
 
 
-def names(queue: FairQueue[Item], at_work: dict[str, int] | None = None) -> list[str]:
+def names(queue: FairQueue[Item], active: dict[str, int] | None = None) -> list[str]:
     """The order in which clients are served if none leaves."""
-    counts = dict(at_work or {})
+    counts = dict(active or {})
     taken = []
     while len(queue):
         item = queue.take(counts)

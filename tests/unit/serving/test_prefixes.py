@@ -9,7 +9,7 @@ import torch
 from helpers.engine import Asked, MakeEngine, alone, finish, ids_of, reader_for
 from helpers.models import prompt_ids
 from model import LoadedModel
-from model.serving.engine import SLOTS_IN_TURN, Engine
+from model.serving.engine import SLOTS_TO_REUSE, Engine
 from model.serving.prefixes import MIN_SHARED, NOTHING, n_common
 
 PROMPT = prompt_ids(50)
@@ -75,14 +75,14 @@ def test_what_a_slot_held_is_forgotten_once_another_text_is_read_there(
 
 
 def test_texts_that_follow_each_other_use_few_slots(tiny: LoadedModel, new_engine: MakeEngine) -> None:
-    engine, used = new_engine(tiny, max_batch=SLOTS_IN_TURN + 4), []
-    for i in range(2 * SLOTS_IN_TURN):
+    engine, used = new_engine(tiny, max_batch=SLOTS_TO_REUSE + 4), []
+    for i in range(2 * SLOTS_TO_REUSE):
         asked = Asked(tiny, [i % 5], 3)
         engine.submit(asked.sequence)
         engine.step()
         used.append(asked.sequence.slot)
         finish(engine)
-    assert used == 2 * list(range(SLOTS_IN_TURN))
+    assert used == 2 * list(range(SLOTS_TO_REUSE))
 
 
 @pytest.mark.parametrize("options", [{"record": True}, {"prompt_logprobs": True}, {"head_mask": torch.zeros(3, 2)}])

@@ -32,7 +32,7 @@ def answers(completion: Completion, *, in_pieces: bool = False) -> list[list[dic
     for i, request in enumerate(completion.requests):
         engine.submit(TextSequence(request, completion.loaded, partial(lambda i, e: events.append((i, e)), i)))
     parts: list[list[dict[str, Any]]] = [[] for _ in completion.choices]
-    while engine.at_work or engine.queue:
+    while engine.active or engine.queue:
         engine.step() if in_pieces else finish(engine)
         completion.take(events)
         events.clear()

@@ -90,7 +90,7 @@ def test_leaving_cancels_the_texts(bench: Bench) -> None:
                 break
 
     run_async(leave())
-    bench.engine.news.wait_until(lambda: not bench.engine.at_work)
+    bench.engine.news.wait_until(lambda: not bench.engine.active)
     assert bench.counted == {"cancelled": 1} and not bench.engines.running
 
 
@@ -154,7 +154,7 @@ def test_full_queue_raises_busy(loaded: LoadedModel) -> None:
 def test_making_room_for_another_client_is_being_busy(bench: Bench) -> None:
     async def crowd() -> None:
         async with bench.generate() as first, bench.generate() as second:
-            bench.engine.news.wait_until(lambda: bench.engine.at_work)
+            bench.engine.news.wait_until(lambda: bench.engine.active)
             async with bench.generate(client="another") as other:
                 bench.engine.gate.release(9)
                 with pytest.raises(Busy):
