@@ -63,3 +63,19 @@ def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest
         assert passed.clients == ["a", "b", "a", "a", "a"] and not budget.held
 
     asyncio.run(run())
+
+
+def test_a_body_that_is_declared_too_large_is_refused_unread() -> None:
+    sent: list[Message] = []
+
+    async def unread() -> Message:
+        raise AssertionError("the body is read")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    limits = Limits()
+    headers = [(b"content-length", str(limits.max_body_bytes + 1).encode())]
+    scope = {"type": "http", "method": "POST", "path": "/", "client": ("a", 0), "headers": headers}
+    asyncio.run(BodyLimitMiddleware(Passed(), limits, Budget(10**9), {})(scope, unread, send))
+    assert sent[0]["status"] == 413

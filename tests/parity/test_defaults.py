@@ -1,0 +1,20 @@
+"""The values of fields that a config.json leaves out are those of transformers."""
+
+import pytest
+from transformers import AutoConfig
+
+from model.checkpoint.folder_format import FAMILIES
+
+ROPE = {"rope_theta": "rope_theta", "rotary_emb_base": "rope_theta", "rotary_pct": "partial_rotary_factor"}
+# transformers derives the first from others where it is None, and the next from ``use_sliding_window``; the last
+# are features that only some of these families have.
+ELSEWHERE = {"num_key_value_heads", "head_dim", "sliding_window", "layer_types", "attention_bias", "mlp_bias"}
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+def test_fields_that_are_left_out(model_type: str) -> None:
+    theirs = AutoConfig.for_model(model_type)
+    rope = getattr(theirs, "rope_parameters", {})
+    found = vars(theirs) | {name: rope.get(key) for name, key in ROPE.items()}
+    ours = {name: value for name, value in FAMILIES[model_type].defaults.items() if name not in ELSEWHERE}
+    assert ours == {name: found[name] for name in ours}
