@@ -17,6 +17,10 @@ class Closed(Exception):
     """The engine accepts no more requests."""
 
 
+class OutOfTime(Exception):
+    """The server allows no more time for this."""
+
+
 class CheckpointError(Exception):
     """A checkpoint that cannot be used. Names the file, what was found in it and what was expected."""
 

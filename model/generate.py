@@ -11,7 +11,7 @@ from torch import Tensor
 from .cache import KVCache, attention_dtype
 from .errors import InputError
 from .gpt import GPT
-from .sampling import Option, SamplingSettings, Slider, option, options, random_generator, sample
+from .sampling import GenerationOption, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
 from .tokenizer.streaming import StringSearch
 
@@ -58,7 +58,7 @@ class GenerationRequest:
                 raise InputError("stop", f"stop must hold strings of at least one character, found {string!r}")
 
 
-REQUEST_OPTIONS: dict[str, Option] = options(GenerationRequest)
+REQUEST_OPTIONS: dict[str, GenerationOption] = options(GenerationRequest)
 
 
 class Recorded(Protocol):
@@ -102,7 +102,8 @@ class Step:
     ``text`` is the text that this step releases; joined over all steps, it is the generated text. It is empty where the
     token ends inside a character or might begin a stop string. ``logprob`` is the natural logarithm of its probability
     under the raw logits, ``top_logprobs`` those of the most probable tokens at its position. Anything not requested is
-    None; ``finish_reason`` is set on the last step.
+    None; ``finish_reason`` is set on the last step. ``piece`` has the characters that the token completes, whether they
+    are released or not; None if the token is not part of the text.
     """
 
     text: str
@@ -111,6 +112,7 @@ class Step:
     recorded: Recorded | None = None
     top_logprobs: dict[int, float] | None = None
     finish_reason: FinishReason | None = None
+    piece: str | None = None
 
     @property
     def logits(self) -> Tensor | None:
@@ -134,10 +136,6 @@ class TextOut:
         self.n_held = 0  # characters
         self.stopped = False
 
-    def push(self, token_id: int) -> str:
-        """The text that ``token_id`` releases; ``stopped`` becomes true when a stop string is complete."""
-        return self.release(self.stream.push(token_id))
-
     def finish(self) -> str:
         """The text still held back; to be called at the end of the text."""
         if self.stopped:
@@ -146,6 +144,7 @@ class TextOut:
         return text if self.stopped else text + self.take(self.n_held)
 
     def release(self, new: str) -> str:
+        """The text that ``new`` releases, as ``stream`` decodes it; ``stopped`` tells of a complete stop string."""
         if not self.searches:
             return new
         starts = [start for search in self.searches if (start := search.push(new)) is not None]
@@ -220,12 +219,13 @@ class Continuation:
             self.out.searches = list(map(StringSearch, self.request.stop))
         self.written.append(token_id)
         ended = token_id in self.end_tokens
-        text = "" if token_id in self.silent_tokens else self.out.push(token_id)
+        piece = None if token_id in self.silent_tokens else self.out.stream.push(token_id)
+        text = "" if piece is None else self.out.release(piece)
         reason: FinishReason | None = None
         if ended or self.out.stopped or len(self.written) >= self.max_new_tokens:
             text += self.out.finish()  # this may complete a stop string
             reason = "stop" if ended or self.out.stopped else "length"
-        return Step(text, token_id, logprob, finish_reason=reason, **fields)
+        return Step(text, token_id, logprob, finish_reason=reason, piece=piece, **fields)
 
     def drawable(self, logits: Tensor) -> Tensor:
         """``logits`` with minus infinity for tokens that may not be drawn.

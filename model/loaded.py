@@ -249,12 +249,16 @@ class LoadedModel:
             skip_special_tokens=skip_special_tokens,
         )
         if max(sampling.logit_bias, default=0) >= self.config.vocab_size:
-            allowed = f"a map of token ids, integers from 0 to {self.config.vocab_size - 1}, to numbers"
-            raise InvalidValue("logit_bias", max(sampling.logit_bias), allowed)
+            raise self.invalid_bias(max(sampling.logit_bias))
         if not all(type(each) is int and 0 <= each < self.config.vocab_size for each in request.stop_token_ids):
             allowed = f"token ids, integers from 0 to {self.config.vocab_size - 1}"
             raise InvalidValue("stop_token_ids", list(request.stop_token_ids), allowed)
         return request
+
+    def invalid_bias(self, key: object) -> InvalidValue:
+        """The error of a bias for ``key``, which is no token id."""
+        allowed = f"a map of token ids, integers from 0 to {self.config.vocab_size - 1}, to numbers"
+        return InvalidValue("logit_bias", key, allowed)
 
     def begin(self, request: GenerationRequest) -> Continuation:
         """Start the text of a request."""

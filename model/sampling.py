@@ -38,7 +38,7 @@ class Slider(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Option:
+class GenerationOption:
     """One generation option: its type, default, range and help, and its slider if the page has one."""
 
     kind: type[int] | type[float]
@@ -78,12 +78,12 @@ def option(
     *,
     above: bool = False,
 ) -> Any:
-    """A dataclass field that carries its ``Option``; ``options`` reads them back."""
-    row = Option(kind, default, least, most, help, slider, above)
+    """A dataclass field that carries its ``GenerationOption``; ``options`` reads them back."""
+    row = GenerationOption(kind, default, least, most, help, slider, above)
     return field(default=default, metadata={"option": row})
 
 
-def options(table: type[Any]) -> dict[str, Option]:
+def options(table: type[Any]) -> dict[str, GenerationOption]:
     """The options of a dataclass by field name, in order."""
     rows = {each.name: each.metadata["option"] for each in fields(table) if "option" in each.metadata}
     return {name: replace(row, name=name) for name, row in rows.items()}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from .ask.inquiry import Ask
+from .ask.service import AnswerService
 from .runs.store import Runs
 from .serving.budget import Budget
 from .serving.engines import Engines
@@ -17,10 +17,15 @@ class Gauges:
     """A Prometheus collector for the gauges of engines, cached runs and questions."""
 
     def __init__(
-        self, engines: Engines, runs: Runs, ask: Ask, budget: Budget, model_name: Callable[[str], str] = str
+        self,
+        engines: Engines,
+        runs: Runs,
+        answers: AnswerService,
+        budget: Budget,
+        model_name: Callable[[str], str] = str,
     ) -> None:
         """``model_name`` maps a model's name to the one used in the metrics; models that share it are added up."""
-        self.engines, self.runs, self.ask, self.budget, self.model_name = engines, runs, ask, budget, model_name
+        self.engines, self.runs, self.answers, self.budget, self.model_name = engines, runs, answers, budget, model_name
 
     def collect(self) -> Iterable[Metric]:
         batch = GaugeMetricFamily("headscope_batch_size", "Texts being written.", labels=["model"])
@@ -80,7 +85,7 @@ class Gauges:
             "headscope_budget_held_bytes", "Bytes of the memory budget that requests hold.", self.budget.held
         )
         yield GaugeMetricFamily("headscope_budget_bytes", "Bytes that requests may hold.", self.budget.n_bytes)
-        turns = self.ask.turns
+        turns = self.answers.turns
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
         n_begun, n_running = turns.begun.active.total(), turns.running.active.total()
         asked.add_metric(["computing"], n_running)

@@ -10,9 +10,29 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from model.errors import Busy, Closed, InputError, OutOfTime
+from model.lens.progress import Cancelled
 
 FIRST_TOKEN = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)  # seconds
 NEXT_TOKEN = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
+
+
+def outcome_of(error: BaseException) -> str:
+    """The name that the metrics give to the outcome of a request which an error ended."""
+    match error:
+        case Busy() | HTTPException(status_code=429):
+            return "busy"
+        case OutOfTime():
+            return "deadline"
+        case Cancelled() | ClientDisconnect():
+            return "cancelled"
+        case InputError() | ValidationError() | HTTPException() | Closed():
+            return "refused"
+    return "failed"
 
 
 class Metrics:
@@ -52,7 +72,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def count(self, route: str, outcome: str) -> None:
-        """Count a request that ended; ``outcome`` is ok, refused, busy, failed, cancelled or deadline."""
+        """Count a request that ended; ``outcome`` is "ok", or one of those that ``outcome_of`` gives to errors."""
         self.requests.labels(route, outcome).inc()
 
     def token(self, model: str, seconds: float, *, first: bool) -> None:

@@ -157,7 +157,7 @@ class Answer:
             end = server_sent_event(error.body) + DONE
             await self.send({"type": "http.response.body", "body": end, "more_body": False})
         else:
-            raise ConnectionError(error.message)  # the client sees the connection break off
+            raise ConnectionError(error.detail)  # the client sees the connection break off
 
 
 gate: Any = Gate  # the decorators have replaced the classes with deployments

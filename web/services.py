@@ -12,8 +12,8 @@ from model.serving.choose_reader import choose_reader
 from model.serving.reader import Reader
 
 from .ask.head_roles import prepare_roles
-from .ask.inquiry import Ask
-from .ask.step_scores import prepare_step_scores
+from .ask.score_steps import prepare_step_scores
+from .ask.service import AnswerService
 from .gauges import Gauges
 from .prometheus import Metrics
 from .runs.openings import Openings
@@ -22,7 +22,7 @@ from .serving.budget import Budget, budget_for
 from .serving.chat_templates import Templates
 from .serving.engine_addresses import parse_addresses
 from .serving.engines import Engines
-from .serving.fair_pool import FairPool
+from .serving.fair_pool import FairThreads
 from .serving.process_memory import freeze_objects, trim_heap
 from .serving.served_models import ServedModels
 from .serving.snapshots import Snapshots
@@ -42,10 +42,10 @@ class Services:
     runs: Runs
     openings: Openings
     engines: Engines
-    trace_pool: FairPool  # for attention weights of whole texts under /v1
-    page_pool: FairPool  # for numbers of a text that were not recorded, lessons, and texts to train on
-    snapshot_pool: FairPool  # for texts read with the weights of a training step, which may be downloaded first
-    ask: Ask
+    trace_pool: FairThreads  # for what /v1 computes over whole texts: attention weights, activations, embeddings
+    page_pool: FairThreads  # for numbers of a text that were not recorded, lessons, and texts to train on
+    snapshot_pool: FairThreads  # for texts read with the weights of a training step, which may be downloaded first
+    answers: AnswerService
     metrics: Metrics
     budget: Budget
     uncollected_answers: UncollectedAnswers
@@ -67,7 +67,7 @@ class Services:
         self.openings.forget(loaded.name)
         self.snapshots.forget(loaded.name)
         self.runs.forget(loaded.name)
-        self.ask.forget(loaded)
+        self.answers.forget(loaded)
 
     def load(self) -> None:
         """Load the checkpoints, write their openings, and start measuring the roles of their heads."""
@@ -75,8 +75,8 @@ class Services:
         trim_heap()  # frees the memory from which the weights were converted
         self.openings.write_all()
         self.engines.prepare(self.served.models.values())
-        prepare_roles(self.ask, self.served.models.values(), self.engines.are_busy)
-        prepare_step_scores(self.ask, self.snapshots, self.engines.are_busy)
+        prepare_roles(self.answers, self.served.models.values(), self.engines.are_busy)
+        prepare_step_scores(self.answers, self.snapshots, self.engines.are_busy)
 
     def load_and_freeze(self) -> None:
         """Like ``load``, but also exempts all objects from garbage collection, as suits a process of its own."""
@@ -87,7 +87,7 @@ class Services:
     def close(self, grace: float = 0.0) -> None:
         """Accept no more requests, give texts and trainings ``grace`` seconds, and return when all have ended."""
         until = time.monotonic() + grace
-        self.ask.close()
+        self.answers.close()
         self.templates.close()
         self.engines.close(grace)
         for close in self.closers:
@@ -120,18 +120,18 @@ def make_services(settings: Settings) -> Services:
         make_reader if settings.kernels else None,
         zero_gpu=settings.zero_gpu,
     )
-    ask = Ask(settings.limits, metrics, settings.cache)
-    metrics.registry.register(Gauges(engines, runs, ask, budget, metrics.model_name))
+    answers = AnswerService(settings.limits, metrics, settings.cache)
+    metrics.registry.register(Gauges(engines, runs, answers, budget, metrics.model_name))
     return Services(
         served=served,
-        snapshots=Snapshots(served, runs.forget_read_with, ask.forget),
+        snapshots=Snapshots(served, runs.forget_read_with, answers.forget),
         runs=runs,
         openings=Openings(served, runs),
         engines=engines,
-        trace_pool=FairPool(settings.limits.max_attention_requests, settings.limits.max_waiting),
-        page_pool=FairPool(PAGE_PLACES, settings.limits.max_waiting),
-        snapshot_pool=FairPool(SNAPSHOT_PLACES, settings.limits.max_waiting),
-        ask=ask,
+        trace_pool=FairThreads(settings.limits.max_attention_requests, settings.limits.max_waiting),
+        page_pool=FairThreads(PAGE_PLACES, settings.limits.max_waiting),
+        snapshot_pool=FairThreads(SNAPSHOT_PLACES, settings.limits.max_waiting),
+        answers=answers,
         metrics=metrics,
         budget=budget,
         uncollected_answers=UncollectedAnswers(budget),

@@ -11,8 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from model.checkpoint.load import DTYPES
+
 PREFIX = "HEADSCOPE_"
 SECRET_PREFIXES = (PREFIX, "HF_", "HUGGING_FACE_")  # of variables that processes of this server must not see
+*FIRST_DTYPES, LAST_DTYPE = DTYPES
+DTYPE_NAMES = f"auto, {', '.join(FIRST_DTYPES)} or {LAST_DTYPE}"
 LogFormat = Literal["text", "json"]
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 MIN_KEY_CHARACTERS, MAX_KEY_BYTES = 16, 4_096
@@ -71,8 +75,8 @@ def parse_path(text: str) -> Path:
 
 
 def parse_dtype(text: str) -> str:
-    if text not in ("auto", "float32", "bfloat16", "int8"):
-        raise argparse.ArgumentTypeError(f"dtype must be auto, float32, bfloat16 or int8, found {text!r}")
+    if text not in ("auto", *DTYPES):
+        raise argparse.ArgumentTypeError(f"dtype must be {DTYPE_NAMES}, found {text!r}")
     return text
 
 
@@ -266,7 +270,7 @@ class Settings:
 
     checkpoints: tuple[str, ...]
     device: str = flag("auto", "torch device, or auto: cuda if usable, otherwise cpu")
-    dtype: str = flag("auto", "auto, float32, bfloat16 or int8; auto is float32 below 50 M weights", parse_dtype)
+    dtype: str = flag("auto", f"{DTYPE_NAMES}; auto is float32 below 50 M weights", parse_dtype)
     host: str = flag("127.0.0.1", "address to listen on")
     port: int = flag(7860, "port to listen on", parse_port)
     root_path: str = flag("", "path of a site below which a proxy serves this server, such as /heads", parse_root_path)

@@ -13,13 +13,13 @@ from .summary import Summary
 from .thumbnails import ThumbnailRows
 from .weight_buffer import MAX_NEWEST, WeightBuffer, lower_triangle, triangle
 
-FLUSH_ROWS = 32  # rows collected before they are pooled, unless a reader needs them earlier
-MAX_EXTRA_ROWS = 4  # extra rows that a reader may get, which avoids a separate summary
+FLUSH_ROWS = 32  # rows collected before they are pooled, unless they are requested earlier
+MAX_EXTRA_ROWS = 4  # extra rows that a viewer may get, which avoids a separate summary
 POOLED_AT_ONCE = 250_000  # weights measured and pooled at a time: they fit a processor's cache
 
 
 class Recording:
-    """Every picture of a text, growing by one row per token read; safe for one writer and many readers.
+    """Every picture of a text, growing by one row per token read; one thread may add to it while others ask for it.
 
     A row holds the weights that one query gives to all keys up to itself. ``pictures.py`` defines the pictures. With
     ``keep_weights``, all their float32 weights stay, otherwise only those requested last; thumbnails and metrics always
@@ -108,7 +108,7 @@ class Recording:
     def thumbnails(self, start: int = 0, until: int | None = None) -> ThumbnailRows:
         """The part of all thumbnails that rows from ``start`` on affect.
 
-        With ``until``, they are as of about that many rows, if that state is still stored: for a reader to whom the
+        With ``until``, they are as of about that many rows, if that state is still stored: for a viewer to whom the
         text is shown more slowly than it is written.
         """
         with self.lock:

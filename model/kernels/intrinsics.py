@@ -22,21 +22,6 @@ FLOAT_BYTES, BFLOAT_BYTES = 4, 2
 FLOATS, INTS = ir.VectorType(FLOAT, LANES), ir.VectorType(INT32, LANES)
 
 
-class BFloat(ir.types.Type):  # type: ignore[misc]
-    """LLVM's 16-bit float with the exponent of a float32, which llvmlite lacks."""
-
-    def _to_string(self) -> str:
-        return "bfloat"
-
-    __str__ = _to_string
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BFloat)
-
-    def __hash__(self) -> int:
-        return hash(BFloat)
-
-
 def splat(builder: Any, number: Any) -> Any:
     """A vector with ``number`` in every lane."""
     undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)

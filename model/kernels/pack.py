@@ -244,6 +244,7 @@ class PanelLinear(nn.Module):
         self.weights, self.place = weights, (layer, index)
         self.register_buffer("bias", linear.bias)
         self.register_buffer("scale", getattr(linear, "scale", None), persistent=False)
+        self.register_state_dict_post_hook(add_weight)
 
     @property
     def n_made(self) -> int:
@@ -280,9 +281,10 @@ class PanelLinear(nn.Module):
             other.result()
         return torch.from_numpy(out)[:, : self.d_out].to(x.dtype).view(*x.shape[:-1], -1)
 
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[f"{prefix}weight"] = self.weight
+
+def add_weight(linear: PanelLinear, destination: dict[str, Any], prefix: str, _metadata: object) -> None:
+    """Add the rebuilt matrix to what ``state_dict`` returns."""
+    destination[f"{prefix}weight"] = linear.weight
 
 
 @functools.cache

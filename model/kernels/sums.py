@@ -9,7 +9,8 @@ from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core import cgutils
 
-from .intrinsics import FLOATS, HALF, INT8, INT16, INT32, INT64, INTS, LANES, BFloat, load, splat
+from ..seams.numba import BFloat
+from .intrinsics import FLOATS, HALF, INT8, INT16, INT32, INT64, INTS, LANES, load, splat
 
 PAIR = 2  # bfloat16 weights stored as one number
 GROUP = 4  # int8 weights stored as one number

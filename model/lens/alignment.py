@@ -36,7 +36,7 @@ class Alignment(NamedTuple):
     divergence: int | None
 
 
-class Reading(NamedTuple):
+class TokenizedText(NamedTuple):
     """A text as the token ids of a vocabulary."""
 
     ids: Sequence[int]
@@ -92,7 +92,7 @@ def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> A
     return Alignment(pieces, start if start < n else None)
 
 
-def align_readings(one: Reading, other: Reading, *, is_given: bool = True) -> Alignment:
+def align_tokenized(one: TokenizedText, other: TokenizedText, *, is_given: bool = True) -> Alignment:
     """Align two texts by their ids, or by their bytes if the ids stand for other tokens in the other vocabulary."""
     if first_other_token(one.tokenizer, other.tokenizer, (*one.ids, *other.ids)) is None:
         return align(one.ids, other.ids, is_given=is_given)

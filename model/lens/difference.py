@@ -10,7 +10,7 @@ from torch import Tensor
 from ..errors import InputError
 from ..modules.head_tensors import Head
 from ..tokenizer import Token, text_tokens
-from .alignment import Piece, Reading, align, align_readings, check_same_tokens
+from .alignment import Piece, TokenizedText, align, align_tokenized, check_same_tokens
 from .answer import Answer, PerHead, Shape, sent
 from .lens import HasLens, Lens
 from .progress import Progress, ignore
@@ -88,7 +88,8 @@ def difference(
     if other is None and not isinstance(text, str):
         check_same_tokens(lens.tokenizer, second.tokenizer, read.ids, "text")
     compared = second.read(text if other is None else other)
-    pieces = align_readings(Reading(read.ids, lens.tokenizer), Reading(compared.ids, second.tokenizer)).pieces
+    one, two = TokenizedText(read.ids, lens.tokenizer), TokenizedText(compared.ids, second.tokenizer)
+    pieces = align_tokenized(one, two).pieces
     answer = attention_difference(read, compared, pieces=pieces, progress=progress)
     return replace(answer, other_model=second.name, other_tokens=text_tokens(second.tokenizer, compared.ids))
 

@@ -99,8 +99,8 @@ class HasLens(Protocol):
     def lens(self) -> Lens: ...
 
 
-def ask(question: Callable[..., Answered], lens: Lens, *args: Any, **options: Any) -> Answered:
-    """Ask a question with texts in place of passes, and a lens in place of whatever it reads of the model."""
+def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **options: Any) -> Answered:
+    """Call a question with texts in place of passes, and a lens in place of whatever it reads of the model."""
     signature, hints = inspect.signature(question), get_type_hints(question)
     about = {name: lens if kind is Lens else lens.gpt for name, kind in hints.items() if kind in (Lens, GPT)}
     given = without(signature, about).bind(*args, **options)
@@ -135,7 +135,7 @@ class Method(Generic[Options, Answered]):
     def method(self) -> Callable[..., Answered]:
         @wraps(self.question)
         def method(loaded: HasLens, *args: Any, **options: Any) -> Answered:
-            return ask(self.question, loaded.lens, *args, **options)
+            return call_question(self.question, loaded.lens, *args, **options)
 
         hints, signature = get_type_hints(self.question), inspect.signature(self.question)
         about = [name for name, kind in hints.items() if kind in (Lens, GPT)]

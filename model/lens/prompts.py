@@ -16,9 +16,10 @@ from .head_roles import LOOKS, roles_in_text, standard_error
 from .interventions.knockout import knockout, removal
 from .interventions.patching import patch_site, patching
 from .interventions.paths import ROUTES, patch_paths
-from .lens import HasLens, Lens, ask
+from .lens import HasLens, Lens, call_question
 from .one_head import head_measures
 from .progress import Progress, ignore, parts
+from .question import Option, Reads
 from .text_pass import Text
 
 Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensors of them
@@ -27,7 +28,12 @@ AnyRow = TypeVar("AnyRow")
 AboutPrompts = Literal[
     "knockout", "removal", "attribution", "head", "patch", "patch_site", "patch_paths", "text_roles", "difference"
 ]
-COLUMNS = ("prompt", "corrupted", "answer", "wrong")  # of a row
+# The columns of a row besides its prompt.
+COLUMNS = {
+    "corrupted": Option("corrupted", str, None, "A prompt that leads to another answer.", reads=Reads.TEXT),
+    "answer": Option("answer", str | int, None, "The token that the prompt leads to.", reads=Reads.TOKEN),
+    "wrong": Option("wrong", str | int, None, "The token that the corrupted prompt leads to.", reads=Reads.TOKEN),
+}
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ def over_prompts(
 
     def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
         arguments = about.arguments(row, {**about.fixed, **options})
-        return about.numbers(ask(about.question, lens, row["prompt"], **arguments).content())
+        return about.numbers(call_question(about.question, lens, row["prompt"], **arguments).content())
 
     return average(list(each_row(rows, numbers, progress)))
 
@@ -164,7 +170,7 @@ def parse_rows(
 
 
 def parse_column(lens: Lens, name: str, value: Any) -> Any:
-    if name in ("answer", "wrong"):
+    if name != "prompt" and COLUMNS[name].reads == Reads.TOKEN:
         return lens.token_id(value, name)
     try:
         if value is not None:
@@ -175,12 +181,12 @@ def parse_column(lens: Lens, name: str, value: Any) -> Any:
 
 
 def each_row(
-    rows: Sequence[AnyRow], ask: Callable[[AnyRow, Progress], Numbers], progress: Progress = ignore
+    rows: Sequence[AnyRow], answer_row: Callable[[AnyRow, Progress], Numbers], progress: Progress = ignore
 ) -> Iterator[Numbers]:
     """Ask about one row after another: the index of each, ``row``, with its numbers or an ``error``."""
     for index, (row, report) in enumerate(zip(rows, parts(progress, len(rows)), strict=True)):
         try:
-            answer = ask(row, report)
+            answer = answer_row(row, report)
         except InputError as error:  # such as two prompts with the same answer, which only the model can tell
             answer = {"error": str(error)}
         yield {"row": index, **answer}
@@ -216,8 +222,8 @@ def check_question(question: str) -> Averaged:
 def check_columns(row: Mapping[str, Any], required: Sequence[str]) -> None:
     """Raise ``InputError`` unless a row has known columns only, and those that are required."""
     for name in row:
-        if name not in COLUMNS:
-            raise InputError(name, f"There is no column {shorten(name)}, only {', '.join(COLUMNS)}.")
+        if name not in ("prompt", *COLUMNS):
+            raise InputError(name, f"There is no column {shorten(name)}, only {', '.join(['prompt', *COLUMNS])}.")
     for name in ("prompt", *required):
         if row.get(name) is None:
             raise InputError(name, f"{name} is needed.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import binding
+from llvmlite import binding, ir
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator, NullCache
 from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
@@ -19,12 +19,16 @@ from numba.core.registry import CPUDispatcher
 from numba.np.arrayobj import populate_array
 
 PARTS = {
+    "llvmlite.ir.types.Type._to_string": "writes a type into LLVM's code",
     "numba.core.registry.CPUDispatcher.compile": "compiles a function for arguments of new types",
+    "numba.core.registry.CPUDispatcher._cache": "is where the code of a function is kept",
     "numba.core.caching.NullCache": "stands for the cache of a function whose code is not kept",
     "numba.core.caching.FunctionCache.save_overload": "keeps compiled code; a full disk must not stop the function",
     "numba.core.caching.FunctionCache._impl_class": "knows where the code of a function is kept",
     "numba.core.caching.CompileResultCacheImpl._locator_classes": "are asked for the place of a function's code",
+    "numba.core.caching.InTreeCacheLocator._cache_path": "is the folder of a function's code",
     "numba.core.caching.InTreeCacheLocator.get_suitable_cache_subpath": "names the folder of a source file's code",
+    "numba.core.cgutils._StructProxy._getvalue": "is the LLVM value of an array",
     "numba.core.codegen.JITCPUCodegen._customize_tm_features": "tells LLVM the features of the processor",
     "numba.core.registry.cpu_target.target_context._internal_codegen": "generates the code of all functions",
     "numba.core.compiler_lock.global_compiler_lock": "lets one thread at a time compile",
@@ -50,6 +54,21 @@ def loop(function: Callable[..., Any], fastmath: set[str], nogil: bool) -> Loop:
     """``function``, compiled with these fast-math flags. It counts no references to arrays: the caller keeps them."""
     options = {"nopython": True, "boundscheck": None, "error_model": "numpy", "fastmath": fastmath, "nogil": nogil}
     return Loop(function, targetoptions={**options, "_nrt": False})
+
+
+class BFloat(ir.types.Type):
+    """LLVM's 16-bit float with the exponent of a float32, which llvmlite lacks."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    __str__ = _to_string
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BFloat)
+
+    def __hash__(self) -> int:
+        return hash(BFloat)
 
 
 class PlaceInFolder(InTreeCacheLocator):

@@ -168,7 +168,7 @@ class Engine:
         return max((each for each in self.active if each.client == client), key=lambda each: each.stamp)
 
     def furthest_ahead(self, waiting: TextSequence, counts: Counter[Hashable]) -> TextSequence | None:
-        """The text that is furthest ahead of whoever follows it, if the waiting one's reader has nothing to read.
+        """The text that is furthest ahead of its viewer, if the waiting one's viewer has nothing to look at.
 
         It belongs to a client with more texts, and is ahead far enough, unless the waiting one has not even begun.
         """
@@ -313,5 +313,5 @@ class Engine:
 
 
 def can_wait(sequence: TextSequence) -> bool:
-    """Whether the text's reader still has unread tokens."""
+    """Whether the text's viewer still has tokens to look at."""
     return sequence.seconds_ahead > 0

@@ -121,7 +121,8 @@ class TextSequence(Continuation):
         self.reader: Reader | None = None  # set while it is in the batch
         self.stamp = 0  # grows with each admission to the batch
         self.n_before = 0  # how many of ``ids`` there were when it was admitted
-        self.began = time.monotonic()  # when it was requested; once it has a token, when it got its first one
+        self.requested_at = time.monotonic()
+        self.first_token_at: float | None = None
         self.cancelled = False
         self.refused = False  # to make room in the queue for another client
 
@@ -141,8 +142,8 @@ class TextSequence(Continuation):
 
     @property
     def seconds_ahead(self) -> float:
-        """For how many seconds the text's reader has unread tokens; negative since they were all read."""
-        return len(self.written) / READING_PACE - (time.monotonic() - self.began)
+        """For how many seconds the written tokens keep its viewer busy; negative since they were all seen."""
+        return len(self.written) / READING_PACE - (time.monotonic() - (self.first_token_at or self.requested_at))
 
     @property
     def may_pause(self) -> bool:
@@ -239,7 +240,7 @@ class TextSequence(Continuation):
         step = self.add(*drawn, **fields) if drawn else self.write(reading.logits[-1], **fields)
         self.ids.append(step.token_id)
         if len(self.written) == 1:
-            self.began = time.monotonic()
+            self.first_token_at = time.monotonic()
         if len(self.ids) > self.context_length:  # only a text with ``context_shift`` gets here
             self.ids, self.n_read = self.ids[-max(1, self.context_length // 2) :], 0
             self.n_given = len(self.ids)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Iterable
 import httpx
 import pytest
 
+from helpers import run_async
 from helpers.models import tiny_model
-from helpers.server import run_async
 from web.serving import engine_client
 from web.serving.engine_addresses import EngineAddress
 from web.serving.engine_client import (

@@ -10,7 +10,7 @@ import pytest
 T = TypeVar("T")
 
 
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
     """The result of a coroutine; also in a process whose main thread has an event loop, as Playwright leaves it."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()

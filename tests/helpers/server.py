@@ -1,12 +1,9 @@
 """The app on a free port with tiny models, in the process of the test."""
 
-import asyncio
 import functools
 import gc
 import logging
 import string
-from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,9 +105,3 @@ def keep_what_was_imported() -> None:
     """As a server in a separate process does: a garbage collection would stop everything for half a second."""
     gc.collect()
     gc.freeze()
-
-
-def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine in a separate thread, since the browser tests keep a loop running in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result(60)

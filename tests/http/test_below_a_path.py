@@ -11,8 +11,9 @@ import httpx
 import pytest
 from gradio_client import Client
 
+from helpers import run_async
 from helpers.runs import new_ids, write_text
-from helpers.server import Server, run_async
+from helpers.server import Server
 from helpers.third_party.mcp_client import with_tools
 from helpers.third_party.nginx import below_a_path
 from helpers.training.visitors import Visitor, learn_nothing, quick_server

@@ -6,7 +6,8 @@ import pytest
 
 from bench.harness import need_browser, need_files, need_packages
 from bench.page import opening
-from helpers.server import Server, run_async
+from helpers import run_async
+from helpers.server import Server
 from web.page.link import resolve_address
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from helpers.server import Server, run_async
+from helpers import run_async
+from helpers.server import Server
 from helpers.third_party.mcp_client import with_tools
 
 KEY = "sesame"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
+from helpers import run_async
 from helpers.files import edit_json, write_json
 from helpers.oracles.chat_templates import CHATS, chat_model
-from helpers.server import run_async
 from model import InputError, LoadedModel, load
 from web.serving.chat_templates import Templates
 from web.serving.conversation import Span, locate, prompt_ids, render

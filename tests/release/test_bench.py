@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from helpers import run_async
 from helpers.files import ROOT
 from helpers.models import tiny_model
-from helpers.server import run_async
 from helpers.training import TRAINING_TEXT
 
 SCRIPTS = sorted(path.stem for path in (ROOT / "bench").glob("*.py") if path.stem != "plain_demo")

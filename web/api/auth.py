@@ -137,7 +137,7 @@ class ApiKeyMiddleware:
             error = self.refusals.count(client_in(scope) or "", error)
         is_page = scope["method"] in ("GET", "HEAD") and "text/html" in Headers(scope=scope).get("accept", "")
         if is_form or is_page:
-            return self.form(scope, error.message if is_form or is_wrong else "", error.status, error.headers)
+            return self.form(scope, error.detail if is_form or is_wrong else "", error.status_code, error.headers)
         return error.response()
 
     def form(self, scope: Scope, message: str, status: int = 401, headers: Mapping[str, str] | None = None) -> Response:

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings, Step
-from model.errors import InvalidValue, counted
-from model.generate import silent_tokens
+from model.errors import counted
 from model.sampling import SAMPLING_OPTIONS
 from model.serving.sequence import Cut, Event, PromptPart
-from model.tokenizer import TextStream
 
 from ..serving.generation import Generation
 from ..serving.inputs import check_length, check_new_tokens
@@ -45,9 +43,7 @@ class Choice:
     released: int = 0  # characters of the text so far; the start of a possible stop string is held back
 
     def __post_init__(self) -> None:
-        self.stream = TextStream(self.loaded.tokenizer)
-        self.silent_tokens = silent_tokens(self.request, self.loaded.tokenizer, self.loaded.end_token_ids)
-        self.end_tokens = {*self.loaded.end_token_ids, *self.request.stop_token_ids} & self.silent_tokens
+        self.end_tokens = {*self.loaded.end_token_ids, *self.request.stop_token_ids}
         if self.asked.echo:
             self.prompt_pieces = self.loaded.tokenizer.pieces(self.request.prompt)
             self.write("".join(self.prompt_pieces))
@@ -61,16 +57,14 @@ class Choice:
                 self.add_prompt_token(i, logprob, top)
         elif isinstance(event, Cut):
             self.write(event.text)
-            was_cut = event.reason not in ("stop", "length")
-            self.finish_reason = "length" if was_cut else event.reason
-            self.cut_off_by = event.reason if was_cut else None
+            self.finish_reason = "length" if event.is_early else event.reason
+            self.cut_off_by = event.reason if event.is_early else None
         elif isinstance(event, Step):
             if self.asked.max_tokens != 0:
                 self.write(event.text)
                 self.n_written += 1
-                if event.token_id not in self.end_tokens:
-                    piece = None if event.token_id in self.silent_tokens else self.stream.push(event.token_id)
-                    self.add_token(event.token_id, piece, event.logprob, event.top_logprobs or {}, waits=True)
+                if event.piece is not None or event.token_id not in self.end_tokens:
+                    self.add_token(event.token_id, event.piece, event.logprob, event.top_logprobs or {}, waits=True)
             self.finish_reason = event.finish_reason if self.asked.max_tokens != 0 else "length"
 
     def write(self, text: str) -> None:
@@ -319,7 +313,6 @@ def parse_sampling(loaded: LoadedModel, asked: CompletionRequest) -> SamplingSet
     for key, value in (asked.logit_bias or {}).items():
         token_id = int(key) if key.isascii() and key.isdigit() and len(key) < 10 else -1
         if not 0 <= token_id < loaded.config.vocab_size:
-            allowed = f"a map of token ids, integers from 0 to {loaded.config.vocab_size - 1}, to numbers"
-            raise InvalidValue("logit_bias", key, allowed)
+            raise loaded.invalid_bias(key)
         bias[token_id] = value
     return SamplingSettings(**given, logit_bias=bias)

@@ -12,11 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from model import InputError
-from model.errors import Busy, Closed, shorten
+from model.errors import Busy, Closed, OutOfTime, shorten
 from model.lens.progress import Cancelled
 from model.sampling import SAMPLING_OPTIONS
 
-from ..ask.turns import OutOfTime
 from ..request_path import path_of
 from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
@@ -41,8 +40,8 @@ UNSUPPORTED = {
 }
 
 
-class ApiError(Exception):
-    """A response with a status other than 200."""
+class ApiError(HTTPException):
+    """A response with a status other than 200; outside /v1 it has the format of other errors there."""
 
     def __init__(
         self,
@@ -52,34 +51,18 @@ class ApiError(Exception):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.status, self.message, self.param, self.code = status, message, param, code
-        self.headers = dict(headers or {})
+        super().__init__(status, message, headers)
+        self.param, self.code = param, code
 
     @property
     def body(self) -> dict[str, object]:
-        kind = "invalid_request_error" if self.status < 500 else "server_error"
-        kind = "rate_limit_error" if self.status == 429 else kind
-        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
-
-    @property
-    def outcome(self) -> str:
-        """The name of this outcome in the metrics."""
-        if self.status in (429, CLIENT_LEFT):
-            return "busy" if self.status == 429 else "cancelled"
-        return "failed" if self.status == 500 else "refused"
+        kind = "invalid_request_error" if self.status_code < 500 else "server_error"
+        kind = "rate_limit_error" if self.status_code == 429 else kind
+        return {"error": {"message": self.detail, "type": kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:
-        retry = {"Retry-After": str(RETRY_SECONDS)} if self.status in (429, 503) else {}
-        return JSONResponse(self.body, self.status, retry | self.headers)
-
-
-class RefusedBody(HTTPException):
-    """Raised while a body is received; each app answers it in its own error format."""
-
-    def __init__(self, status: int, message: str, code: str | None) -> None:
-        super().__init__(status, message)
-        self.code = code
+        retry = {"Retry-After": str(RETRY_SECONDS)} if self.status_code in (429, 503) else {}
+        return JSONResponse(self.body, self.status_code, retry | dict(self.headers or {}))
 
 
 def as_api_error(error: Exception) -> ApiError:
@@ -92,8 +75,6 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(400, message, field or None, code)
         case InputError():
             return ApiError(404 if error.code == "model_not_found" else 400, str(error), error.field, error.code)
-        case RefusedBody():
-            return ApiError(error.status_code, error.detail, code=error.code)
         case HTTPException():  # no such route, no such method
             code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
             return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
@@ -139,7 +120,7 @@ async def answer_input_error(_request: Request, error: Exception) -> Response:
 async def answer_busy(_request: Request, error: Exception) -> Response:
     """The response to a request that the server has no capacity for."""
     api_error = as_api_error(error)
-    return JSONResponse({"detail": api_error.message}, api_error.status, {"Retry-After": str(RETRY_SECONDS)})
+    return JSONResponse({"detail": api_error.detail}, api_error.status_code, {"Retry-After": str(RETRY_SECONDS)})
 
 
 async def answer_bad_address(_request: Request, _error: Exception) -> Response:

@@ -18,6 +18,7 @@ PARTS = {
     "gradio.http_server.uvicorn": "starts the server, with options that Gradio does not pass on",
     "gradio.http_server.uvicorn.Config": "is the only part of uvicorn that Gradio makes there",
     "gradio.tunneling.CURRENT_TUNNELS": "lists the processes of --share, which would outlive this one",
+    "gradio.Blocks._queue": "is the queue of an app's events",
     "gradio.events.EventData._data": "holds what the page sends with an event",
     "gradio.queueing.Event._id": "is the id by which a client asks for an event's messages",
     "gradio.queueing.Queue.sleep_when_free": "is the time between checks of the queue, a thousand a second by default",

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from starlette.datastructures import Address
 
 from model import InputError, LoadedModel
-from model.errors import Busy, Closed
+from model.errors import Busy, Closed, OutOfTime
 
-from ..ask.turns import OutOfTime
 from ..client import client_of
+from ..prometheus import outcome_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.inputs import find_model
@@ -46,7 +46,7 @@ def count_refusal(services: Services, route: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        services.metrics.count(route, as_api_error(error).outcome)
+        services.metrics.count(route, outcome_of(error))
         raise
 
 
@@ -57,10 +57,9 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
         services.engines.check_open()
         yield
     except (InputError, ValidationError, Busy, Closed, OutOfTime, EngineLost) as error:
-        api_error = as_api_error(error)
         if route:
-            services.metrics.count(route, api_error.outcome)
-        raise gr.Error(api_error.message, print_exception=False) from None
+            services.metrics.count(route, outcome_of(error))
+        raise gr.Error(as_api_error(error).detail, print_exception=False) from None
 
 
 class ToolCall(NamedTuple):

@@ -18,8 +18,9 @@ from model import InputError
 from model.lens.question import REQUIRED, Option, Reads
 
 from ..ask.fields import MAX_ROWS, TEXTS, fields_of, ids_field
-from ..ask.inquiry import Inquiry, PendingAnswer, to_json
+from ..ask.inquiry import Inquiry
 from ..ask.question import Question
+from ..ask.service import PendingAnswer
 from ..ask.table import QUESTIONS
 from ..body_types import Also, HeadMask, TokenIds
 from ..client import client_of
@@ -30,7 +31,7 @@ from . import openapi
 from .errors import as_api_error
 from .guards import count_refusal, model_to_read_with, refusals, store_answer
 from .schema import Body, one_of
-from .streaming import LEFT, Stream, unless_client_leaves
+from .streaming import LEFT, stream, unless_client_leaves
 
 JSON = "application/json"
 MAX_HEADS = 4096
@@ -135,7 +136,7 @@ async def parse_inquiry(services: Services, question: Question, body: BaseModel,
             except InputError as error:
                 raise InputError(field, str(error), error.code) from None
     # Reading many prompts takes a while, which must not hold up the event loop.
-    return await asyncio.to_thread(question.parse, services.ask, services.limits, models, given)
+    return await asyncio.to_thread(question.parse, services.limits, models, given)
 
 
 # ---- Routes ----------------------------------------------------------------------------------------------------------
@@ -159,12 +160,14 @@ def add_route(app: FastAPI, services: Services, question: Question) -> None:
                 body = schema.model_validate_strings(dict(request.query_params))
             client = client_of(request)
             inquiry = await parse_inquiry(services, question, body, client)
-        pending = question.ask(inquiry, client, route)
+        pending = question.start(services.answers, inquiry, client, route)
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(pending)
-            if body.stream:  # the response outlives this function, so the computation must too
-                on_end, seconds = stack.pop_all().aclose, limits.max_question_seconds
-                return Stream(events(pending), on_end, limits, media_type=EVENT_STREAM, max_seconds=seconds)
+            if body.stream:
+                seconds = limits.max_question_seconds
+                return await stream(
+                    request, stack, events(pending), limits, media_type=EVENT_STREAM, max_seconds=seconds
+                )
             return await unless_client_leaves(request, in_full(pending)) or LEFT
 
     answer.__doc__ = f"{question.summary} With `stream: true` the answer is server-sent events, the progress first."
@@ -182,14 +185,10 @@ async def in_full(pending: PendingAnswer) -> Response:
 
 
 async def events(pending: PendingAnswer) -> AsyncGenerator[bytes]:
-    """``{"progress": 0..1}`` whenever it changes, rows as ``{"row": {...}}``, the answer or an error, ``[DONE]``."""
-    n_sent = 0
+    """The progress and the rows, the answer or an error, ``[DONE]``."""
     try:
-        async for fraction in pending.progress():
-            for row in (rows := list(pending.rows))[n_sent:]:
-                yield event_of_json(to_json({"row": row}))
-            n_sent = len(rows)
-            yield server_sent_event({"progress": round(fraction, 4)})
+        async for update in pending.progress():
+            yield event_of_json(update)
         yield event_of_json(await pending.answer())
     except Exception as error:
         yield server_sent_event(as_api_error(error).body)
@@ -215,7 +214,7 @@ def make_endpoint(services: Services, question: Question) -> Callable[..., Await
         with refusals(services, route):
             inquiry = await parse_inquiry(services, question, BODIES[question.name].model_validate(given), client)
         with refusals(services):
-            async with question.ask(inquiry, client, route) as pending:
+            async with question.start(services.answers, inquiry, client, route) as pending:
                 placeholder: dict[str, Any] = store_answer(services, request, await pending.answer())
         return placeholder
 

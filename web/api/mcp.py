@@ -133,7 +133,7 @@ class Tool:
         except gr.Error as error:
             raise ToolError(error.message) from None
         except ValidationError as error:
-            raise ToolError(as_api_error(error).message) from None
+            raise ToolError(as_api_error(error).detail) from None
         except Exception:
             log.exception("The tool %s failed", self.endpoint.__name__)
             raise ToolError("The server failed to answer; its log says why.") from None

@@ -1,8 +1,8 @@
 """OpenAI's routes under /v1, and routes for the operator of the server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,12 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel, __version__
-from model.errors import Busy, Closed, shorten
+from model.errors import Busy, Closed, OutOfTime, shorten
 from model.lens.interventions.sites import find_site
 
-from ..ask.turns import OutOfTime
 from ..client import client_of
+from ..prometheus import outcome_of
 from ..services import Services
-from ..serving.budget import Sending
 from ..serving.engine_client import EngineLost
 from ..serving.fair_pool import FairPool
 from ..serving.inputs import find_model, parse_ids
@@ -47,7 +46,7 @@ from .schema import (
     EmbeddingsRequest,
     TokenizeRequest,
 )
-from .streaming import LEFT, Stream, then, unless_client_leaves
+from .streaming import LEFT, stream, unless_client_leaves
 from .tokens import detokenize, tokenize
 
 EVENT_SECONDS = 0.015  # between events of a stream under /v1; faster tokens are sent together
@@ -64,7 +63,6 @@ ACTIVATIONS = "/v1/activations"
 JSON, BINARY = "application/json", "application/octet-stream"
 # ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
 ERRORS = (
-    ApiError,
     InputError,
     ValidationError,
     Busy,
@@ -174,7 +172,8 @@ def v1(services: Services) -> FastAPI:
             answer = attention_of(services, loaded, body)
         as_json = body.format != "safetensors"
         pieces = answer.json() if as_json else answer.safetensors()
-        return await send_pieces(request, ATTENTION, pieces, answer.held_bytes, JSON if as_json else BINARY)
+        kind = JSON if as_json else BINARY
+        return await send_pieces(services, answers, request, ATTENTION, pieces, answer.held_bytes, kind)
 
     @app.post("/activations", responses=openapi.ACTIVATIONS)
     async def read_activations(request: Request) -> Response:
@@ -183,45 +182,8 @@ def v1(services: Services) -> FastAPI:
             body = ActivationsRequest.model_validate_json(await request.body())
             loaded = await model_to_read_with(services, body.model, client_of(request))
             answer = activations_of(services, loaded, body)
-        return await send_pieces(request, ACTIVATIONS, answer.safetensors(), answer.held_bytes, BINARY)
-
-    async def send_pieces(
-        request: Request, route: str, pieces: Iterator[bytes], held_bytes: int, media_type: str
-    ) -> Response:
-        """Compute the pieces of an answer one after the other while the client reads them."""
-        client = client_of(request)
-        outcome = "cancelled"  # unless the answer is sent completely
-        sending: Sending
-
-        async def send(piece: bytes | None) -> AsyncIterator[bytes]:
-            nonlocal outcome
-            try:
-                while piece is not None:
-                    for begin in range(0, len(piece), PIECE_BYTES):
-                        with sending.waiting():
-                            yield piece[begin : begin + PIECE_BYTES]
-                    piece = await services.trace_pool.resume(client, next, pieces, None)
-                outcome = "ok"
-            except Exception:
-                outcome = "failed"
-                raise
-
-        async def begin() -> bytes:
-            nonlocal sending
-            await stack.enter_async_context(answers.place(client))
-            sending = stack.enter_context(services.budget.hold_while_sent(held_bytes, request.scope, client))
-            return await services.trace_pool.run(client, next, pieces)
-
-        async with AsyncExitStack() as stack:
-            with count_refusal(services, route):
-                # The status is sent with the first piece, so a request that is dropped from the queue still gets a 429.
-                first = await unless_client_leaves(request, begin())
-            stack.callback(lambda: services.metrics.count(route, outcome))
-            if first is None:
-                return LEFT
-            # The response outlives this function, so the memory reserved for it must too.
-            on_end = stack.pop_all().aclose
-        return Stream(send(first), on_end, services.limits, media_type=media_type)
+        pieces = answer.safetensors()
+        return await send_pieces(services, answers, request, ACTIVATIONS, pieces, answer.held_bytes, BINARY)
 
     @app.post("/tokenize", responses=openapi.TOKENIZE)
     async def post_tokenize(request: Request) -> Response:
@@ -268,13 +230,42 @@ async def complete(
         if not completion.asked.stream:
             answer = await unless_client_leaves(request, completion.whole(generation))
             return LEFT if answer is None else Response(orjson.dumps(answer), media_type=JSON)
-        chunks = completion.stream(generation)
-        # The status is sent with the first chunk, so a text that is dropped from the queue still gets a 429.
-        first = await unless_client_leaves(request, anext(chunks))
-        if first is None:
-            return LEFT
-        on_end = stack.pop_all().aclose  # the response outlives this function, so the generation must too
-        return Stream(then(first, chunks), on_end, services.limits, media_type=EVENT_STREAM)
+        return await stream(request, stack, completion.stream(generation), services.limits, media_type=EVENT_STREAM)
+
+
+async def send_pieces(
+    services: Services,
+    answers: FairPool,
+    request: Request,
+    route: str,
+    pieces: Iterator[bytes],
+    held_bytes: int,
+    media_type: str,
+) -> Response:
+    """Compute the pieces of an answer one after the other while the client reads them, in its turn of ``answers``."""
+    client = client_of(request)
+
+    async def sent() -> AsyncGenerator[bytes]:
+        outcome = "cancelled"  # unless the answer is sent completely
+        try:
+            async with answers.place(client):
+                with services.budget.hold_while_sent(held_bytes, request.scope, client) as sending:
+                    piece: bytes | None = await services.trace_pool.run(client, next, pieces)
+                    while piece is not None:
+                        for begin in range(0, len(piece), PIECE_BYTES):
+                            with sending.waiting():
+                                yield piece[begin : begin + PIECE_BYTES]
+                        piece = await services.trace_pool.resume(client, next, pieces, None)
+            outcome = "ok"
+        except Exception as error:
+            outcome = outcome_of(error)
+            raise
+        finally:
+            services.metrics.count(route, outcome)
+
+    async with AsyncExitStack() as stack:
+        content = await stack.enter_async_context(aclosing(sent()))
+        return await stream(request, stack, content, services.limits, media_type=media_type)
 
 
 def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
@@ -307,7 +298,7 @@ def activations_of(services: Services, loaded: LoadedModel, body: ActivationsReq
     layers = list(loaded.parse_choice("layers", body.layers, loaded.config.n_layer))
     positions = list(loaded.parse_choice("positions", body.positions, len(ids)))
     mask = loaded.parse_head_mask(body.head_mask)
-    answer = ActivationsAnswer(loaded, lambda: services.ask.gpt(loaded), ids, sites, layers, positions, mask)
+    answer = ActivationsAnswer(loaded, lambda: services.answers.gpt(loaded), ids, sites, layers, positions, mask)
     if answer.held_bytes > services.budget.most:
         raise InputError("prompt", "A layer of this text takes more memory than this server can hold.")
     return answer

@@ -25,7 +25,7 @@ from typing_extensions import TypeAliasType
 
 from model.generate import MAX_SEED
 from model.lens.interventions.sites import SITE_NAMES, SITES
-from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, Option
+from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, GenerationOption
 
 from ..body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.conversation import Conversation
@@ -155,7 +155,7 @@ class PlainText(BaseModel):
     type: Literal["text"]
 
 
-def as_field(row: Option) -> tuple[Any, Any]:
+def as_field(row: GenerationOption) -> tuple[Any, Any]:
     """The pydantic field of a sampling option; null stands for the default."""
     bounds: dict[str, float] = {"gt" if row.above else "ge": row.least, "le": row.most}
     kind: Any = Count if row.kind is int else row.kind | None

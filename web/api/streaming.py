@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TypeVar
 
 from fastapi import Request, Response
@@ -43,6 +43,26 @@ class Stream(StreamingResponse):
                     await super().__call__(scope, receive, send)
         finally:
             await self.on_end()
+
+
+async def stream(
+    request: Request,
+    stack: AsyncExitStack,
+    pieces: AsyncIterator[bytes],
+    limits: Limits,
+    *,
+    media_type: str,
+    max_seconds: float | None = None,
+) -> Response:
+    """A response that sends ``pieces``, and leaves what ``stack`` has entered afterwards: it outlives its route.
+
+    The status is sent with the first piece, so that an error before it is answered with its own.
+    """
+    first = await unless_client_leaves(request, anext(pieces))
+    if first is None:
+        return LEFT
+    on_end = stack.pop_all().aclose
+    return Stream(then(first, pieces), on_end, limits, media_type=media_type, max_seconds=max_seconds)
 
 
 async def then(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -9,7 +9,7 @@ from model.config import check_int
 from model.errors import InvalidValue
 from model.lens.alignment import check_same_tokens
 from model.lens.attribution import LIKELIEST
-from model.lens.prompts import check_columns, in_row
+from model.lens.prompts import COLUMNS, check_columns, in_row
 from model.lens.question import REQUIRED, Option, Reads, Within
 from model.lens.text_pass import heads_by_layer
 from model.modules.head_tensors import Head
@@ -43,16 +43,8 @@ HEAD_MASK = Option(
 )
 
 
-# The columns of a row besides its prompt.
-COLUMNS = {
-    "corrupted": Option("corrupted", str, None, "A prompt that leads to another answer.", reads=Reads.TEXT),
-    "answer": Option("answer", str | int, None, "The token that the prompt leads to.", reads=Reads.TOKEN),
-    "wrong": Option("wrong", str | int, None, "The token that the corrupted prompt leads to.", reads=Reads.TOKEN),
-}
-
-
 @dataclass(frozen=True)
-class Rows(Option):
+class RowsOption(Option):
     """Rows of prompts, as text or token ids. Each is read as a dictionary with the ids of its columns."""
 
     columns: Mapping[str, Option] = field(default_factory=lambda: COLUMNS)  # those that are read besides the prompt
@@ -114,7 +106,7 @@ def parse(option: Option, given: Mapping[str, Any], subject: Subject) -> Any:
         return option.default
     match option.reads:
         case Reads.ROWS:
-            rows = option if isinstance(option, Rows) else Rows(**vars(option))
+            rows = option if isinstance(option, RowsOption) else RowsOption(**vars(option))
             return [parse_row(rows, index, row, subject) for index, row in enumerate(value)]
         case Reads.LONG_TEXT:
             return check_long_text(option.name, value)
@@ -178,7 +170,7 @@ def check_long_text(name: str, text: str) -> str:
     return text
 
 
-def parse_row(rows: Rows, index: int, row: Any, subject: Subject) -> dict[str, Any]:
+def parse_row(rows: RowsOption, index: int, row: Any, subject: Subject) -> dict[str, Any]:
     read = {"prompt": row} if isinstance(row, str) else row
     try:
         check_row(read, rows.required)

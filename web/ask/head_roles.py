@@ -22,7 +22,8 @@ from model.lens.head_roles import (
 from model.lens.progress import Cancelled, Progress, ignore
 
 from ..serving.process_memory import trim_heap
-from .inquiry import Ask, Content, Inquiry
+from .inquiry import Content, Inquiry
+from .service import AnswerService
 from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
@@ -32,48 +33,48 @@ Grid = list[list[float]]  # [layer][head]
 Measured = dict[str, Any]  # {"scores": {role: Grid}, "entropy": Grid, "copying": Grid, "uniform": float, ...}
 
 
-def measure_roles(ask: Ask, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
+def measure_roles(service: AnswerService, loaded: LoadedModel, progress: Progress = ignore) -> Measured:
     """The role scores of every head, in float32. Raises ``InputError`` if the context is too short to measure them."""
     check_repeats(loaded.config)
-    kept = stored_roles(ask, loaded)
+    kept = stored_roles(service, loaded)
     if kept is not None:
         return kept
-    roles = head_roles(replace(loaded, gpt=ask.gpt(loaded)), progress=progress)
+    roles = head_roles(replace(loaded, gpt=service.gpt(loaded)), progress=progress)
     measured: Measured = with_tensors_as(Tensor.tolist, roles.numbers())
     if loaded.sha256:
-        ask.disk.put(file_name(loaded), measured)
+        service.disk.put(roles_file(loaded), measured)
     return measured
 
 
-def stored_roles(ask: Ask, loaded: LoadedModel) -> Measured | None:
-    kept = ask.disk.get(file_name(loaded)) if loaded.sha256 else None
-    return kept if kept is not None and fits(kept, loaded) else None
+def stored_roles(service: AnswerService, loaded: LoadedModel) -> Measured | None:
+    kept = service.disk.get(roles_file(loaded)) if loaded.sha256 else None
+    return kept if kept is not None and has_roles(kept, loaded) else None
 
 
-def file_name(loaded: LoadedModel) -> str:
+def roles_file(loaded: LoadedModel) -> str:
     return f"roles-{VERSION}-{loaded.sha256}-{str(loaded.dtype).removeprefix('torch.')}"
 
 
-def prepare_roles(ask: Ask, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
+def prepare_roles(service: AnswerService, models: Iterable[LoadedModel], is_busy: Callable[[], bool]) -> None:
     """Measure ``models`` in the background while no text is being written, if results can be stored on disk."""
-    if ask.disk.folder is not None:
-        arguments = [ask, list(models), while_idle(ask, is_busy)]
+    if service.disk.folder is not None:
+        arguments = [service, list(models), while_idle(service, is_busy)]
         threading.Thread(target=measure_in_turn, args=arguments, name="head roles", daemon=True).start()
 
 
-def while_idle(ask: Ask, is_busy: Callable[[], bool]) -> Progress:
+def while_idle(service: AnswerService, is_busy: Callable[[], bool]) -> Progress:
     """A progress callback that waits while texts are written; it raises ``Cancelled`` if the server is stopping."""
 
     def wait(_fraction: float) -> None:
-        while is_busy() and not ask.turns.closed:
+        while is_busy() and not service.turns.closed:
             time.sleep(IDLE_SECONDS)
-        if ask.turns.closed:
+        if service.turns.closed:
             raise Cancelled
 
     return wait
 
 
-def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], wait: Progress) -> None:
+def measure_in_turn(service: AnswerService, models: Sequence[LoadedModel], wait: Progress) -> None:
     """The background thread: one model after the other."""
     lower_priority()
     with suppress(Cancelled):
@@ -81,12 +82,12 @@ def measure_in_turn(ask: Ask, models: Sequence[LoadedModel], wait: Progress) -> 
             wait(0)
             # The error is reported when somebody asks for the roles.
             with suppress(InputError, FloatingPointError, MemoryError, RuntimeError, Busy):
-                measure_roles(ask, loaded, wait)
-            ask.forget(loaded)  # free its memory, since no question may follow
+                measure_roles(service, loaded, wait)
+            service.forget(loaded)  # free its memory, since no question may follow
             trim_heap()
 
 
-def fits(measured: Measured, loaded: LoadedModel) -> bool:
+def has_roles(measured: Measured, loaded: LoadedModel) -> bool:
     """Whether the content of a file has the form that this version writes for a model of this shape."""
     by_role = [measured.get(name) for name in ("scores", "errors")]
     looks = [each.get(role) if isinstance(each, dict) else None for each in by_role for role in LOOKS]
@@ -101,5 +102,5 @@ def is_grid(value: object, loaded: LoadedModel) -> bool:
     return all(isinstance(row, list) and len(row) == n_head and all(map(is_number, row)) for row in rows)
 
 
-def answer_roles(inquiry: Inquiry, progress: Progress) -> Content:
-    return {**describe_roles(measure_roles(inquiry.ask, inquiry.loaded, progress))}
+def answer_roles(service: AnswerService, inquiry: Inquiry, progress: Progress, _rows: list[bytes]) -> Content:
+    return {**describe_roles(measure_roles(service, inquiry.loaded, progress))}

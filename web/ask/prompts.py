@@ -5,19 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import orjson
 from pydantic import Field as Described
 
 from model import InputError
 from model.lens.answer import first_paragraph
 from model.lens.progress import Progress
-from model.lens.prompts import OVER_PROMPTS, AboutPrompts, Numbers, average, each_row, in_row
+from model.lens.prompts import COLUMNS, OVER_PROMPTS, AboutPrompts, Numbers, average, each_row, in_row
 from model.lens.question import REQUIRED, Option, Reads, options_of
 
 from ..settings import Limits
 from .answers import ModelAnswer
-from .fields import COLUMNS, MAX_ROWS, TEXTS, Rows
-from .inquiry import Content, Inquiry
+from .fields import MAX_ROWS, TEXTS, RowsOption
+from .inquiry import Content, Inquiry, to_json
 from .question import ROWS, Question, answer_with
+from .service import AnswerService
 
 
 class PromptsAnswer(ModelAnswer):
@@ -34,9 +36,9 @@ class PromptsAnswer(ModelAnswer):
     )
 
 
-def check_size(inquiry: Inquiry, row: Numbers) -> None:
+def check_size(limits: Limits, inquiry: Inquiry, row: Numbers) -> None:
     """Raise ``InputError`` if as many rows as were sent, all with as many numbers, would be too large an answer."""
-    n_rows, each, most = len(inquiry.values["prompts"]), count(row) - 1, inquiry.ask.limits.max_json_weights
+    n_rows, each, most = len(inquiry.values["prompts"]), count(row) - 1, limits.max_json_weights
     if n_rows * each > most:
         message = (
             f"The answer would have {n_rows * each:,} numbers, {each:,} for each of {n_rows:,} rows; "
@@ -76,7 +78,7 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
     def row_of(inquiry: Inquiry, row: Mapping[str, Any]) -> Inquiry:
         options = {name: value for name, value in inquiry.values.items() if name != "prompts"}
         values = averaged.arguments(row, {**averaged.fixed, **options})
-        return Inquiry(inquiry.ask, inquiry.models, tuple(row["prompt"]), inquiry.head_mask, values)
+        return Inquiry(inquiry.models, tuple(row["prompt"]), inquiry.head_mask, values)
 
     def check(inquiry: Inquiry, limits: Limits) -> None:
         for index, row in enumerate(inquiry.values["prompts"]):
@@ -86,14 +88,18 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
             except InputError as error:
                 raise in_row(index, error) from None
 
-    def compute(inquiry: Inquiry, progress: Progress) -> Content:
-        def ask(row: Mapping[str, Any], progress: Progress) -> Numbers:
-            return averaged.numbers(base.encode(answer_with(averaged.question, row_of(inquiry, row), progress)))
+    def compute(service: AnswerService, inquiry: Inquiry, progress: Progress, rows: list[bytes]) -> Content:
+        def answer_row(row: Mapping[str, Any], progress: Progress) -> Numbers:
+            answer = answer_with(averaged.question, service, row_of(inquiry, row), progress)
+            return averaged.numbers(base.encode(answer))
 
-        for found in each_row(inquiry.values["prompts"], ask, progress):
-            check_size(inquiry, found)
-            inquiry.rows.append(found)
-        return {"columns": ["prompt", *averaged.reads]} | average(inquiry.rows).to_dict()
+        found = list[Numbers]()
+        for row in each_row(inquiry.values["prompts"], answer_row, progress):
+            check_size(service.limits, inquiry, row)
+            found.append(row)
+            rows.append(to_json(row))
+        sent = {"rows": list(map(orjson.Fragment, rows))}
+        return {"columns": ["prompt", *averaged.reads]} | average(found).to_dict() | sent
 
     needed = " ".join(f"`{name}`" for name in averaged.reads)
     rows_help = (
@@ -102,7 +108,7 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
         + (f"Only `prompt` and {needed} are read." if needed else "Only `prompt` is read.")
         + (" For `resample` without a reference, that is each row's corrupted prompt." if averaged.resamples else "")
     )
-    rows = Rows(
+    rows = RowsOption(
         "prompts",
         list[Any],
         REQUIRED,

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from model import LoadedModel
 from model.lens.answer import Answer, first_paragraph
-from model.lens.lens import ask
+from model.lens.lens import call_question
 from model.lens.progress import Progress
 from model.lens.question import Option, Reads, options_of
 from model.lens.text_pass import Text, TextPass
@@ -23,10 +23,13 @@ from ..settings import Limits
 from . import checks
 from .answers import answer_model
 from .fields import HEAD_MASK, MAX_LONG_TEXT_BYTES, MODEL, PROMPT, TEXTS, Subject, parse
-from .inquiry import Ask, Content, Inquiry, PendingAnswer, to_json
+from .inquiry import Content, Inquiry, to_json
+from .service import AnswerService, PendingAnswer
 from .turns import Job
 
 Check = Callable[[Inquiry, Limits], object]
+# Answers an inquiry. A question about many prompts appends each row, as JSON, to the list.
+Compute = Callable[[AnswerService, Inquiry, Progress, list[bytes]], Content]
 Encode = Callable[[Answer], Content]
 POSTED = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
 
@@ -68,7 +71,7 @@ class Question:
     fields: Sequence[Option]  # in the order in which the endpoint takes them
     returns: str
     answer: type[BaseModel]
-    compute: Callable[[Inquiry, Progress], Content]
+    compute: Compute
     check: Check
     endpoint: str
     less: str  # what to ask about instead if the answer takes too long
@@ -89,7 +92,7 @@ class Question:
         """The fields that name a model."""
         return [field.name for field in self.fields if field.reads == Reads.MODEL]
 
-    def parse(self, ask: Ask, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
+    def parse(self, limits: Limits, models: Mapping[str, LoadedModel], given: Mapping[str, Any]) -> Inquiry:
         """Check the values in ``given`` and make an inquiry of them. Raises ``InputError``."""
         subject, values = Subject(limits, models), dict[str, Any]()
         if PROMPT in self.fields:
@@ -99,24 +102,25 @@ class Question:
             if field != PROMPT and field.reads != Reads.MODEL:
                 values[field.name] = parse(field, given, subject)
         ids, head_mask = values.pop("prompt", ()), values.pop("head_mask", None)
-        inquiry = Inquiry(ask, dict(models), tuple(ids), head_mask, values)
+        inquiry = Inquiry(dict(models), tuple(ids), head_mask, values)
         self.check(inquiry, limits)
         return inquiry
 
-    def ask(self, inquiry: Inquiry, client: Hashable, route: str) -> PendingAnswer:
-        """``async with question.ask(...) as pending``, then ``pending.progress()`` or ``await pending.answer()``.
+    def start(self, service: AnswerService, inquiry: Inquiry, client: Hashable, route: str) -> PendingAnswer:
+        """``async with question.start(...) as pending``, then ``pending.progress()`` or ``await pending.answer()``.
 
         The outcome is counted for ``route``.
         """
+        rows: list[bytes] = []
 
-        def compute(progress: Progress) -> Content:
+        def compute(progress: Progress) -> bytes:
             common: Content = {"model": inquiry.loaded.name}
             if inquiry.ids:
                 common["tokens"] = [token._asdict() for token in inquiry.loaded.text_tokens(inquiry.ids)]
-            return common | self.compute(inquiry, progress) | {"precision": inquiry.precision()}
+            answer = self.compute(service, inquiry, progress, rows)
+            return to_json(common | answer | {"precision": service.precision(inquiry)})
 
-        job = Job(client, lambda progress: to_json(compute(progress)), self.less)
-        return PendingAnswer(inquiry.ask, inquiry.key(self.name), job, route, inquiry.rows)
+        return PendingAnswer(service, inquiry.key(self.name), Job(client, compute, self.less), route, rows)
 
 
 def question(
@@ -129,7 +133,7 @@ def question(
     endpoint: str = "",
     on_request: Mapping[str, OnRequest] | None = None,
     encode: Encode = Answer.to_arrays,
-    compute: Callable[[Inquiry, Progress], Content] | None = None,
+    compute: Compute | None = None,
 ) -> Question:
     """The question that a function of ``model.lens`` answers.
 
@@ -144,8 +148,8 @@ def question(
     title = "".join(map(str.capitalize, re.split("[-/]", name)))
     left_out = {field: asks for asks, each in on_request.items() for field in each.fields}
 
-    def answer(inquiry: Inquiry, progress: Progress) -> Content:
-        content = encode(answer_with(function, inquiry, progress))
+    def answer(service: AnswerService, inquiry: Inquiry, progress: Progress, _rows: list[bytes]) -> Content:
+        content = encode(answer_with(function, service, inquiry, progress))
         return {each: value for each, value in content.items() if inquiry.values.get(left_out.get(each, ""), True)}
 
     reads = {field.reads for field in fields}
@@ -180,12 +184,14 @@ def is_about_text(function: Callable[..., Answer]) -> bool:
     return any(hints[name] in (TextPass, Text) for name in list(inspect.signature(function).parameters)[:2])
 
 
-def answer_with(function: Callable[..., Answer], inquiry: Inquiry, progress: Progress) -> Answer:
+def answer_with(
+    function: Callable[..., Answer], service: AnswerService, inquiry: Inquiry, progress: Progress
+) -> Answer:
     """The answer of a function of ``model.lens`` to an inquiry."""
     parameters = inspect.signature(function).parameters
     options = {name: value for name, value in inquiry.values.items() if name in parameters}
-    options |= {name: inquiry.lens_of(each) for name, each in inquiry.models.items() if name in parameters}
+    options |= {name: service.lens(inquiry, name) for name in inquiry.models if name in parameters}
     if "progress" in parameters:
         options["progress"] = progress
     texts = [list(inquiry.ids)] if inquiry.ids else []
-    return ask(function, inquiry.lens, *texts, **options)
+    return call_question(function, service.lens(inquiry), *texts, **options)

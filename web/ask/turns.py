@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError, Future
 import torch
 
 from model import InputError
-from model.errors import Busy, Closed, counted
+from model.errors import Busy, Closed, OutOfTime, counted
 from model.lens.progress import Cancelled, Progress
 
 from ..serving.fair_pool import FairPool, Turn
@@ -32,17 +32,11 @@ def lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
-class OutOfTime(Exception):
-    """A computation took longer than the server allows, or would take ``expected`` or more; ``less`` may not."""
-
-    def __init__(self, max_seconds: float, less: str, expected: float | None = None) -> None:
-        super().__init__(max_seconds, less, expected)
-        self.max_seconds, self.less, self.expected = max_seconds, less, expected
-
-    def __str__(self) -> str:
-        took = "took longer" if self.expected is None else f"would take {duration(self.expected)} or more"
-        allowed = f"the server allows {duration(self.max_seconds)} for a question (--max-question-seconds)"
-        return f"This {took}, but {allowed}: ask about {self.less}."
+def out_of_time(max_seconds: float, less: str, expected: float | None = None) -> OutOfTime:
+    """The error of a computation that took too long, or would take ``expected`` seconds or more; ``less`` may not."""
+    took = "took longer" if expected is None else f"would take {duration(expected)} or more"
+    allowed = f"the server allows {duration(max_seconds)} for a question (--max-question-seconds)"
+    return OutOfTime(f"This {took}, but {allowed}: ask about {less}.")
 
 
 def duration(seconds: float) -> str:
@@ -64,7 +58,8 @@ class Job:
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
-        self.turn: Turn | None = None  # the newest that it waits for or has
+        self.begun: Turn | None = None  # its place among the jobs that have begun
+        self.running: Turn | None = None  # its newest place among those that run
         self.turn_began = 0.0
         self.seconds = 0.0  # the total length of its finished turns
 
@@ -89,13 +84,13 @@ class Turns:
         with self.begun.lock:
             if self.closed:
                 raise Closed
-            job.turn = place = self.begun.join(job.client)
+            job.begun = place = self.begun.join(job.client)
             self.jobs.add(job)
         place.given.add_done_callback(lambda _: self.begin(job, place))
 
     def begin(self, job: Job, place: Turn) -> None:
         """Start a job's thread if it has been given a place, or end it."""
-        if place.active:
+        if place.has_place:
             threading.Thread(target=self.run, args=[job, place], name="question", daemon=True).start()
         else:
             self.end(job, Cancelled() if job.cancelled else Busy())
@@ -103,9 +98,9 @@ class Turns:
     def cancel(self, job: Job) -> None:
         """End a job: immediately if it waits, otherwise in its next call of ``progress``."""
         job.cancelled = True
-        for turns in (self.begun, self.running):
-            if job.turn:
-                turns.give_up(job.turn)
+        for pool, place in ((self.begun, job.begun), (self.running, job.running)):
+            if place:
+                pool.give_up(place)
 
     def close(self) -> None:
         """Accept no more jobs and cancel the existing ones."""
@@ -127,8 +122,8 @@ class Turns:
             result = error
             if not isinstance(error, InputError | Cancelled | OutOfTime | Busy):
                 log.exception("A question failed")
-        if job.turn:
-            self.running.leave(job.turn)
+        if job.running:
+            self.running.leave(job.running)
         self.begun.leave(place)
         self.end(job, result)
 
@@ -141,11 +136,11 @@ class Turns:
 
     def take_turn(self, job: Job) -> None:
         """Wait until a job may run. Raises ``Cancelled``."""
-        job.turn = self.running.join(job.client, begun=True)
-        if job.cancelled:  # before there was this turn to give up
-            self.running.give_up(job.turn)
+        job.running = self.running.join(job.client, begun=True)
+        if job.cancelled:  # before there was this place to give up
+            self.running.give_up(job.running)
         try:
-            job.turn.given.result()
+            job.running.given.result()
         except CancelledError:
             raise Cancelled from None
         job.turn_began = time.monotonic()
@@ -153,17 +148,17 @@ class Turns:
     def progress(self, job: Job, fraction: float) -> None:
         """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` or ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
-        turn = time.monotonic() - job.turn_began
-        if turn > TURN_SECONDS and self.running.queue and job.turn and not job.cancelled:
-            self.running.leave(job.turn)
-            job.seconds += turn
+        seconds = time.monotonic() - job.turn_began
+        if seconds > TURN_SECONDS and self.running.queue and job.running and not job.cancelled:
+            self.running.leave(job.running)
+            job.seconds += seconds
             self.take_turn(job)
-            turn = 0.0
+            seconds = 0.0
         if job.cancelled:
             raise Cancelled
-        most, spent = self.max_seconds, job.seconds + turn
+        most, spent = self.max_seconds, job.seconds + seconds
         if spent > most:
-            raise OutOfTime(most, job.less)
+            raise out_of_time(most, job.less)
         expected = spent / max(job.fraction, MIN_FRACTION)
         if spent > ESTIMATE_SECONDS and expected > DOUBT * most:
-            raise OutOfTime(most, job.less, expected)
+            raise out_of_time(most, job.less, expected)

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..api.errors import ApiError, RefusedBody, as_api_error
+from ..api.errors import ApiError, as_api_error
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import DROP, Budget, NoRoom, Sending
@@ -66,7 +66,7 @@ class BodyFormatMiddleware:
 
 
 def in_utf8(receive: Receive) -> Receive:
-    """Wrap ``receive`` so that it raises ``RefusedBody`` unless the body is UTF-8.
+    """Wrap ``receive`` so that it raises ``ApiError`` unless the body is UTF-8.
 
     Python's ``json.loads`` also accepts UTF-16 and UTF-32, which it recognises by a byte order mark or zero bytes. In
     these encodings, a search for ASCII keys in the raw bytes would find nothing.
@@ -91,8 +91,8 @@ def in_utf8(receive: Receive) -> Receive:
     return checked
 
 
-def not_utf8() -> RefusedBody:
-    return RefusedBody(400, "The body must be JSON in UTF-8, without a byte order mark.", "not_utf8")
+def not_utf8() -> ApiError:
+    return ApiError(400, "The body must be JSON in UTF-8, without a byte order mark.", code="not_utf8")
 
 
 def holds_file(body: bytes) -> bool:

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import Busy
 
-from ..api.errors import RefusedBody, as_api_error
+from ..api.errors import ApiError, as_api_error
 from ..ask.question import BodyLimit
 from ..ask.table import QUESTIONS
 from ..client import client_in
@@ -49,10 +49,10 @@ class BodyLimitMiddleware:
             await self.app(scope, receive, send)
             return
         limit = self.limits_by_path.get(path_of(scope), self.usual)
-        too_large = RefusedBody(413, f"The body has more than {limit.max_bytes:,} bytes.", "body_too_large")
+        too_large = ApiError(413, f"The body has more than {limit.max_bytes:,} bytes.", code="body_too_large")
         content_length = Headers(scope=scope).get("content-length", "")
         if content_length.isdigit() and int(content_length) > limit.max_bytes:
-            await as_api_error(too_large).response()(scope, receive, send)
+            await too_large.response()(scope, receive, send)
             return
         n_bytes = n_held = 0
         client = client_in(scope)
@@ -67,7 +67,7 @@ class BodyLimitMiddleware:
             try:
                 self.budget.take(limit.budget_factor * n_new, client)
             except NoRoom as error:
-                raise refused(error) from None
+                raise as_api_error(error) from None
             n_held += limit.budget_factor * n_new
             if message["type"] == "http.request" and not message.get("more_body"):
                 await self.wait(client, n_bytes)
@@ -85,10 +85,5 @@ class BodyLimitMiddleware:
         try:
             turn = await self.large_bodies.take_turn(client)
         except Busy as error:
-            raise refused(error) from None
+            raise as_api_error(error) from None
         asyncio.get_running_loop().call_later(n_bytes / BYTES_PER_SECOND, self.large_bodies.leave, turn)
-
-
-def refused(error: Busy) -> RefusedBody:
-    api_error = as_api_error(error)
-    return RefusedBody(api_error.status, api_error.message, api_error.code)

@@ -193,7 +193,7 @@ class Refused(Exception):
         self.message, self.status = message, status
 
 
-class Reading(FlowControl):
+class PieceFlow(FlowControl):
     """uvicorn's flow control, for a connection that may hold data which it has received but not parsed."""
 
     def __init__(self, connection: "Connection") -> None:
@@ -233,7 +233,7 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         gathered: Any = GatheredWrites(transport, self.loop)
         super().connection_made(gathered)
-        self.flow = Reading(self)
+        self.flow = PieceFlow(self)
         transport.set_write_buffer_limits(WRITE_AHEAD)
         self.owner = client_at(self.client[0]) if self.client else None
         if not self.all.n_proxies:

@@ -13,7 +13,7 @@ from model.lens.difference import check_pieces, head_differences
 
 from ..body_types import TokenIds, Unicode
 from ..client import client_of
-from ..serving.fair_pool import FairPool
+from ..serving.fair_pool import FairThreads
 from ..serving.snapshots import Snapshots
 from ..settings import MAX_RUN_ID
 from .routes import LostRun, model_with_hash, recompute
@@ -54,7 +54,7 @@ class TextsToAlign(BaseModel):
     is_growing: bool = False
 
 
-def compare_routes(snapshots: Snapshots, runs: Runs, pool: FairPool) -> APIRouter:
+def compare_routes(snapshots: Snapshots, runs: Runs, pool: FairThreads) -> APIRouter:
     """``look/differences`` and ``look/alignment``, computed in ``pool`` like all that may read a whole text."""
     router = APIRouter(prefix="/look", include_in_schema=False)
 

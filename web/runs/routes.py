@@ -16,7 +16,7 @@ from model.lens.text_pass import TextPass
 from ..body_types import HeadMask, TokenIds, Unicode
 from ..client import client_of
 from ..serving.budget import Budget
-from ..serving.fair_pool import FairPool
+from ..serving.fair_pool import FairThreads
 from ..serving.served_models import NotServed
 from ..serving.snapshots import Snapshots
 from .run import Run
@@ -44,7 +44,7 @@ class SavedRun(LostRun):
     settings: dict[str, JsonValue] = {}
 
 
-def run_routes(snapshots: Snapshots, runs: Runs, pool: FairPool, budget: Budget) -> APIRouter:
+def run_routes(snapshots: Snapshots, runs: Runs, pool: FairThreads, budget: Budget) -> APIRouter:
     """``look/{run}/...`` for a run that is kept, ``look/again/...`` for one that is not, and texts that are posted.
 
     Whatever may read a whole text runs in ``pool``, so only a few run at a time, and clients take turns.

@@ -25,7 +25,7 @@ class Turn:
     client: Hashable
     begun: bool
     given: Future[None] = field(default_factory=Future)
-    active: bool = False
+    has_place: bool = False
 
 
 class FairPool:
@@ -40,8 +40,6 @@ class FairPool:
         self.queue: FairQueue[Turn] = FairQueue()
         self.active: Counter[Hashable] = Counter()  # places taken, by client
         self.lock = threading.RLock()
-        # Separate threads, because those of the event loop are also needed to record texts that are being written.
-        self.threads = ThreadPoolExecutor(n_places, thread_name_prefix="worker")
 
     # ---- For any thread ----------------------------------------------------------------------------------------------
 
@@ -60,14 +58,12 @@ class FairPool:
     def leave(self, turn: Turn) -> None:
         """End a turn, or give it up."""
         with self.lock:
-            if not turn.active:
+            if not turn.has_place:
                 self.give_up(turn)
                 return
-            turn.active = False
-            self.fill_places(n_ending=1)  # while this turn counts, so that one of another client comes first
-            self.active[turn.client] -= 1
-            self.active = +self.active  # drops clients whose count is zero
-            self.fill_places()
+            turn.has_place = False
+            self.active = self.active - Counter([turn.client])
+            self.fill_places(turn.client)
 
     def give_up(self, turn: Turn) -> None:
         """Take a turn out of the queue, if it is still there."""
@@ -82,27 +78,28 @@ class FairPool:
             self.to_refuse(client)
 
     def in_order(self) -> list[Turn]:
-        """The waiting turns in the order in which they come if none at work ends before."""
+        """The waiting turns in the order in which they come if no active one ends before."""
         with self.lock:
             return self.queue.in_order(self.active)
 
-    def has_place(self, client: Hashable) -> bool:
+    def has_room_for(self, client: Hashable) -> bool:
         return self.active.total() < self.n_places and self.active[client] < self.max_per_client
 
-    def fill_places(self, n_ending: int = 0) -> None:
-        """Give the free places, and those of ``n_ending`` turns, to waiting ones."""
-        while self.queue and self.active.total() - n_ending < self.n_places:
-            if self.active[self.queue.next_client(self.active)] >= self.max_per_client:
+    def fill_places(self, *left: Hashable) -> None:
+        """Give the free places to waiting turns; a client that just ``left`` comes after others with as many places."""
+        while self.queue and self.active.total() < self.n_places:
+            counts = self.active + Counter(left)
+            if self.active[self.queue.next_client(counts)] >= self.max_per_client:
                 return
-            turn = self.queue.take(self.active)
+            turn = self.queue.take(counts)
             if turn.given.set_running_or_notify_cancel():
-                turn.active = True
+                turn.has_place = True
                 self.active[turn.client] += 1
                 turn.given.set_result(None)
 
     def to_refuse(self, client: Hashable) -> list[Turn]:
         """The turns that must leave the queue to make room for this client. Raises ``Busy`` if that fails."""
-        if self.has_place(client):
+        if self.has_room_for(client):
             return []
         waiting = [turn for turn in self.queue if not turn.begun]
         counts = self.active + Counter(turn.client for turn in waiting)
@@ -129,6 +126,14 @@ class FairPool:
             yield
         finally:
             self.leave(turn)
+
+
+class FairThreads(FairPool):
+    """A pool whose places are threads of its own: those of the event loop record the texts that are being written."""
+
+    def __init__(self, n_threads: int, max_waiting: int) -> None:
+        super().__init__(n_threads, max_waiting)
+        self.threads = ThreadPoolExecutor(n_threads, thread_name_prefix="worker")
 
     async def run(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run ``function`` in a thread when it is this client's turn, and return its result. Raises ``Busy``."""

@@ -14,7 +14,7 @@ from model.errors import Busy, Closed
 from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, is_last, recorded_bytes
 
-from ..prometheus import Metrics
+from ..prometheus import Metrics, outcome_of
 
 
 class Generation:
@@ -60,7 +60,7 @@ class Generation:
         try:
             self.engine.submit(*self.sequences)
         except (Busy, Closed) as error:
-            self.metrics.count(self.route, "busy" if isinstance(error, Busy) else "refused")
+            self.metrics.count(self.route, outcome_of(error))
             raise
         self.running.add(self)
         return self
@@ -117,7 +117,7 @@ class Generation:
         for _, event in events:
             self.n_undelivered -= is_last(event)
             if isinstance(event, Failure):
-                self.outcome = "busy" if isinstance(event.error, Busy) else "failed"
+                self.outcome = outcome_of(event.error)
                 raise event.error
             if isinstance(event, Cut) and event.is_early:
                 self.outcome = event.reason

@@ -16,6 +16,7 @@ from ..settings import Limits
 from .served_models import PRIVATE_PREFIX, TOKEN_HEADER, ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
+DEFAULT_LENGTH = REQUEST_OPTIONS["max_new_tokens"].default
 SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # the options with a slider on the page
 
 
@@ -42,7 +43,7 @@ def parse_options(
     # JSON and sliders may give 3.0 instead of 3.
     given: dict[str, Any] = {name: whole(fields[name]) if row.kind is int else fields[name]
              for name, row in OPTIONS.items() if name in fields}  # fmt: skip
-    max_new_tokens, seed = given.pop("max_new_tokens", 100), given.pop("seed", None)
+    max_new_tokens, seed = given.pop("max_new_tokens", DEFAULT_LENGTH), given.pop("seed", None)
     context_shift = fields.get("context_shift", False)
     if not isinstance(context_shift, bool):
         raise InvalidValue("context_shift", context_shift, "true or false")

@@ -134,7 +134,7 @@ class Snapshots:
             raise InputError("step", message) from None
         loaded.name = f"{name}@{step}"
         self.by_hash[loaded.sha256] = name, step
-        self.scores.ask(name, step)
+        self.scores.request(name, step)
         return loaded
 
     def release(self, snapshot: LoadedModel) -> None:

@@ -240,7 +240,7 @@ class Trainings:
 
     def begin(self, training: Training) -> None:
         """Start a training if it is its turn, or else end it."""
-        if training.turn and training.turn.active:
+        if training.turn and training.turn.has_place:
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
         elif not training.ended:

@@ -29,7 +29,7 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 # How a site is patched: by running the model for each activation, or approximately, or both.
 SiteMethod = Literal["exact", "attribution", "both"]
 
-Numbers = TypeVar("Numbers", float, Tensor)
+FloatOrTensor = TypeVar("FloatOrTensor", float, Tensor)
 Measure = Callable[[Tensor], Tensor]  # from the final residual stream (B, T, C) to logit differences (B,)
 
 
@@ -56,7 +56,7 @@ class PatchRun(NamedTuple):
         return next(position for position, (one, other) in enumerate(pairs) if one != other)
 
 
-class AboutPrompts(TypedDict):
+class PairContent(TypedDict):
     corrupted_tokens: list[NamedToken]
     answer: NamedToken
     wrong: NamedToken
@@ -85,14 +85,14 @@ class SitePatched(TypedDict):
     correlation: Annotated[float | None, "Pearson's correlation of the two, over all activations."]
 
 
-class PatchContent(AboutPrompts, Patched):
+class PatchContent(PairContent, Patched):
     """The effects of the patches, normalised: 0 is the corrupted prompt, 1 the clean one, in either direction."""
 
     site: SitePatched | None
     raw: Annotated[Patched, "The logit differences before normalisation."]
 
 
-class SiteContent(AboutPrompts, SitePatched):
+class SiteContent(PairContent, SitePatched):
     pass
 
 
@@ -111,14 +111,14 @@ class Differences(Answer):
     direction: Direction
     corrupted_ids: list[int]
 
-    def restored(self, differences: Numbers) -> Numbers:
+    def restored(self, differences: FloatOrTensor) -> FloatOrTensor:
         """The differences on a scale from 0, the corrupted prompt, to 1, the clean one.
 
         When noise is removed, this is how much a patch restores; when it is added, how much a patch leaves.
         """
         return (differences - self.corrupted) / (self.clean - self.corrupted)
 
-    def about(self) -> AboutPrompts:
+    def about(self) -> PairContent:
         answer, wrong = self.named([self.answer, self.wrong])
         return {
             "corrupted_tokens": self.named_text(self.corrupted_ids),

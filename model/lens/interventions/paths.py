@@ -15,7 +15,7 @@ from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
 from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, WrongToken
 from ..text_pass import Text, TextPass
-from .patching import AboutPrompts, Differences, about, check_prompts, patch_run
+from .patching import Differences, PairContent, about, check_prompts, patch_run
 from .reference import HeadReplacement, Method, Reference, ReferenceSet, contexts_of, read_reference, replacement
 
 # From an earlier head to a later one: directly through the residual stream, or also through the layers between.
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = get_args(Route)
 PerWay = dict[Way, PerHead]  # [earlier layer][earlier head]
 
 
-class PatchedPaths(AboutPrompts):
+class PatchedPaths(PairContent):
     """The logit differences with a path patched, normalised: 0 is the corrupted prompt, 1 the clean one."""
 
     direct: PerWay

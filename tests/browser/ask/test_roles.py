@@ -23,10 +23,10 @@ def certain(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     errors = {role: [[0.01] * 4] * 3 for role in LOOKS}
     measured |= {"errors": errors, "uniform": 0.01, "uniform_entropy": 6.5}
     monkeypatch.setattr("web.ask.head_roles.measure_roles", lambda *_: measured)
-    server.services.ask.answers.entries.clear()
+    server.services.answers.answers.entries.clear()
     assert describe_roles(measured)["heads"][1][2]["label"] == "induction"
     yield measured
-    server.services.ask.answers.entries.clear()  # later tests use the same server
+    server.services.answers.answers.entries.clear()  # later tests use the same server
 
 
 def test_a_clear_role_is_stated(certain: dict[str, Any], page: Any) -> None:

@@ -96,7 +96,7 @@ def document(server: Server) -> Document:
 
 @every_question
 def test_streamed_answer_equals_plain_answer(server: Server, document: Document, question: Question) -> None:
-    server.services.ask.answers.entries.clear()
+    server.services.answers.answers.entries.clear()
     *progress, streamed = [event for event in events_of(ask(server, question, stream=True)) if "row" not in event]
     whole = ask(server, question)
     assert whole.status_code == 200 and whole.json() == streamed
@@ -279,7 +279,7 @@ def test_models_in_other_precisions_are_answered_in_float32(launch: Any, checkpo
         if is_about_text(question):
             assert 0 < precision["largest_difference"] < 1
     assert server.served.models["tiny"].dtype == torch.bfloat16
-    assert server.services.ask.copies.nbytes > 0
+    assert server.services.answers.copies.nbytes > 0
 
 
 # ---- A question that a test can hold up ------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class HeldUp:
         self.gate = Gate(self.news)
         self.began = self.ended = 0
 
-    def compute(self, asked: Any, progress: Any) -> Any:
+    def compute(self, _service: Any, _inquiry: Any, progress: Any, _rows: Any) -> Any:
         self.began += 1
         self.news.tell()
         try:
@@ -320,7 +320,7 @@ def test_disconnecting_stops_the_computation(launch: Any, checkpoints: Path, hel
     held_up.news.wait_until(lambda: held_up.began)
     connection.close()
     held_up.news.wait_until(lambda: held_up.ended)
-    assert not server.services.ask.answers.entries
+    assert not server.services.answers.answers.entries
 
 
 def test_full_queue_answers_429_with_retry_after(launch: Any, checkpoints: Path, held_up: HeldUp) -> None:

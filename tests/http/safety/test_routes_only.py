@@ -11,7 +11,7 @@ import pytest
 from starlette.responses import JSONResponse
 from starlette.types import Scope
 
-from helpers import run
+from helpers import run_async
 
 KEY = "open-sesame-for-all"
 ENVIRON = {
@@ -86,7 +86,7 @@ def caller(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., httpx.Resp
         async with httpx.AsyncClient(transport=transport, base_url="http://demo.example.org") as client:
             return await client.request(method, path, **request)
 
-    yield lambda *arguments, **request: run(send(*arguments, **request))
+    yield lambda *arguments, **request: run_async(send(*arguments, **request))
     sys.modules.pop("web.replicas")
 
 

@@ -13,10 +13,11 @@ import pytest
 from transformers import AutoTokenizer
 
 import model
+from helpers import run_async
 from helpers.api import error_of, post_body
 from helpers.files import write_json
 from helpers.models import tiny_model
-from helpers.server import Server, run_async
+from helpers.server import Server
 from model import LoadedModel
 from model.errors import Busy
 from model.tokenizer import CharTokenizer

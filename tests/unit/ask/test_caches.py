@@ -17,7 +17,7 @@ from model.gpt import GPT
 from model.lens.float32 import float32_bytes, in_float32
 from web.ask import disk_cache as module
 from web.ask.disk_cache import DiskCache
-from web.ask.inquiry import Ask
+from web.ask.service import AnswerService
 from web.prometheus import Metrics
 from web.serving.budget import MEGABYTE, NoRoom
 from web.settings import Limits
@@ -29,15 +29,15 @@ def served(seed: int, dtype: torch.dtype = torch.bfloat16) -> LoadedModel:
     return loaded
 
 
-def room_for(n_models: int) -> Ask:
-    """An ``Ask`` that may keep copies of this many models."""
-    questions = Ask(Limits(max_float32_mb=1), Metrics())
+def room_for(n_models: int) -> AnswerService:
+    """An ``AnswerService`` that may keep copies of this many models."""
+    questions = AnswerService(Limits(max_float32_mb=1), Metrics())
     questions.copies.max_bytes = n_models * float32_bytes(served(0).gpt)
     return questions
 
 
 def test_float32_limit_is_in_megabytes() -> None:
-    assert Ask(Limits(max_float32_mb=3), Metrics()).copies.max_bytes == 3 * MEGABYTE
+    assert AnswerService(Limits(max_float32_mb=3), Metrics()).copies.max_bytes == 3 * MEGABYTE
 
 
 def test_float32_copies_are_bounded_with_those_held_by_texts() -> None:

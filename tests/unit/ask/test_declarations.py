@@ -17,9 +17,9 @@ from model.lens.question import REQUIRED, Layer
 from model.lens.text_pass import TextPass
 from web.api.lens import BODIES, make_endpoint
 from web.ask.fields import fields_of
-from web.ask.inquiry import Ask
 from web.ask.question import Question
 from web.ask.question import question as declared
+from web.ask.service import AnswerService
 from web.ask.table import QUESTIONS
 from web.prometheus import Metrics
 from web.settings import Limits
@@ -99,14 +99,14 @@ def test_a_function_and_a_dataclass_are_all_that_a_question_needs() -> None:
     asked, loaded = declared("norms", norms), tiny_model()
     assert (asked.summary, asked.returns) == (norms.__doc__, Norms.__doc__)
     assert [field.name for field in asked.fields] == ["prompt", "model", "layer", "head_mask"]  # without help: Python's
-    inquiry = asked.parse(Ask(Limits(), Metrics()), Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 1})
-    content = asked.compute(inquiry, ignore)
+    inquiry = asked.parse(Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 1})
+    content = asked.compute(AnswerService(Limits(), Metrics()), inquiry, ignore, [])
     assert len(content["norms"]) == 8 and content["largest"]["text"] in "so it is"
     schema = asked.answer.model_json_schema()["properties"]
     assert schema["norms"]["items"] == {"type": "number"} and schema["norms"]["description"].startswith("`[position]`")
     assert schema["largest"] == {"$ref": "#/$defs/NamedToken"}
     with pytest.raises(InputError, match="layer must be an integer from 0 to 1"):
-        asked.parse(Ask(Limits(), Metrics()), Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 2})
+        asked.parse(Limits(), {"model": loaded}, {"prompt": "so it is", "layer": 2})
 
 
 def test_the_help_of_circuits_gives_their_limits() -> None:

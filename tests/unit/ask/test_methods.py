@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-import orjson
 import pytest
 import torch
 
@@ -16,7 +15,8 @@ from model import InputError, LoadedModel
 from model.lens.answer import Answer
 from model.lens.progress import ignore
 from model.lens.prompts import OVER_PROMPTS
-from web.ask.inquiry import Ask
+from web.ask.inquiry import to_json
+from web.ask.service import AnswerService
 from web.ask.table import QUESTIONS
 from web.prometheus import Metrics
 from web.settings import Limits
@@ -102,9 +102,9 @@ def answered(loaded: LoadedModel, name: str, given: dict[str, Any]) -> dict[str,
     """What ``/v1/lens/NAME`` adds to the model, the tokens and the precision."""
     question = next(each for each in QUESTIONS if each.name == name)
     body = {"prompt": TEXT} | given
-    inquiry = question.parse(Ask(Limits(), Metrics()), Limits(), {"model": loaded}, body)
+    service, inquiry = AnswerService(Limits(), Metrics()), question.parse(Limits(), {"model": loaded}, body)
     with torch.inference_mode():
-        return json.loads(orjson.dumps(question.compute(inquiry, ignore), option=orjson.OPT_SERIALIZE_NUMPY))
+        return json.loads(to_json(question.compute(service, inquiry, ignore, [])))
 
 
 def numbers_in(value: Any) -> list[float]:

@@ -13,7 +13,7 @@ from model.lens.head_roles import LOOKS, describe_roles, head_roles, role_scores
 from model.lens.progress import ignore
 from web.ask import head_roles as roles_module
 from web.ask.head_roles import measure_in_turn, measure_roles, prepare_roles, while_idle
-from web.ask.inquiry import Ask
+from web.ask.service import AnswerService
 from web.prometheus import Metrics
 from web.settings import Limits, default_cache
 
@@ -44,8 +44,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return measured
 
 
-def questions(cache: Path | None) -> Ask:
-    return Ask(Limits(), Metrics(), cache)
+def questions(cache: Path | None) -> AnswerService:
+    return AnswerService(Limits(), Metrics(), cache)
 
 
 def test_roles_are_measured_once_per_weights(loaded: LoadedModel, counted: list[str], tmp_path: Path) -> None:

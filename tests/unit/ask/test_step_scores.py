@@ -16,7 +16,7 @@ from model import InputError
 from model.config import RotaryConfig
 from model.ladder import read_twice
 from model.lens.head_roles import role_scores
-from web.ask.step_scores import spread
+from web.ask.score_steps import spread
 from web.learn.induction import InductionRequest, induction
 from web.services import Services, make_services
 from web.serving.served_models import name_sources
@@ -163,7 +163,7 @@ def test_a_step_that_cannot_be_downloaded_gives_one_sentence(hub: StandInHub, se
     with pytest.raises(InputError) as error:
         services.snapshots.get(NAME, 2)
     assert str(error.value) == f"The snapshot of step 2 cannot be loaded: {reason}"
-    services.snapshots.scores.ask(NAME, 2)
+    services.snapshots.scores.request(NAME, 2)
     server.wait(services)  # skipped
     services.snapshots.get(NAME, 0)
     assert steps_with_scores(services) == [0, 1000]

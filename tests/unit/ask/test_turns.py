@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from helpers.gate import Gate, News
-from model.errors import Busy, Closed
+from model.errors import Busy, Closed, OutOfTime
 from model.lens.progress import Cancelled
 from web.ask import turns as turns_module
-from web.ask.turns import MAX_BEGUN, Job, OutOfTime, Turns, duration
+from web.ask.turns import MAX_BEGUN, Job, Turns, duration
 
 
 class Stepper:

@@ -12,7 +12,7 @@ from model import InputError, LoadedModel
 from model.errors import NotOneToken
 from model.lens.progress import ignore
 from model.tokenizer import CharTokenizer, Tokenizer, from_spec, token_text
-from web.ask.inquiry import Ask
+from web.ask.service import AnswerService
 from web.ask.table import QUESTIONS
 from web.prometheus import Metrics
 from web.settings import Limits
@@ -33,7 +33,8 @@ def model_with(pipeline: str, seed: int = 0) -> LoadedModel:
 def answered(name: str, models: dict[str, LoadedModel], **given: Any) -> dict[str, Any]:
     question = next(each for each in QUESTIONS if each.name == name)
     with torch.inference_mode():
-        return question.compute(question.parse(Ask(Limits(), Metrics()), Limits(), models, given), ignore)
+        inquiry = question.parse(Limits(), models, given)
+        return question.compute(AnswerService(Limits(), Metrics()), inquiry, ignore, [])
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)

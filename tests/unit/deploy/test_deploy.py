@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import model
-from helpers import run
+from helpers import run_async
 from helpers.files import DEPLOY, ROOT, copied, dockerfile
 from web import settings
 from web.edge import server
@@ -193,7 +193,7 @@ def loop_is_alive(notify: Callable[[], Awaitable[None]]) -> None:
         patch.setattr(
             faulthandler, "dump_traceback_later", lambda seconds, exit, file: postponed.append((seconds, exit))
         )
-        run(notify())
+        run_async(notify())
     assert postponed == [(65, True)]
 
 

@@ -9,7 +9,7 @@ import httpx
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from helpers import run
+from helpers import run_async
 from web.api.auth import MAX_CLIENTS, MAX_REFUSALS, ApiKeyMiddleware, Refusals
 from web.api.errors import ApiError
 
@@ -65,7 +65,7 @@ def test_a_clients_wrong_keys_are_bounded_and_its_right_ones_are_not() -> None:
             clock.seconds += 20
             assert (await send("wrong")).status_code == 401
 
-    run(requests())
+    run_async(requests())
 
 
 def test_the_cookies_of_another_server_on_this_host_are_ignored() -> None:
@@ -80,7 +80,7 @@ def test_the_cookies_of_another_server_on_this_host_are_ignored() -> None:
                 assert (await send(cookie=f"{before}; {cookie}")).status_code == 200
             assert (await send(cookie="x" + cookie)).status_code == 401
 
-    run(requests())
+    run_async(requests())
 
 
 def test_memory_is_bounded() -> None:
@@ -100,5 +100,5 @@ def test_the_start_of_the_server_passes() -> None:
     async def nothing(*_: object) -> Any:
         raise AssertionError
 
-    run(ApiKeyMiddleware(inside, KEY, threading.Event())({"type": "lifespan"}, nothing, nothing))
+    run_async(ApiKeyMiddleware(inside, KEY, threading.Event())({"type": "lifespan"}, nothing, nothing))
     assert seen == ["lifespan"]

@@ -57,7 +57,7 @@ def test_large_bodies_of_one_client_come_one_after_the_other(monkeypatch: pytest
         await settle()
         assert passed.clients == ["a", "b", "a"]  # two large ones wait
         (refused,) = await asyncio.gather(post("a"), return_exceptions=True)
-        assert isinstance(refused, body_limit.RefusedBody) and refused.status_code == 429
+        assert isinstance(refused, body_limit.ApiError) and refused.status_code == 429
         ended.set()
         await asyncio.gather(*tasks)
         assert passed.clients == ["a", "b", "a", "a", "a"] and not budget.held

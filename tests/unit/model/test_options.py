@@ -9,7 +9,7 @@ import pytest
 from helpers.models import tiny_model
 from model import GenerationRequest, InputError, LoadedModel, SamplingSettings
 from model.generate import REQUEST_OPTIONS
-from model.sampling import SAMPLING_OPTIONS, Option
+from model.sampling import SAMPLING_OPTIONS, GenerationOption
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
 DRAWN = "seed"  # drawn where none is given, so its default is another
@@ -22,7 +22,7 @@ def make(name: str, value: Any) -> object:
     return GenerationRequest(prompt=(1,), **{name: value})
 
 
-def next_to(row: Option, edge: float, step: int) -> float:
+def next_to(row: GenerationOption, edge: float, step: int) -> float:
     """A value just below or above an edge."""
     return edge + step if row.kind is int else edge + step * 1e-9
 

@@ -163,7 +163,7 @@ def test_streaming_equals_searching_the_whole_text(text: str, stop: list[str], m
     boundaries = [len(tokenizer.decode(ids[: n + 1])) for n in range(len(ids))]
     expected, stopped = ends_at(text, boundaries, stop)
     for token_id, boundary in zip(ids, boundaries, strict=True):
-        shown += out.push(token_id)
+        shown += out.release(out.stream.push(token_id))
         if out.stopped:
             break
         held = text[len(shown) : boundary]
@@ -181,7 +181,7 @@ def test_any_bytes_join_to_their_decoding(ids: list[int], seed: int) -> None:
     stop = [] if seed else ["\x00\x01\x02\x03"]
     random.Random(seed).shuffle(ids)
     out = TextOut(BYTES, stop)
-    pieces = [out.push(token_id) for token_id in ids]
+    pieces = [out.release(out.stream.push(token_id)) for token_id in ids]
     if not out.stopped:
         assert "".join(pieces) + out.finish() == BYTES.decode(ids)
 

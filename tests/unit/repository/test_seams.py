@@ -45,10 +45,9 @@ def find(name: str) -> object:
 
 
 def is_set_in(kind: type, attribute: str) -> bool:
-    """Whether objects of a class get an attribute when they are made."""
-    makers = [vars(each).get("__init__") for each in kind.__mro__]
-    sources = [inspect.getsource(each) for each in makers if inspect.isfunction(each)]
-    return any(re.search(rf"self\.{attribute}(?::[^=\n]+)? =", source) for source in sources)
+    """Whether a method of a class gives its objects an attribute."""
+    methods = [member for each in kind.__mro__ for member in vars(each).values() if inspect.isfunction(member)]
+    return any(re.search(rf"self\.{attribute}(?::[^=\n]+)? =", inspect.getsource(each)) for each in methods)
 
 
 @pytest.mark.parametrize(("seam", "part"), PARTS, ids=lambda value: value)
@@ -70,7 +69,7 @@ def is_private(name: str) -> bool:
     return bool(re.fullmatch(r"_[A-Za-z]\w*", name)) and name not in PUBLISHED
 
 
-def defined(tree: ast.Module) -> Iterator[str]:
+def defined(tree: ast.AST) -> Iterator[str]:
     """The names that a file gives to functions, classes, fields and attributes of its own objects."""
     for node in ast.walk(tree):
         match node:
@@ -94,11 +93,27 @@ def imported(tree: ast.Module) -> dict[str, str]:
     return {name: full for name, full in found.items() if full.partition(".")[0] not in OURS}
 
 
+def overridden(tree: ast.Module) -> dict[str, int]:
+    """The private names of other packages' classes that classes derived from these define, and where."""
+    found, libraries = {}, imported(tree)
+    for node in ast.walk(tree):
+        for base in node.bases if isinstance(node, ast.ClassDef) else ():
+            first, dot, rest = ast.unparse(base).partition(".")
+            if first in libraries:
+                kind = find(f"{libraries[first]}{dot}{rest}")
+                found |= {name: node.lineno for name in defined(node) if is_private(name) and hasattr(kind, name)}
+    return found
+
+
 def foreign_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Where a file uses private names of other packages, replaces parts of them, or knows their classes by name."""
-    own, libraries = set(defined(tree)), imported(tree)
+    libraries, theirs = imported(tree), overridden(tree)
+    own = set(defined(tree)) - theirs.keys()
+    yield from ((line, name) for name, line in theirs.items())
     for node in ast.walk(tree):
         match node:
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name) if is_private(name):
+                yield node.lineno, ast.unparse(node)
             case ast.Attribute(attr=name) if is_private(name) and name not in own:
                 yield node.lineno, ast.unparse(node)
             case ast.Import(names=names) if any(map(is_private, ".".join(each.name for each in names).split("."))):
@@ -134,6 +149,8 @@ def foreign_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
         "import gradio.http_server\ngradio.http_server.uvicorn = None",
         "from numba import config\nconfig.CACHE_DIR = 'here'",
         "any(kind.__name__ == 'TransportError' for kind in kinds)",
+        "class Own(Other):\n    def _save(self):\n        super()._save()",
+        "from torch import nn\nclass Own(nn.Module):\n    def _save_to_state_dict(self):\n        pass",
     ],
 )
 def test_foreign_parts_are_recognised(source: str) -> None:
@@ -145,3 +162,11 @@ def test_foreign_parts_are_used_in_seams_only() -> None:
     others = {path: tree for path, tree in trees().items() if path not in seams}
     found = [(f"{path}:{line}", text) for path, tree in others.items() for line, text in foreign_parts(tree)]
     assert not found, "move these to a seam, whose PARTS name them"
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_a_seam_names_all_that_it_uses(seam: str) -> None:
+    tree = trees()[f"{seam.replace('.', '/')}.py"]
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | set(defined(tree))
+    named = {name for part in importlib.import_module(seam).PARTS for name in part.split(".")}
+    assert not {name for name in used if is_private(name)} - named, f"PARTS of {seam} must name these"

@@ -7,10 +7,10 @@ from contextvars import ContextVar
 
 import pytest
 
-from helpers import run
+from helpers import run_async
 from helpers.gate import PATIENCE
 from model.errors import Busy
-from web.serving.fair_pool import FairPool
+from web.serving.fair_pool import FairThreads
 
 Job = Callable[[], None]
 
@@ -36,7 +36,7 @@ class Watched:
         return run
 
 
-async def asked(pool: FairPool, watched: Watched, names: str) -> list["asyncio.Task[None]"]:
+async def asked(pool: FairThreads, watched: Watched, names: str) -> list["asyncio.Task[None]"]:
     """A computation for each letter, which is also its client, once all have begun or wait."""
     tasks = [asyncio.create_task(pool.run(name, watched.job(name))) for name in names]
     await settled()
@@ -50,7 +50,7 @@ async def settled() -> None:
 
 def test_concurrency_is_limited_and_clients_take_turns() -> None:
     async def check() -> None:
-        pool, watched = FairPool(2, 100), Watched()
+        pool, watched = FairThreads(2, 100), Watched()
         tasks = await asked(pool, watched, "aaaaaabc")
         watched.going_on.set()
         await asyncio.gather(*tasks)
@@ -58,12 +58,12 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
         assert set(watched.began[2:5]) >= {"b", "c"}  # before most of those that came first
         assert not pool.active and not pool.queue
 
-    run(check())
+    run_async(check())
 
 
 def test_places_per_client_are_limited() -> None:
     async def check() -> None:
-        pool, watched = FairPool(4, 100, max_per_client=2), Watched()
+        pool, watched = FairThreads(4, 100, max_per_client=2), Watched()
         tasks = await asked(pool, watched, "aaaaa")
         assert pool.active == {"a": 2}
         tasks += await asked(pool, watched, "bb")
@@ -72,12 +72,12 @@ def test_places_per_client_are_limited() -> None:
         await asyncio.gather(*tasks)
         assert watched.most == 4 and not pool.active and not pool.queue
 
-    run(check())
+    run_async(check())
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
     async def check() -> None:
-        pool, watched = FairPool(1, 3), Watched()
+        pool, watched = FairThreads(1, 3), Watched()
         tasks = await asked(pool, watched, "aaaa")
         with pytest.raises(Busy):
             await pool.run("a", watched.job("a"))
@@ -89,12 +89,12 @@ def test_full_queue_refuses_the_busiest_client() -> None:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 3, Busy, type(None)]
 
-    run(check())
+    run_async(check())
 
 
 def test_running_work_is_not_refused() -> None:
     async def check() -> None:
-        pool, watched = FairPool(1, 1), Watched()
+        pool, watched = FairThreads(1, 1), Watched()
         tasks = await asked(pool, watched, "a")
         tasks += [asyncio.create_task(pool.resume("a", watched.job("a"))) for _ in range(3)]
         await settled()
@@ -103,14 +103,14 @@ def test_running_work_is_not_refused() -> None:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in ended] == [*[type(None)] * 5, Busy]
 
-    run(check())
+    run_async(check())
 
 
 def test_a_place_is_taken_until_its_thread_ends() -> None:
     """However often a client comes and leaves."""
 
     async def check() -> None:
-        pool, watched = FairPool(1, 100), Watched()
+        pool, watched = FairThreads(1, 100), Watched()
         for _ in range(5):
             (task,) = await asked(pool, watched, "a")
             task.cancel()
@@ -120,12 +120,12 @@ def test_a_place_is_taken_until_its_thread_ends() -> None:
         await pool.run("b", watched.job("b"))
         assert watched.began == ["a", "b"] and watched.most == 1 and not pool.active
 
-    run(check())
+    run_async(check())
 
 
 def test_cancelling_while_being_started() -> None:
     async def check() -> None:
-        pool = FairPool(1, 100)
+        pool = FairThreads(1, 100)
         async with pool.place("a"):
             waiting = asyncio.create_task(pool.run("b", lambda: None))
             await settled()
@@ -134,7 +134,7 @@ def test_cancelling_while_being_started() -> None:
         assert not pool.active
         await pool.run("c", lambda: None)
 
-    run(check())
+    run_async(check())
 
 
 def test_an_error_is_handed_on_and_frees_the_place() -> None:
@@ -144,11 +144,11 @@ def test_an_error_is_handed_on_and_frees_the_place() -> None:
         raise ValueError(visitor.get())
 
     async def check() -> None:
-        pool = FairPool(1, 0)
+        pool = FairThreads(1, 0)
         visitor.set("whose cookie it is")
         for _ in range(3):
             with pytest.raises(ValueError, match="whose cookie it is"):
                 await pool.run("a", fail)
             await settled()
 
-    run(check())
+    run_async(check())

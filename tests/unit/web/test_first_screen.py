@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import run_async
 from helpers.runs import frame
 from helpers.serve_once import ROOT
-from helpers.server import run_async
 from web.page.first_screen import FirstScreenMiddleware, leads_to, main, prepare, read_prepared
 from web.runs.openings import FIRST_SCREEN
 from web.services import Services, make_services

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from helpers import run_async
 from helpers.gate import GatedEngine
-from helpers.server import run_async
 from model import GenerationRequest, LoadedModel, Step
 from model.errors import Busy, Closed
 from model.serving import torch_reader

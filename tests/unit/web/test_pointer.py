@@ -1,6 +1,6 @@
 """The pointer contains everything needed to write the text again."""
 
-from helpers.server import run_async
+from helpers import run_async
 from web.page.pointer import opening_pointer, pointer
 from web.services import Services
 from web.serving.inputs import parse_request, settings_of

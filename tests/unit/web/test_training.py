@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers import run
+from helpers import run_async
 from web.training.routes import archive
 from web.training.training_request import SIZES, TrainingRequest
 from web.training.trainings import Training
@@ -42,7 +42,7 @@ def test_every_state_is_told_but_only_the_newest_place_in_line_and_step(tmp_path
             assert events[0] == {"kind": "state", "state": "waiting", "name": "your-gpt", "place": 1}
             assert [event["step"] for event in events if event and event["kind"] == "step"] == [2]
 
-    run(follow())
+    run_async(follow())
 
 
 def test_downloads_at_the_same_time_share_one_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

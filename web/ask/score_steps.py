@@ -12,24 +12,24 @@ from model.lens.progress import Cancelled, Progress
 
 from ..serving.process_memory import trim_heap
 from ..serving.snapshots import Snapshots
-from ..serving.step_scores import RoleGrids
+from ..serving.step_scores import StepRow
 from .head_roles import VERSION, is_grid, while_idle
-from .inquiry import Ask
+from .service import AnswerService
 from .turns import lower_priority
 
 
-def prepare_step_scores(ask: Ask, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:
+def prepare_step_scores(service: AnswerService, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:
     """Score steps spread over each training and all that are opened, in the background while no text is written."""
-    served = snapshots.served
-    for name, revisions in served.revisions.items():
-        if (loaded := served.shared.get(name)) is not None:
-            stored = ask.disk.get(file_name(snapshots, name)) or {}
-            rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
-            snapshots.scores.known[name] = {step: row for step, row in rows.items() if fits(row, loaded)}
-            for step in reversed(spread(list(revisions), ask.limits.max_scored_steps)):
-                snapshots.scores.ask(name, step)
-    if snapshots.scores.known:
-        arguments = [ask, snapshots, while_idle(ask, is_busy)]
+    served, scores = snapshots.served, snapshots.scores
+    trainings = {name: steps for name, steps in served.revisions.items() if name in served.shared}
+    for name, revisions in trainings.items():
+        stored = service.disk.get(scores_file(snapshots, name)) or {}
+        rows = {step: stored[revision.commit] for step, revision in revisions.items() if revision.commit in stored}
+        scores.load(name, {step: row for step, row in rows.items() if has_scores(row, served.shared[name])})
+        for step in reversed(spread(list(revisions), service.limits.max_scored_steps)):
+            scores.request(name, step)
+    if trainings:
+        arguments = [service, snapshots, while_idle(service, is_busy)]
         threading.Thread(target=score_in_turn, args=arguments, name="step scores", daemon=True).start()
 
 
@@ -39,14 +39,14 @@ def spread(steps: Sequence[int], most: int) -> list[int]:
     return [*steps[-1:], *(steps[i * (len(steps) - 1) // (n - 1)] for i in range(n - 1))] if n else []
 
 
-def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
+def score_in_turn(service: AnswerService, snapshots: Snapshots, wait: Progress) -> None:
     """The background thread: the step that was asked for last comes first."""
     lower_priority()
     with suppress(Cancelled):
         while True:
             name, step = snapshots.scores.next()
             wait(0)
-            row: RoleGrids | None = None
+            row: StepRow | None = None
             # The error is reported when somebody opens the step.
             with suppress(model.CheckpointError, ValueError, ArithmeticError, RuntimeError, OSError, MemoryError):
                 with snapshots.served.files(name, step) as files, snapshots.loading:
@@ -56,17 +56,17 @@ def score_in_turn(ask: Ask, snapshots: Snapshots, wait: Progress) -> None:
                 del loaded
             snapshots.scores.record(name, step, row)
             if row is not None:
-                revisions, rows = snapshots.served.revisions[name], snapshots.scores.known[name]
-                ask.disk.put(file_name(snapshots, name), {revisions[step].commit: rows[step] for step in rows})
+                revisions, rows = snapshots.served.revisions[name], snapshots.scores.rows(name)
+                service.disk.put(scores_file(snapshots, name), {revisions[step].commit: rows[step] for step in rows})
             trim_heap()
 
 
-def file_name(snapshots: Snapshots, name: str) -> str:
+def scores_file(snapshots: Snapshots, name: str) -> str:
     """The file that keeps the scores of a model's steps by the hash of their commits."""
     source = str(snapshots.served.sources[name])
     return f"steps-{VERSION}-{hashlib.sha256(source.encode()).hexdigest()[:32]}"
 
 
-def fits(row: Any, loaded: model.LoadedModel) -> bool:
+def has_scores(row: Any, loaded: model.LoadedModel) -> bool:
     """Whether the content of a file has scores for all heads of this model."""
     return isinstance(row, dict) and all(is_grid(row.get(role), loaded) for role in ("induction", "previous_token"))
