@@ -18,6 +18,7 @@ from .tokenizer.streaming import StringSearch
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
 FinishReason = Literal["stop", "length"]
+Prompt = str | Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

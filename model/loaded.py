@@ -19,7 +19,7 @@ from .drawing.drawing import shortened
 from .drawing.recorded_pass import read
 from .drawing.trace import Trace, TracedBy
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
-from .generate import Continuation, GenerationRequest, Step, generate
+from .generate import Continuation, GenerationRequest, Prompt, Step, generate
 from .gpt import GPT
 from .lens.attribution import attribution
 from .lens.composition import composition
@@ -37,7 +37,7 @@ from .lens.neurons import neuron_in_text
 from .lens.one_head import head_measures
 from .lens.passages import passages
 from .lens.prompts import over_prompts
-from .lens.text_pass import Prompt, Text, TextPass
+from .lens.text_pass import Text, TextPass
 from .lens.token_circuits import summary
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Token, Tokenizer, text_tokens, token_text

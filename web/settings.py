@@ -29,28 +29,6 @@ OWN_PATH = re.compile(  # what the routes begin with, Gradio's too
 )
 CHECKPOINTS = Path(__file__).resolve().parents[1] / "checkpoints"
 
-# Flags of earlier versions, and what decides in their place.
-REMOVED = {
-    f"max-{name}": f"Limits.max_{name.replace('-', '_')} in web/settings.py"
-    for name in (
-        "choices",
-        "json-weights",
-        "new-tokens",
-        "prompt-characters",
-        "questions",
-        "scored-steps",
-        "stop",
-        "trained-minutes",
-        "training-weights",
-        "waiting",
-        "waiting-trainings",
-    )
-} | {
-    "max-reading-seconds": "--max-question-seconds",
-    "max-traces": "Limits.max_attention_requests in web/settings.py",
-    "no-bfloat16-products": "--dtype float32",
-}
-
 MEGABYTE = 1_000_000
 LEAST_BATCH = 16  # texts that any model may write at once, unless the operator chooses another number
 MAX_RUN_ID = 64  # characters
@@ -213,25 +191,35 @@ def limit(default: int, help: str, least: int = 1) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """The limits of this server; the defaults suit two cores and 16 GB. Those with ``limit`` are flags."""
+class FixedLimits:
+    """The limits that no flag changes; they suit two cores and 16 GB."""
 
-    max_batch: int = limit(0, "texts that a model writes at once; 0: as many as have room, at least 16", least=0)
     max_waiting: int = 128  # further texts that may wait: at two texts a second, a minute's worth
-    max_seconds: int = limit(
-        300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-question-seconds"
-    )
     max_new_tokens: int = 4_096  # that a request may ask for per text; a text also ends with the context
     max_choices: int = 32  # texts that a request may ask for (prompts times n); more can come in further requests
     max_stop: int = 16  # stop strings in a request, each of which is looked for after every token
     max_prompt_characters: int = 40_000  # enough for 8,192 tokens of ordinary text
-    max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_json_weights: int = 4_000_000  # numbers in a JSON response; safetensors, which is for more, has no limit
     max_questions: int = 2  # of Ask computed at once, for all models together: the others take turns
+    max_attention_requests: int = 2  # computed at once, for all models together: each may use all cores
+    max_scored_steps: int = 16  # of a training on the Hub that are downloaded to score their heads: enough for a curve
+    max_waiting_trainings: int = 8  # further trainings, which a visitor may have to wait for
+    max_training_weights: int = 3_000_000  # of a GPT that a visitor trains: more learn nothing within the time
+    max_trained_minutes: int = 60  # for which a trained GPT is kept for its visitor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(FixedLimits):
+    """The limits of this server. Those that a flag changes are here; their defaults suit two cores and 16 GB."""
+
+    max_batch: int = limit(0, "texts that a model writes at once; 0: as many as have room, at least 16", least=0)
+    max_seconds: int = limit(
+        300, "seconds that writing a text may take before it is cut off; questions of Ask have --max-question-seconds"
+    )
+    max_body_bytes: int = limit(262_144, "bytes in a request body")
     max_question_seconds: int = limit(
         1_800, "seconds that a question of Ask may take; one whose progress shows that it will take longer ends early"
     )
-    max_attention_requests: int = 2  # computed at once, for all models together: each may use all cores
     memory_budget_mb: int = limit(
         768,
         "megabytes that request bodies, responses, files being saved and texts being recorded may take together",
@@ -244,24 +232,36 @@ class Limits:
     max_steps_mb: int = limit(
         5_000, "megabytes of training steps from the Hub kept on disk; the newest is kept even if it is larger"
     )
-    max_scored_steps: int = 16  # of a training on the Hub that are downloaded to score their heads: enough for a curve
     max_connections: int = limit(2_000, "open connections; fewer if the system's limit on file descriptors requires it")
     max_connections_per_address: int = limit(
         256, "open connections per client; 0 for no limit; no effect behind a trusted proxy", least=0
     )
     grace_seconds: int = limit(10, "seconds that running texts and trainings get when the server is stopped", least=0)
     max_trainings: int = limit(1, "GPTs that visitors train at once")
-    max_waiting_trainings: int = 8  # further trainings, which a visitor may have to wait for
     max_training_seconds: int = limit(180, "seconds that a training may take; large models are stopped early")
-    max_training_weights: int = 3_000_000  # of a GPT that a visitor trains: more learn nothing within the time
     max_training_bytes: int = limit(5_000_000, "bytes of text that a visitor may train on")
     max_training_megabytes: int = limit(2_000, "megabytes of memory that a training process may use")
-    max_trained_minutes: int = 60  # for which a trained GPT is kept for its visitor
 
     @property
     def max_texts(self) -> int:
         """How many texts, active or waiting, every engine has room for."""
         return (self.max_batch or LEAST_BATCH) + self.max_waiting
+
+
+# What holds in place of a flag that an earlier version had.
+REMOVED = {each.name.replace("_", "-"): f"it is fixed at {each.default:,}" for each in fields(FixedLimits)} | {
+    "max-reading-seconds": "--max-question-seconds decides",
+    "max-traces": f"it is fixed at {FixedLimits.max_attention_requests}",
+    "no-bfloat16-products": "--dtype float32 decides",
+}
+
+
+@dataclass(frozen=True)
+class BodyLimit:
+    """A larger limit for the bodies of one route."""
+
+    max_bytes: int
+    budget_factor: int = 2  # bytes counted against the budget per byte of a body: the body and everything made from it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,7 +404,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         if PREFIX + name.replace("-", "_").upper() in environ or f"--{name}" in {
             a.partition("=")[0] for a in arguments
         }:
-            parser.error(f"--{name} is no longer a setting: {instead} decides")
+            parser.error(f"--{name} is not a setting: {instead}")
     limits = parser.add_argument_group("limits")
     limit_names = [each.name for each in fields(Limits) if each.metadata]
     for each in flags(environ):

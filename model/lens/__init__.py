@@ -1,4 +1,4 @@
-"""Interpretability: recording the attention of a text, and analyses of a model and a text.
+"""Interpretability: analyses of a model and a text.
 
 An analysis is a module with a function of a ``TextPass`` (one text, read once; see ``text_pass.py``), of a ``Lens`` (a
 model that reads texts; see ``lens.py``), or of the ``GPT`` alone, in float32 (see ``float32.py``). If it is a question

@@ -2,8 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
@@ -102,6 +101,7 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
 # ---- Answers ---------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
 class Answer:
     """A base of frozen dataclasses with tensors, float32 on the CPU.
 
@@ -111,16 +111,13 @@ class Answer:
 
     PER_HEAD: ClassVar[tuple[str, ...]] = ()  # the names of tensors ``(n_layer, n_head)``
     IS_BY_ITEM: ClassVar[bool] = False  # whether ``content`` lists tokens or heads, so that the fields are drawn too
-    tokenizer: ClassVar[Tokenizer | None] = None  # of the model that answered, for the texts of tokens
+    # Of the model that answered, for the texts of tokens.
+    tokenizer: Annotated[Tokenizer | None, NotSent()] = field(default=None, repr=False, compare=False)
 
     def with_texts(self, tokenizer: Tokenizer) -> Self:
         """The same answer, in whose ``content`` tokens have texts as well as ids."""
-        answer = copy(self)
-        object.__setattr__(answer, "tokenizer", tokenizer)
-        for name, value in self.numbers().items():
-            if isinstance(value, Answer):
-                object.__setattr__(answer, name, value.with_texts(tokenizer))
-        return answer
+        parts = {name: part.with_texts(tokenizer) for name, part in vars(self).items() if isinstance(part, Answer)}
+        return replace(self, tokenizer=tokenizer, **parts)
 
     def named(self, ids: Iterable[int]) -> list[NamedToken]:
         """Tokens as they are sent, without a text if the tokenizer is not known."""
@@ -135,8 +132,8 @@ class Answer:
         return [{"id": token.id, "text": token.text} for token in text_tokens(self.tokenizer, ids)]
 
     def numbers(self) -> dict[str, Any]:
-        """The fields by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        """The fields of the answer by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "tokenizer"}
 
     def content(self) -> Mapping[str, Any]:
         """What ``/v1/lens`` sends, with tensors in place of lists."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..drawing.trace import Trace
 from ..errors import InputError, NotOneToken
+from ..generate import Prompt
 from ..gpt import GPT
 from ..tokenizer import Tokenizer
 from .alignment import check_same_tokens
@@ -17,7 +18,7 @@ from .answer import Answer
 from .float32 import in_float32
 from .interventions.reference import mean_contexts
 from .question import options_of
-from .text_pass import Prompt, Text, TextPass, TokenizedModel
+from .text_pass import Text, TextPass, TokenizedModel
 
 Options = ParamSpec("Options")
 Answered = TypeVar("Answered")

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from ..config import GPTConfig, check_int
 from ..drawing.trace import Trace
 from ..errors import InvalidValue
+from ..generate import Prompt
 from ..gpt import GPT, Attend, Block
 from ..modules.head_tensors import Head
 from ..tokenizer import Tokenizer
@@ -27,7 +28,6 @@ class TokenizedModel(Protocol):
     def tokenizer(self) -> Tokenizer: ...
 
 
-Prompt = str | Sequence[int]
 Text = Prompt | Trace  # a trace also brings its head mask
 
 

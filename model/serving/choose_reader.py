@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 
 from ..gpt import GPT
-from .engine import PREFILL_ALONE
-from .reader import Reader
+from .reader import MAX_PROMPT_TOKENS, Reader
 from .threads import available_cores
 
 
@@ -38,4 +37,5 @@ def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader |
     from .compiled_reader import CompiledReader
 
     options = KINDS[choose_products(gpt.lm_head.weight.dtype, cache)]
-    return CompiledReader(CompiledGPT(gpt, n_slots, PREFILL_ALONE + n_slots, available_cores(), share=True, **options))
+    n_rows = MAX_PROMPT_TOKENS + n_slots
+    return CompiledReader(CompiledGPT(gpt, n_slots, n_rows, available_cores(), share=True, **options))

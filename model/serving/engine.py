@@ -12,14 +12,13 @@ from ..generate import GenerationRequest
 from ..loaded import LoadedModel
 from .fair_queue import FairQueue
 from .prefixes import MIN_SHARED, NOTHING, kept_of, may_share, n_shared
-from .reader import Reader, Reading
+from .reader import MAX_PROMPT_TOKENS, Reader, Reading
 from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
 from .torch_reader import TorchReader
 
 log = logging.getLogger(__name__)
 
 PREFILL_TOKENS = 64  # for all prompts together in one step, while other texts are being written and would have to wait
-PREFILL_ALONE = 512  # while no text is being written
 SLOTS_TO_REUSE = 16  # free slots of which a new text takes the one that was used least recently
 STALL_SECONDS = 0.005  # while no text may read on because nobody takes what is recorded
 # With at least this many texts being written, a step takes longer than an extra pass for prompts alone.
@@ -238,7 +237,7 @@ class Engine:
         writing = [sequence for sequence in reading_on if sequence.n_unread == 1]
         for sequence in writing:
             sequence.n_planned = 1
-        budget = PREFILL_TOKENS if writing else PREFILL_ALONE
+        budget = PREFILL_TOKENS if writing else MAX_PROMPT_TOKENS
         unread = [sequence for sequence in reading_on if sequence.n_unread > 1]
         if not unread:
             self.prompts_alone = False

@@ -11,6 +11,8 @@ from ..config import GPTConfig
 from ..generate import Recorded
 from ..sampling import SamplingSettings
 
+MAX_PROMPT_TOKENS = 512  # of all prompts together that a reader has room for in one pass
+
 
 class Part(NamedTuple):
     """The next ``ids`` of the text in ``slot``, of which ``n_read`` tokens have been read.

@@ -5,8 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..generate import GenerationRequest, Step
-from ..lens.text_pass import Prompt
+from ..generate import GenerationRequest, Prompt, Step
 from ..loaded import HeadMask, LoadedModel
 from ..sampling import SamplingSettings
 from .choose_reader import choose_reader

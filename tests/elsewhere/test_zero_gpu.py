@@ -172,7 +172,7 @@ def test_gradio_endpoints_may_use_the_gpu(space: Space, loaded: model.LoadedMode
 
 
 def test_long_prompt_is_read_in_several_steps(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PREFILL_ALONE", 3)
+    monkeypatch.setattr(engine, "MAX_PROMPT_TOKENS", 3)
     monkeypatch.setitem(zero_gpu.MODELS, "long", loaded)
     request = loaded.request("a long prompt", 5, seed=1)
     events = [event for batch in zero_gpu.write("long", request, None) for event in batch]

@@ -91,7 +91,7 @@ def ids_of(steps: list[Step]) -> list[int]:
 def recorded_events(
     loaded: LoadedModel, prompt: Any, n: int, seed: int = 1, context_shift: bool = False, **settings: Any
 ) -> Iterator[Any]:
-    """The pointers that the page gets while an engine writes a text."""
+    """The events from which the page records a text, while an engine writes it."""
     events: list[Event] = []
     engine = Engine(loaded, max_batch=1)
     sampling = SamplingSettings(**settings)

@@ -58,7 +58,7 @@ class Server:
 
     @property
     def connections(self) -> Connections:
-        """The protocol class that Gradio's server was given."""
+        """The connections of Gradio's server."""
         made: Any = self.demo.server.config.http
         assert isinstance(made.__self__, Connections)
         return made.__self__

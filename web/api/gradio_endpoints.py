@@ -12,7 +12,7 @@ from model import LoadedModel, Step
 
 from ..client import client_of
 from ..services import Services
-from ..serving.inputs import find_model, parse_head, parse_prompt, parse_request, parse_text
+from ..serving.inputs import parse_head, parse_prompt, parse_request, parse_text
 from ..settings import Limits
 from .attention_answer import head_weights
 from .guards import model_to_read_with, refusals, store_answer
@@ -103,7 +103,7 @@ def endpoints(services: Services) -> list[Callable[..., Any]]:
         """
         await served.wait()
         with refusals(services, "/tokenize"):
-            loaded = find_model(served, model)
+            loaded = served.find(model)
             answer = await asyncio.to_thread(tokens_in_json, limits, loaded, text)
         placeholder: list[dict[str, Any]] = store_answer(services, request, answer)
         return placeholder

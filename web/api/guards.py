@@ -15,7 +15,6 @@ from ..client import client_of
 from ..prometheus import outcome_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
-from ..serving.inputs import find_model
 from .errors import ApiError, as_api_error
 
 
@@ -28,7 +27,7 @@ def model_to_write_with(services: Services, name: object) -> LoadedModel:
     """The served model of that name. Raises ``InputError``, ``ApiError`` while loading, and ``Closed``."""
     services.engines.check_open()
     check_loaded(services)
-    return find_model(services.served, name)
+    return services.served.find(name)
 
 
 async def model_to_read_with(services: Services, name: object, client: Hashable) -> LoadedModel:
@@ -37,7 +36,7 @@ async def model_to_read_with(services: Services, name: object, client: Hashable)
     check_loaded(services)
     if services.snapshots.is_snapshot(name):
         return await services.snapshot_pool.run(client, services.snapshots.model_or_snapshot, name)
-    return find_model(services.served, name)
+    return services.served.find(name)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ..prometheus import outcome_of
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.fair_pool import FairPool
-from ..serving.inputs import find_model, parse_ids
+from ..serving.inputs import parse_ids
 from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import PIECE_BYTES
 from . import openapi
@@ -131,7 +131,7 @@ def v1(services: Services) -> FastAPI:
     async def get_model(model: str) -> dict[str, object]:
         """One served model."""
         check_loaded(services)
-        return listed(services, find_model(services.served, model))
+        return listed(services, services.served.find(model))
 
     @app.post("/completions", responses=openapi.COMPLETION)
     async def create_completion(request: Request) -> Response:

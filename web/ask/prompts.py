@@ -119,15 +119,15 @@ def of_many(base: Question, about: AboutPrompts, defaults: Mapping[str, Any] | N
     )
     summary = first_paragraph(averaged.question)
     return Question(
-        f"{base.name}/prompts",
-        f"For many prompts: {summary[0].lower()}{summary[1:]}",
-        [rows, *kept],
-        "The numbers of every prompt, their mean and its standard error.",
-        PromptsAnswer,
-        compute,
-        check,
-        f"{base.endpoint}_prompts",
-        "fewer or shorter prompts",
+        name=f"{base.name}/prompts",
+        summary=f"For many prompts: {summary[0].lower()}{summary[1:]}",
+        fields=[rows, *kept],
+        returns="The numbers of every prompt, their mean and its standard error.",
+        answer=PromptsAnswer,
+        compute=compute,
+        check=check,
+        endpoint=f"{base.endpoint}_prompts",
+        less="fewer or shorter prompts",
         body_limit=ROWS,
     )
 

@@ -19,7 +19,7 @@ from model.lens.progress import Progress
 from model.lens.question import Option, Reads, options_of
 from model.lens.text_pass import Text, TextPass
 
-from ..settings import Limits
+from ..settings import BodyLimit, Limits
 from . import checks
 from .answers import answer_model
 from .fields import HEAD_MASK, MAX_LONG_TEXT_BYTES, MODEL, PROMPT, TEXTS, Subject, parse
@@ -32,14 +32,6 @@ Check = Callable[[Inquiry, Limits], object]
 Compute = Callable[[AnswerService, Inquiry, Progress, list[bytes]], Content]
 Encode = Callable[[Answer], Content]
 POSTED = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
-
-
-@dataclass(frozen=True)
-class BodyLimit:
-    """A larger limit for the bodies of one route."""
-
-    max_bytes: int
-    budget_factor: int = 2  # bytes counted against the budget per byte of a body: the body and everything made from it
 
 
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
@@ -56,7 +48,7 @@ class OnRequest:
     fields: Sequence[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A question of Ask.
 
@@ -154,17 +146,17 @@ def question(
 
     reads = {field.reads for field in fields}
     return Question(
-        name,
-        first_paragraph(function),
-        fields,
-        first_paragraph(declared),
-        answer_model(f"{title}Answer", declared, PROMPT in fields, left_out),
-        compute or answer,
-        check,
-        endpoint or name.replace("-", "_"),
-        less,
-        encode,
-        LONG_TEXT if Reads.LONG_TEXT in reads else ROWS if Reads.ROWS in reads else None,
+        name=name,
+        summary=first_paragraph(function),
+        fields=fields,
+        returns=first_paragraph(declared),
+        answer=answer_model(f"{title}Answer", declared, PROMPT in fields, left_out),
+        compute=compute or answer,
+        check=check,
+        endpoint=endpoint or name.replace("-", "_"),
+        less=less,
+        encode=encode,
+        body_limit=LONG_TEXT if Reads.LONG_TEXT in reads else ROWS if Reads.ROWS in reads else None,
     )
 
 

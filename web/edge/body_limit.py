@@ -10,13 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from model.errors import Busy
 
 from ..api.errors import ApiError, as_api_error
-from ..ask.question import BodyLimit
 from ..ask.table import QUESTIONS
 from ..client import client_in
 from ..request_path import path_of
 from ..serving.budget import Budget, NoRoom
 from ..serving.fair_pool import FairPool
-from ..settings import Limits
+from ..settings import BodyLimit, Limits
 
 LARGE_BODY_BYTES = 32_768
 BYTES_PER_SECOND = 1_000_000  # the rate at which one client's large bodies are passed on

@@ -11,13 +11,12 @@ from starlette.types import ASGIApp
 
 from ..api.auth import ApiKeyMiddleware
 from ..api.model_token import ModelTokenMiddleware
-from ..ask.question import BodyLimit
 from ..client import ClientMiddleware
 from ..page.first_screen import FirstScreenMiddleware
 from ..request_path import RootPathMiddleware
 from ..services import Services
 from ..serving.budget import Budget
-from ..settings import Settings
+from ..settings import BodyLimit, Settings
 from ..training.routes import UPLOAD
 from ..training.visitor_cookie import VisitorMiddleware
 from .bodies import BodyFormatMiddleware, ResponseBudgetMiddleware

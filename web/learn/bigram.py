@@ -16,7 +16,6 @@ from model.ladder.bigram import BigramTraining, rate
 from model.tokenizer import CharTokenizer
 
 from ..serving.engines import Engines
-from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from .lesson_request import (
     MAX_TRAINING_TEXT_CHARACTERS,
@@ -70,7 +69,7 @@ def choose_writer(served: ServedModels, name: str | None) -> LoadedModel:
     if name is None:
         by_character = (n for n, loaded in served.models.items() if isinstance(loaded.tokenizer, CharTokenizer))
         name = WRITER if WRITER in served.models else next(by_character, None)
-    return find_model(served, name)
+    return served.find(name)
 
 
 async def write_training_text(

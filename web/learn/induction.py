@@ -10,7 +10,6 @@ from model.lens.composition import composition
 from model.lens.text_pass import TextPass
 from model.modules.head_tensors import Head
 
-from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from ..serving.snapshots import NoSnapshot, Snapshots
 from .lesson_request import LayerAndHead, LessonRequest
@@ -92,7 +91,7 @@ def induction(snapshots: Snapshots, request: InductionRequest) -> dict[str, obje
 
 def choose_model(snapshots: Snapshots, name: str | None) -> tuple[str, str]:
     """The model asked for if steps of its training were kept, else one with an induction head; and a note on that."""
-    asked = find_model(snapshots.served, name).name
+    asked = snapshots.served.find(name).name
     if snapshots.steps(asked):
         return asked, ""
     models = snapshots.served.models

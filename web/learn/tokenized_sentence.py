@@ -10,7 +10,6 @@ from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladde
 from model.lens.text_pass import TextPass
 
 from ..bounded_cache import BoundedCache
-from ..serving.inputs import find_model
 from ..serving.served_models import ServedModels
 from .lesson_request import LessonRequest, check_sentence
 
@@ -55,7 +54,7 @@ def cached_pass(loaded: LoadedModel, ids: tuple[int, ...]) -> TextPass:
 def tokenize_sentence(served: ServedModels, request: LessonRequest) -> TokenizedSentence:
     """What the model can read of the sentence, or the book's sentence if that is nothing. Raises ``InputError``."""
     check_sentence(request.sentence)
-    loaded = find_model(served, request.model)
+    loaded = served.find(request.model)
     name = loaded.name
     if loaded.config.rotary is not None:
         raise InputError("model", f"This lesson follows a GPT-2 step by step, and {name} is a model of another family.")

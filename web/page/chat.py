@@ -15,7 +15,7 @@ from model.errors import InvalidValue, shorten
 
 from ..services import Services
 from ..serving.conversation import Span, check_conversation_length, locate, prompt_ids, render
-from ..serving.inputs import check_length, find_model, parse_options, whole
+from ..serving.inputs import check_length, parse_options, whole
 from .writer import PageText, parse_page_text
 
 ROLES = ("system", "user", "assistant")
@@ -28,7 +28,7 @@ async def read_page_text(services: Services, client: Hashable, fields: Mapping[s
     """The text that ``fields`` ask for: the answer to ``messages``, or what ``parse_page_text`` reads."""
     if fields.get("messages") is None:
         return await asyncio.to_thread(parse_page_text, services, fields)
-    loaded = find_model(services.served, fields.get("model"))
+    loaded = services.served.find(fields.get("model"))
     if not loaded.chat_template:
         raise InputError("messages", f"{loaded.name} has no chat template.")
     messages = parse_messages(loaded, fields["messages"])

@@ -17,7 +17,7 @@ from model.errors import Busy, InvalidValue
 
 from ..runs.run import Run
 from ..services import Services
-from ..serving.inputs import SLIDERS, find_model, parse_request
+from ..serving.inputs import SLIDERS, parse_request
 from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
 from .chat import parse_linked_chat
@@ -196,7 +196,7 @@ def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapsh
 def unknown_model(served: ServedModels, name: str | None) -> str:
     """Why there is no model of that name, or "" if there is one."""
     try:
-        find_model(served, name)
+        served.find(name)
     except InputError as error:
         return f"This link cannot be followed. {error}"
     return ""

@@ -11,7 +11,6 @@ from model import InputError
 
 from ..client import client_of
 from ..services import Services
-from ..serving.inputs import find_model
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
@@ -40,7 +39,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def get_opening(model: str) -> JSONResponse:
         """A pointer to the text that the page shows before anything is written with a model."""
         try:
-            find_model(services.served, model)
+            services.served.find(model)
         except InputError as error:
             raise HTTPException(404, str(error)) from None
         return JSONResponse(await opening_pointer(services, model), headers={"Cache-Control": "no-store"})
@@ -87,5 +86,5 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
 
 async def events(writer: PageWriter, text: PageText, client: Hashable) -> AsyncIterator[bytes]:
     async with aclosing(writer.write(text, client)) as pointers:
-        async for pointer in pointers:
-            yield server_sent_event(pointer)
+        async for newest in pointers:
+            yield server_sent_event(newest)

@@ -17,7 +17,7 @@ from ..runs.store import RunWriter
 from ..services import Services
 from ..serving.engine_client import EngineLost
 from ..serving.generation import Generation
-from ..serving.inputs import find_model, parse_index, parse_options, parse_request, settings_of, whole
+from ..serving.inputs import parse_index, parse_options, parse_request, settings_of, whole
 from ..serving.served_models import ServedModels
 from ..settings import MAX_RUN_ID
 from .pointer import pointer
@@ -51,7 +51,7 @@ def parse_page_text(services: Services, fields: Mapping[str, Any]) -> PageText:
     """
     sent, prompt = fields.get("branch"), fields.get("prompt")
     if sent is None and isinstance(prompt, list):
-        loaded = find_model(services.served, fields.get("model"))
+        loaded = services.served.find(fields.get("model"))
         ids = loaded.parse_prompt([whole(token_id) for token_id in prompt])
         request = parse_options(services.limits, loaded, ids, fields)
         services.engines.check(loaded, request, same_ids=False)

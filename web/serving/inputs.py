@@ -1,4 +1,4 @@
-"""Checks every request in the same way, for the page, the HTTP API, the Gradio endpoints and MCP.
+"""Checks of fields that the page, the HTTP API, the Gradio endpoints and MCP share.
 
 The functions raise ``InputError``, which names the invalid field.
 """
@@ -13,25 +13,16 @@ from model.modules.head_tensors import Head
 from model.sampling import SAMPLING_OPTIONS
 
 from ..settings import Limits
-from .served_models import PRIVATE_PREFIX, TOKEN_HEADER, ServedModels
+from .served_models import ServedModels
 
 OPTIONS = REQUEST_OPTIONS | SAMPLING_OPTIONS
 DEFAULT_LENGTH = REQUEST_OPTIONS["max_new_tokens"].default
 SLIDERS = {name: row.slider for name, row in OPTIONS.items() if row.slider}  # the options with a slider on the page
 
 
-class UnknownModel(InputError):
-    """A model that this server does not have."""
-
-    code = "model_not_found"
-
-    def __init__(self, message: str) -> None:
-        super().__init__("model", message)
-
-
 def parse_request(served: ServedModels, fields: Mapping[str, object]) -> tuple[LoadedModel, GenerationRequest]:
     """The model and the request that ``fields`` describe: prompt, model, and the fields of ``parse_options``."""
-    loaded = find_model(served, fields.get("model"))
+    loaded = served.find(fields.get("model"))
     limits = served.settings.limits
     return loaded, parse_options(limits, loaded, parse_prompt(limits, loaded, fields.get("prompt")), fields)
 
@@ -66,24 +57,6 @@ def settings_of(request: GenerationRequest, prompt: str) -> dict[str, object]:
     values = {name: getattr(request if name in REQUEST_OPTIONS else request.sampling, name) for name in SLIDERS}
     values["top_k"] = values["top_k"] or 0
     return {"prompt": prompt, "seed": request.seed} | values
-
-
-def find_model(served: ServedModels, name: object) -> LoadedModel:
-    """The model of that name, or the first model if no name is given. Raises ``UnknownModel``."""
-    if not served.ready.done():
-        raise UnknownModel("The checkpoints are still loading. Try again in a moment.")
-    if not served.models:
-        raise UnknownModel(" ".join(served.problems()))
-    if name is None or name == "":
-        return next(iter(served.models.values()))
-    if isinstance(name, str) and name in served.failures:
-        raise UnknownModel(f"{name} cannot be served. {served.failures[name]}")
-    if not isinstance(name, str) or name not in served.models:
-        message = f"There is no model {shorten(name)}. Available: {', '.join(served.models)}"
-        if isinstance(name, str) and name.startswith(PRIVATE_PREFIX):
-            message += f". A model that was trained on the page needs its token, in the header {TOKEN_HEADER}"
-        raise UnknownModel(message)
-    return served.models[name]
 
 
 def parse_prompt(limits: Limits, loaded: LoadedModel, prompt: object) -> list[int]:

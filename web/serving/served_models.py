@@ -23,7 +23,7 @@ from model import InputError
 from model.checkpoint.hub import HUB_ID, SEVERAL
 from model.checkpoint.hub_steps import HubSteps, Revision
 from model.checkpoint.source import SNAPSHOT
-from model.errors import HubError, readable
+from model.errors import HubError, readable, shorten
 
 from ..settings import CHECKPOINTS, MEGABYTE, Settings
 
@@ -102,6 +102,15 @@ class NotServed(InputError):
 
     def __init__(self) -> None:
         super().__init__("sha256", "The model that wrote this text is no longer served here.")
+
+
+class UnknownModel(InputError):
+    """A model that this server does not have."""
+
+    code = "model_not_found"
+
+    def __init__(self, message: str) -> None:
+        super().__init__("model", message)
 
 
 class ServedModels:
@@ -186,6 +195,23 @@ class ServedModels:
     async def wait(self) -> None:
         """Return once every checkpoint has loaded or failed."""
         await asyncio.shield(asyncio.wrap_future(self.ready))  # a visitor who leaves must not cancel it for the others
+
+    def find(self, name: object) -> model.LoadedModel:
+        """The model of that name, or the first model if no name is given. Raises ``UnknownModel``."""
+        if not self.ready.done():
+            raise UnknownModel("The checkpoints are still loading. Try again in a moment.")
+        if not self.models:
+            raise UnknownModel(" ".join(self.problems()))
+        if name is None or name == "":
+            return next(iter(self.models.values()))
+        if isinstance(name, str) and name in self.failures:
+            raise UnknownModel(f"{name} cannot be served. {self.failures[name]}")
+        if not isinstance(name, str) or name not in self.models:
+            message = f"There is no model {shorten(name)}. Available: {', '.join(self.models)}"
+            if isinstance(name, str) and name.startswith(PRIVATE_PREFIX):
+                message += f". A model that was trained on the page needs its token, in the header {TOKEN_HEADER}"
+            raise UnknownModel(message)
+        return self.models[name]
 
     def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
         """The model whose weights have this hash, or a prefix of at least 16 digits; ``name`` breaks ties."""

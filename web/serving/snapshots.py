@@ -19,7 +19,7 @@ from model.modules.head_tensors import Head
 
 from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES
-from .inputs import find_model, parse_index
+from .inputs import parse_index
 from .served_models import ServedModels, for_visitors
 from .step_scores import NameAndStep, StepScores
 
@@ -149,7 +149,7 @@ class Snapshots:
         name_and_step = split_name_and_step(name)
         if name_and_step and self.is_snapshot(name):
             return self.get(*name_and_step)
-        return find_model(self.served, name)
+        return self.served.find(name)
 
     def is_snapshot(self, name: object) -> bool:
         """Whether ``name`` is NAME@STEP with the name of a served model, even if there is no snapshot of that step."""

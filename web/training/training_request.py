@@ -7,8 +7,7 @@ from model import GPTConfig, InputError
 from model.errors import counted, shorten
 from model.train.settings import ARCHITECTURES
 
-from ..serving.inputs import UnknownModel
-from ..serving.served_models import ServedModels
+from ..serving.served_models import ServedModels, UnknownModel
 from ..settings import Limits
 
 MIN_TRAINING_CHARACTERS = 1_000  # of a text to learn from

@@ -25,7 +25,8 @@ SEAMS = {
     "web.edge.connections": "uvicorn",
 }
 OURS = {"app", "bench", "model", "web"}
-PUBLISHED = {"_asdict", "_fields", "_replace", "_exit"}  # methods of every named tuple, and os._exit
+# Methods of every named tuple, what notebooks call to draw an object, and os._exit.
+PUBLISHED = {"_asdict", "_fields", "_replace", "_repr_html_", "_exit"}
 HOOKS = {"sys.excepthook", "threading.excepthook"}  # which Python asks programs to replace
 PARTS = [(seam, part) for seam in SEAMS for part in importlib.import_module(seam).PARTS]
 

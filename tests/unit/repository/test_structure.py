@@ -120,7 +120,7 @@ def graph() -> dict[str, set[str]]:
 
 
 def package_of(name: str) -> str:
-    """``model.lens`` for ``model.drawing.pictures``; a file directly in ``model`` counts as a package."""
+    """``model.drawing`` for ``model.drawing.pictures``; a file directly in ``model`` counts as a package."""
     return ".".join(name.split(".")[:2])
 
 

@@ -138,7 +138,7 @@ def test_short_prompts_do_not_wait_for_the_long_ones_of_another_client(
 
 def test_an_abandoned_prompt_leaves_nothing_in_its_slot(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may contain NaN that no request has met yet."""
-    monkeypatch.setattr(engine_module, "PREFILL_ALONE", 8)
+    monkeypatch.setattr(engine_module, "MAX_PROMPT_TOKENS", 8)
     engine = Engine(tiny, max_batch=1)
     first = Asked(tiny, prompt_ids(30), 3)
     engine.submit(first.sequence)
@@ -204,7 +204,7 @@ def test_a_text_gives_its_slot_to_one_that_has_not_begun_and_if_it_is_ahead_to_o
 
 def test_one_that_made_room_reports_nothing_twice(tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "PREFILL_TOKENS", 4)
-    monkeypatch.setattr(engine_module, "PREFILL_ALONE", 4)
+    monkeypatch.setattr(engine_module, "MAX_PROMPT_TOKENS", 4)
     engine = Engine(tiny, max_batch=2)
     prompt = prompt_ids(10)
     for n_steps in (1, 2, 5, 8):  # while it reads its prompt, and while it writes

@@ -148,14 +148,14 @@ def test_every_flag_has_a_variable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "environ", "named"),
     [
-        (["--max-stop", "2"], {}, "--max-stop is no longer a setting: Limits.max_stop in web/settings.py decides"),
-        (["--max-stop=2"], {}, "--max-stop is no longer a setting"),
+        (["--max-stop", "2"], {}, "--max-stop is not a setting: it is fixed at 16"),
+        (["--max-stop=2"], {}, "--max-stop is not a setting"),
         (
             [],
             {"HEADSCOPE_MAX_READING_SECONDS": "9"},
-            "--max-reading-seconds is no longer a setting: --max-question-seconds",
+            "--max-reading-seconds is not a setting: --max-question-seconds",
         ),
-        (["--max-traces", "2"], {}, "Limits.max_attention_requests in web/settings.py decides"),
+        (["--max-traces", "2"], {}, "--max-traces is not a setting: it is fixed at 2"),
         ([], {"HEADSCOPE_NO_BFLOAT16_PRODUCTS": "1"}, "--dtype float32 decides"),
         (["--port", "0"], {}, "--port"),
         (["--port", "65536"], {}, "--port"),
