@@ -1,5 +1,6 @@
 """Tokens named by their text, and models whose vocabularies cut a text differently."""
 
+import json
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from model import InputError, LoadedModel
 from model.errors import NotOneToken
 from model.lens.progress import ignore
 from model.tokenizer import CharTokenizer, Tokenizer, from_spec, token_text
+from web.ask.inquiry import to_json
 from web.ask.service import AnswerService
 from web.ask.table import QUESTIONS
 from web.prometheus import Metrics
@@ -123,9 +125,10 @@ def test_many_prompts_are_read_with_both_vocabularies() -> None:
     rows = [{"prompt": TEXT, "corrupted": OTHER}, {"prompt": OTHER}, {"prompt": TEXT, "corrupted": TEXT}]
     expected = [one.difference(row["prompt"], row.get("corrupted"), other).heads for row in rows]
     found = answered("difference/prompts", {"model": one, "other_model": other}, prompts=rows)
+    sent = json.loads(to_json(found))["rows"]
     in_python = one.over_prompts("difference", rows, other_model=other)
     for index, heads in enumerate(expected):
-        assert torch.equal(torch.as_tensor(found["rows"][index]["heads"]), heads)
+        assert torch.equal(torch.as_tensor(sent[index]["heads"]), heads)
         assert torch.equal(torch.as_tensor(in_python.rows[index]["heads"]), heads)
 
 

@@ -10,7 +10,7 @@ import pytest
 from helpers import run_async
 from helpers.gate import PATIENCE
 from model.errors import Busy
-from web.serving.fair_pool import FairThreads
+from web.serving.fair_pool import FairPool, FairThreads
 
 Job = Callable[[], None]
 
@@ -62,17 +62,15 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
 
 
 def test_places_per_client_are_limited() -> None:
-    async def check() -> None:
-        pool, watched = FairThreads(4, 100, max_per_client=2), Watched()
-        tasks = await asked(pool, watched, "aaaaa")
-        assert pool.active == {"a": 2}
-        tasks += await asked(pool, watched, "bb")
-        assert pool.active == {"a": 2, "b": 2}  # at once, though others came before
-        watched.going_on.set()
-        await asyncio.gather(*tasks)
-        assert watched.most == 4 and not pool.active and not pool.queue
-
-    run_async(check())
+    pool = FairPool(4, 100, max_per_client=2)
+    turns = [pool.join("a") for _ in range(5)]
+    assert pool.active == {"a": 2}
+    turns += [pool.join("b") for _ in range(2)]
+    assert pool.active == {"a": 2, "b": 2}  # at once, though others came before
+    for turn in turns:
+        assert turn.has_place
+        pool.leave(turn)
+    assert not pool.active and not pool.queue
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
