@@ -53,5 +53,6 @@ export default [
   { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN) },
   { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN) },
   { files: ["web/js/train/**"], rules: imports(LOOK, LEARN) },
+  { files: ["tests/kit/**"], languageOptions: { globals: globals.browser } },
   { files: ["tests/js/**", "*.mjs"], languageOptions: { globals: globals.node } },
 ];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { setRange } from "../../../web/js/lib/dom.mjs";
+import { setRange } from "../../../web/js/widgets/controls.mjs";
 
 test("a slider is filled up to its value, also between other ends", () => {
   let part = "";
@@ -22,7 +22,7 @@ test("a slider is filled up to its value, also between other ends", () => {
 test("all sliders of the page are made in one way", () => {
   const js = new URL("../../../web/js/", import.meta.url);
   const files = readdirSync(js, { recursive: true }).map(String);
-  const sources = files.filter((file) => file.endsWith(".mjs") && file !== "lib/dom.mjs");
+  const sources = files.filter((file) => file.endsWith(".mjs") && file !== "widgets/controls.mjs");
   assert.ok(sources.length > 100);
   const made = sources.filter((file) => /["']range["']/.test(readFileSync(new URL(file, js), "utf8")));
   assert.deepEqual(made, []);

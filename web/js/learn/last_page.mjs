@@ -3,6 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { formula, fraction, root, row, sub, sup } from "../widgets/formula.mjs";
 import { canTrain, heading, pageLink, paragraph } from "./widgets/elements.mjs";
+import { makeCell, makeRow, makeTable } from "../widgets/table.mjs";
 
 /** @import { Lessons } from "./main.mjs" */
 /** @import { Rung } from "./rung.js" */
@@ -129,15 +130,16 @@ function progressOf(lessons, rungs) {
     const solved = tasks.filter((task) => task === "solved").length;
     const marks = tasks.map((task) => make("i", { class: `hl-task hl-${task}` }));
     const cells = [
-      make("td", {}, make("b", {}, lessons.link(number, `${number}. ${rung.name}`)), make("p", {}, rung.learned)),
-      make("td", { title: "Your prediction" }, isSeen ? verdict : "not seen yet"),
-      make("td", { title: `${solved} of ${tasks.length} exercises solved` }, ...marks, ` ${solved} of ${tasks.length}`),
+      makeCell([make("b", {}, lessons.link(number, `${number}. ${rung.name}`)), make("p", {}, rung.learned)]),
+      makeCell(isSeen ? verdict : "not seen yet", { title: "Your prediction" }),
+      makeCell([...marks, ` ${solved} of ${tasks.length}`], {
+        title: `${solved} of ${tasks.length} exercises solved`,
+      }),
     ];
-    return make("tr", { class: isSeen ? "hl-seen" : "" }, ...cells);
+    return makeRow(cells, { class: isSeen ? "hl-seen" : "" });
   });
-  const titles = ["topic", "prediction", "exercises"].map((name) => make("th", { scope: "col" }, name));
-  const table = make("table", { class: "hl-progress", "aria-label": "Your progress" });
-  table.append(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows));
+  const titles = ["topic", "prediction", "exercises"];
+  const table = makeTable({ titles, rows }, { class: "hl-progress", "aria-label": "Your progress" });
   return [make("p", { class: "hl-count", role: "status" }, summary), make("div", { class: "hl-scroll" }, table)];
 }
 

@@ -22,6 +22,7 @@ import { VisitorSettings } from "./settings.mjs";
 import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
 import { Diagram } from "./widgets/diagram.mjs";
 import { canTrain } from "./widgets/elements.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Rung } from "./rung.js" */
 
@@ -122,7 +123,7 @@ export class Lessons {
     this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
       const onclick = () => this.changeSentence(sentence);
       const title = sentence === BOOK_SENTENCE ? BOOK : "A second sentence, short enough to work out by hand";
-      return { sentence, button: make("button", { type: "button", class: "hs-small", title, onclick }, name) };
+      return { sentence, button: smallButton(name, onclick, { title }) };
     });
     const buttons = this.presets.map(({ button }) => button);
     const label = make("label", { for: "hl-sentence" }, "Your sentence");
@@ -177,7 +178,7 @@ export class Lessons {
       if (this.input) this.input.value = this.progress.sentence;
       this.go(1);
     };
-    return make("button", { type: "button", class: "hs-small", onclick: forget }, "Start over and forget my answers");
+    return smallButton("Start over and forget my answers", forget);
   }
 
   get count() {

@@ -39,55 +39,6 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
- * A small button.
- * @param {string | Node} words
- * @param {((event: any) => unknown) | null} [onclick]
- * @param {Parameters<typeof make>[1]} [attributes] a class is added to that of all small buttons
- */
-export const smallButton = (words, onclick = null, { class: more, ...attributes } = {}) =>
-  make("button", { type: "button", class: more ? `hs-small ${more}` : "hs-small", onclick, ...attributes }, words);
-
-/**
- * A slider. Where code sets its value or its ends, it does so with `setRange`.
- * @param {Parameters<typeof make>[1]} attributes
- */
-export function rangeInput(attributes) {
-  const range = make("input", { type: "range", ...attributes });
-  range.addEventListener("input", () => setRange(range, range.value));
-  setRange(range, range.value);
-  return range;
-}
-
-/**
- * Set the value of a slider, whose track is filled up to there.
- * @param {Pick<HTMLInputElement, "min" | "max" | "value" | "style">} range
- * @param {number | string} value
- * @param {{ min?: number, max?: number }} [ends] that change
- */
-export function setRange(range, value, { min = Number(range.min), max = Number(range.max) } = {}) {
-  range.min = String(min);
-  range.max = String(max);
-  range.value = String(value);
-  range.style.setProperty("--part", String((Number(range.value) - min) / (max - min || 1)));
-}
-
-/**
- * A button that opens a file, and the hidden field behind it.
- * @param {string} label of the field
- * @param {string} accept
- * @param {(file: File) => unknown} use
- */
-export function fileButton(label, accept, use) {
-  const field = make("input", { type: "file", class: "hs-hidden", accept, tabindex: -1, "aria-label": label });
-  field.addEventListener("change", () => {
-    const [file] = field.files ?? [];
-    field.value = ""; // the same file can be opened again
-    if (file) use(file);
-  });
-  return { button: smallButton("Open a file", () => field.click()), field };
-}
-
-/**
  * How to do something: with a mouse, or by touch on devices that cannot hover.
  * @param {string} mouse
  * @param {string} touch
@@ -137,41 +88,6 @@ export class NextFrame {
       this.draw();
     });
   }
-}
-
-/**
- * A row of buttons, one of which is pressed.
- * @template {string} Key
- * @param {string} label
- * @param {Record<Key, string>} names
- * @param {(key: Key) => void} choose
- */
-export function tabs(label, names, choose) {
-  const entries = /** @type {[Key, string][]} */ (Object.entries(names));
-  const buttons = entries.map(([key, name]) => smallButton(name, () => choose(key)));
-  /** @param {string} chosen */
-  const show = (chosen) => entries.forEach(([key], i) => setFlag(buttons[i], "aria-pressed", key === chosen));
-  return { element: make("div", { class: "hs-tabs", role: "group", "aria-label": label }, ...buttons), show };
-}
-
-/**
- * A drop-down list.
- * @param {string} label
- * @param {Record<string, string>} names
- * @param {(key: any) => void} choose
- */
-export function dropdown(label, names, choose) {
-  const options = Object.entries(names).map(([key, name]) => make("option", { value: key }, name));
-  const select = make("select", { "aria-label": label }, ...options);
-  select.addEventListener("change", () => choose(select.value));
-  return select;
-}
-
-/** @param {(checked: boolean) => void} choose */
-export function checkbox(choose) {
-  const input = make("input", { type: "checkbox" });
-  input.addEventListener("change", () => choose(input.checked));
-  return input;
 }
 
 /** The name of a control: its label, else its text. @param {Element} control */

@@ -1,12 +1,14 @@
 // The bar at the top: model, prompt, Write and Stop, settings, and the tabs.
 
-import { make, setFlag, setHidden, smallButton } from "../lib/dom.mjs";
+import { make, setFlag, setHidden } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
 import { Chat } from "./chat.mjs";
 import { detailsSwitch } from "./details.mjs";
 import { Settings } from "./settings.mjs";
 import { endsWithSpace } from "../lib/words.mjs";
 import { Popover } from "../widgets/popover.mjs";
+import { smallButton } from "../widgets/controls.mjs";
+import { Roving } from "../widgets/roving.mjs";
 
 /** @import { ChatMessage, Control, ModelInfo } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
@@ -250,7 +252,17 @@ class ModelPicker {
       this.list.hidden = !isOpen;
       if (isOpen) this.#rows.find((row) => row.dataset.name === this.#name)?.focus();
     });
-    this.element.addEventListener("keydown", (event) => this.#move(event));
+    this.roving = new Roving(this.list, () => this.#rows);
+    this.button.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowDown") return;
+      event.preventDefault();
+      this.popover.toggle(true);
+    });
+    this.list.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      this.#pickAndClose(/** @type {HTMLElement} */ (event.target).dataset.name ?? this.#name);
+    });
   }
 
   get name() {
@@ -268,7 +280,7 @@ class ModelPicker {
     this.list.replaceChildren(
       ...models.map((model) => {
         const lines = [make("b", {}, model.name), make("span", {}, model.facts), make("small", {}, model.about)];
-        const row = make("li", { role: "option", tabindex: -1, "data-name": model.name }, ...lines);
+        const row = make("li", { role: "option", "data-name": model.name }, ...lines);
         row.addEventListener("click", () => this.#pickAndClose(model.name));
         return row;
       }),
@@ -282,6 +294,7 @@ class ModelPicker {
     this.label.textContent = name || "No model";
     this.button.title = this.chosen?.facts ?? "";
     for (const row of this.#rows) setFlag(row, "aria-selected", row.dataset.name === name);
+    this.roving.update(this.#rows.find((row) => row.dataset.name === name));
     this.shown();
   }
 
@@ -305,19 +318,5 @@ class ModelPicker {
   #pickAndClose(name) {
     this.popover.toggle(false);
     this.pick(name);
-  }
-
-  /** @param {KeyboardEvent} event */
-  #move(event) {
-    const rows = this.#rows;
-    const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    if (!this.popover.isOpen) {
-      if (event.key !== "ArrowDown") return;
-      this.popover.toggle(true);
-    } else if (event.key === "ArrowDown") rows[Math.min(at + 1, rows.length - 1)]?.focus();
-    else if (event.key === "ArrowUp") rows[Math.max(at - 1, 0)]?.focus();
-    else if (event.key === "Enter" || event.key === " ") this.#pickAndClose(rows[at]?.dataset.name ?? this.#name);
-    else return;
-    event.preventDefault();
   }
 }

@@ -1,7 +1,8 @@
 // Conversations with a model that has a chat template: what is typed is the user's message, and the model writes the
 // answer. The text that is shown is the conversation: its pointer holds the messages that it was made from.
 
-import { make, setFlag, smallButton } from "../lib/dom.mjs";
+import { make, setFlag } from "../lib/dom.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { ChatMessage, Pointer, SentMessage } from "../types.js" */
 /** @import { Store } from "./state/store.mjs" */

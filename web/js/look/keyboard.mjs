@@ -1,8 +1,9 @@
-// Keyboard navigation: over tokens, through the steps of a text, along a column of buttons, past the bar.
+// Keyboard navigation: over tokens, through the steps of a text, past the bar.
 
-import { hasModifier, make, smallButton } from "../lib/dom.mjs";
+import { hasModifier, make } from "../lib/dom.mjs";
 import { clamp } from "../lib/numbers.mjs";
 import { sentence } from "../lib/words.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Store } from "./state/store.mjs" */
 /** @import { TextView } from "./panels/text_view.mjs" */
@@ -56,43 +57,6 @@ export function stepKeys(text) {
     if (event.defaultPrevented || !isFree(event.target) || !text.element.checkVisibility()) return;
     text.stepByKey(event);
   });
-}
-
-export class OneStop {
-  /** @type {HTMLButtonElement | null} the one that Tab reaches */
-  #current = null;
-
-  /** @param {HTMLElement} column whose buttons these are */
-  constructor(column) {
-    this.column = column;
-    column.addEventListener("keydown", (event) => this.#move(event));
-    column.addEventListener("focusin", (event) => {
-      this.#current = /** @type {HTMLElement} */ (event.target).closest("button");
-      this.update();
-    });
-  }
-
-  /** Call this when the buttons may have changed. */
-  update() {
-    const buttons = this.#buttons;
-    if (!this.#current || !buttons.includes(this.#current)) this.#current = buttons[0] ?? null;
-    for (const button of buttons) button.tabIndex = button === this.#current ? 0 : -1;
-  }
-
-  get #buttons() {
-    return [...this.column.querySelectorAll("button")].filter((button) => !button.disabled);
-  }
-
-  /** @param {KeyboardEvent} event */
-  #move(event) {
-    const buttons = this.#buttons;
-    const at = buttons.findIndex((button) => button === document.activeElement);
-    const targets = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: buttons.length - 1 };
-    const target = buttons[targets[/** @type {keyof typeof targets} */ (event.key)]];
-    if (!target) return;
-    target.focus();
-    event.preventDefault();
-  }
 }
 
 /** @type {Record<string, string>} */

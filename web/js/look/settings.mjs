@@ -1,8 +1,9 @@
 // The settings behind the bar's button: how a text is written, and its seed.
 
-import { make, rangeInput, setRange, smallButton } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
 import { Popover } from "../widgets/popover.mjs";
+import { rangeInput, setRange, smallButton } from "../widgets/controls.mjs";
 
 /** @import { Control } from "../types.js" */
 

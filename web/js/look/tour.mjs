@@ -2,7 +2,7 @@
 // the row flies into its tile, the heads that do the same are switched off, and the text is written twice until the two
 // diverge. Afterwards everything is as it was.
 
-import { hasModifier, isStill, make, PHONE, setFlag, smallButton } from "../lib/dom.mjs";
+import { hasModifier, isStill, make, PHONE, setFlag } from "../lib/dom.mjs";
 import { palette } from "../lib/drawing/palette.mjs";
 import { Scale } from "../lib/drawing/scale.mjs";
 import { isHead, isSamePicture } from "../lib/heads.mjs";
@@ -19,6 +19,7 @@ import { MIN_LOOK, withoutAlike } from "./roles/heads_alike.mjs";
 import { isComplete, patternOf, strongestCell } from "./roles/text_patterns.mjs";
 import { PREPARED } from "./state/prepared.mjs";
 import { readStored, writeStored } from "./state/storage.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { PictureId, Token } from "../types.js" */
 /** @import { Texts } from "./compare/texts.mjs" */

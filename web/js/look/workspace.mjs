@@ -1,6 +1,6 @@
 // One text with all its panels over one store, and the ways to open Ask.
 
-import { make, setFlag, smallButton } from "../lib/dom.mjs";
+import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { PlainAnswer } from "./answers/plain_answer.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
@@ -14,6 +14,7 @@ import { tilesExplanation } from "./panels/first_words.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Store } from "./state/store.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Settings } from "./settings.mjs" */

@@ -10,7 +10,7 @@ import { isClearRole, CLEAR_ROLE } from "../lib/metrics.mjs";
 import { Thumbnails } from "../lib/thumbnails.mjs";
 import { visible } from "../lib/words.mjs";
 import { aboutRoles } from "./words.mjs";
-import { legend, LineChart } from "./line_chart.mjs";
+import { legend, TimeChart } from "./time_chart.mjs";
 import { StepSlider } from "./step_slider.mjs";
 
 /** @import { SnapshotEvent, StartEvent, TrainEvent } from "./types.js" */
@@ -160,7 +160,7 @@ export class ScoresPanel {
   #start = null;
 
   constructor() {
-    this.chart = new LineChart("Highest score of any head for each role");
+    this.chart = new TimeChart("Highest score of any head for each role");
     this.best = make("ul", { class: "ht-best" });
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Roles of heads"));
     this.element = make("section", { class: "hs-panel ht-scores", "aria-label": "Roles of heads" }, top);

@@ -1,8 +1,10 @@
 // The losses on the training text and on the held-out text, compared with guessing, a bigram model and the run before.
 
-import { make, smallButton } from "../lib/dom.mjs";
-import { legend, LineChart } from "./line_chart.mjs";
+import { make } from "../lib/dom.mjs";
+import { legend, TimeChart } from "./time_chart.mjs";
 import { aboutLosses, aboutRise, clock, thousands, weights } from "./words.mjs";
+import { smallButton } from "../widgets/controls.mjs";
+import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
 /** @import { LossEvent, StartEvent, TrainEvent } from "./types.js" */
 
@@ -29,12 +31,10 @@ export class LossPanel {
   #start = null;
 
   constructor() {
-    this.chart = new LineChart("Loss over the training", (seconds) => this.#point(seconds));
+    this.chart = new TimeChart("Loss over the training", (seconds) => this.#point(seconds));
     this.now = make("p", { class: "ht-now" });
-    this.table = make("tbody", {});
-    this.heads = make("tr", {});
-    const table = make("table", {}, make("thead", {}, this.heads), this.table);
-    this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, table));
+    this.table = makeTable({});
+    this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, this.table));
     this.more.addEventListener("toggle", () => this.#fillTable());
     this.hint = make("p", { class: "hs-hint" });
     this.rise = make("p", { class: "ht-rise", role: "status", hidden: true });
@@ -183,13 +183,12 @@ export class LossPanel {
     if (!this.more.open) return;
     const other = this.#other;
     const names = ["step", "time", "held-out text", "training text", ...(other ? ["held out, the run before"] : [])];
-    this.heads.replaceChildren(...names.map((name) => make("th", {}, name)));
     const rows = this.#losses.map(({ step, seconds, validation_loss, train_loss }) => {
       const cells = [thousands(step), clock(seconds), validation_loss.toFixed(4), train_loss?.toFixed(4) ?? ""];
       if (other) cells.push(nearest(other.losses, seconds).validation_loss.toFixed(4));
-      return make("tr", {}, ...cells.map((cell) => make("td", {}, cell)));
+      return cells.map((content) => makeCell(content));
     });
-    this.table.replaceChildren(...rows);
+    fillTable(this.table, { titles: names, rows });
   }
 }
 

@@ -1,7 +1,8 @@
 // A slider over what came at some steps of a training; it follows the newest until the visitor goes back.
 
-import { make, rangeInput, setRange } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { thousands } from "./words.mjs";
+import { rangeInput, setRange } from "../widgets/controls.mjs";
 
 /** @template {{ step: number }} Item */
 export class StepSlider {

@@ -1,12 +1,13 @@
 // A training in progress: its state, its losses, its samples and its heads.
 
-import { make, smallButton } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { address } from "../lib/http.mjs";
 import { HeadsPanel, ScoresPanel } from "./heads.mjs";
 import { LossPanel } from "./loss.mjs";
 import { SamplePanel } from "./samples.mjs";
 import { clock, percent, thousands, weights } from "./words.mjs";
 import { copying } from "../widgets/copy.mjs";
+import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { EndEvent, StateEvent, TrainEvent } from "./types.js" */
 

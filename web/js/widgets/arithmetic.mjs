@@ -1,8 +1,9 @@
 // The arithmetic behind a cell: the products of a dot product and their sum, or an exponential's share of its row.
 
-import { make, mouseOrTouch, setFlag, smallButton } from "../lib/dom.mjs";
+import { make, mouseOrTouch, setFlag } from "../lib/dom.mjs";
 import { fixed, number } from "../lib/numbers.mjs";
 import { CellEditor, HeatTable } from "./heat_table.mjs";
+import { smallButton } from "./controls.mjs";
 
 /** @typedef {Node | string} Part */
 

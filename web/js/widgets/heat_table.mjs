@@ -1,9 +1,12 @@
 // A table of numbers whose cells are coloured and, if the table allows it, explained on a click or edited.
 
-import { ARROWS, make, rangeInput, setRange } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { MAX_RAMP_SHADE, onThemeChange, palette } from "../lib/drawing/palette.mjs";
 import { clamp, fixed, withoutZero } from "../lib/numbers.mjs";
 import { shorten } from "../lib/words.mjs";
+import { rangeInput, setRange } from "./controls.mjs";
+import { fillTable, makeCell, makeTable, makeTitle } from "./table.mjs";
+import { Roving } from "./roving.mjs";
 
 /** @typedef {(number | null)[][]} Values by row and column; null for NaN or minus infinity */
 /** @typedef {(row: number, column: number) => void} Choose */
@@ -41,12 +44,15 @@ export class HeatTable {
     this.hole = hole;
     this.digits = digits;
     this.choose = choose;
-    this.table = make("table", { class: "hl-heat", "aria-label": name });
+    this.table = makeTable({}, { class: "hl-heat", "aria-label": name });
     this.axes = make("span", { class: "hl-axes" }, axes);
     this.name = make("b", {}, name);
     const caption = make("figcaption", {}, this.name, " ", this.axes);
     this.element = make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, this.table));
-    if (choose) this.table.addEventListener("keydown", (event) => this.move(event));
+    const columns = () => this.size[1];
+    const buttons = () => [...this.table.querySelectorAll("button")];
+    const choosePlace = (/** @type {number} */ at) => this.select(Math.floor(at / columns()), at % columns());
+    this.roving = new Roving(this.table, buttons, { columns, choose: choosePlace });
     onThemeChange(() => this.paint());
   }
 
@@ -94,15 +100,14 @@ export class HeatTable {
   #build(rows, columns) {
     this.#editBuilt = this.edit;
     this.#cells = this.#values.map((line, r) => line.map((value, c) => this.makeCell(value, r, c)));
-    const titles = [...(columns ?? []), ...(this.sums ? ["Σ row"] : [])];
-    const head = columns ? [make("thead", {}, make("tr", {}, make("td"), ...titles.map(columnTitle)))] : [];
-    const lines = this.#cells.map((line, r) =>
-      make("tr", {}, rowTitle(rows[r]), ...line, ...this.#sumOf(this.#values[r])),
-    );
+    const titles = columns && [...columns, ...(this.sums ? ["Σ row"] : [])].map(columnTitle);
     const [nRows, nColumns] = this.size;
     this.element.classList.toggle("hl-dense", Math.max(nRows, nColumns) > MAX_ROOMY);
     this.element.classList.toggle("hl-wide", nColumns > MAX_ROOMY);
-    this.table.replaceChildren(...head, make("tbody", {}, ...lines));
+    fillTable(this.table, {
+      ...(titles && { titles: [makeCell(""), ...titles] }),
+      rows: this.#cells.map((line, r) => [rowTitle(rows[r]), ...line, ...this.#sumOf(this.#values[r])]),
+    });
   }
 
   /**
@@ -136,7 +141,7 @@ export class HeatTable {
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [make("td", { class: "hl-sum-of-row" }, Number.isNaN(total) ? "NaN" : this.#inPlace(total))];
+    return [makeCell(Number.isNaN(total) ? "NaN" : this.#inPlace(total), { class: "hl-sum-of-row" })];
   }
 
   /** @param {number} row @param {number} column */
@@ -180,7 +185,7 @@ export class HeatTable {
    */
   makeCell(value, row, column) {
     const text = this.#written(value, row, column);
-    if (!this.choose) return make("td", {}, text);
+    if (!this.choose) return makeCell(text);
     const onclick = () => this.select(row, column);
     const button = make("button", { type: "button", tabindex: -1, onclick }, text);
     if (this.edit && value !== null) {
@@ -188,7 +193,7 @@ export class HeatTable {
       const change = (/** @type {number} */ next) => this.edit?.(row, column, next);
       dragToChange(button, () => this.valueAt(row, column) ?? 0, change);
     }
-    return make("td", {}, button);
+    return makeCell(button);
   }
 
   paint() {
@@ -213,10 +218,7 @@ export class HeatTable {
 
   /** Make one cell reachable by Tab. */
   markFocusable() {
-    if (!this.choose) return;
-    for (const button of this.table.querySelectorAll("button")) button.tabIndex = -1;
-    const button = this.#buttonAt(...this.#place);
-    if (button) button.tabIndex = 0;
+    this.roving.update(this.#buttonAt(...this.#place) ?? undefined);
   }
 
   /** Outline the chosen cell, or none. @param {boolean} isChosen */
@@ -239,16 +241,6 @@ export class HeatTable {
     this.choose?.(row, column);
   }
 
-  /** @param {KeyboardEvent} event */
-  move(event) {
-    const move = ARROWS[event.key];
-    if (!move) return;
-    const [row, column] = this.#nearest(this.#place[0] + move[0], this.#place[1] + move[1]);
-    this.select(row, column);
-    this.#buttonAt(row, column)?.focus();
-    event.preventDefault();
-  }
-
   /**
    * @param {number} row
    * @param {number} column
@@ -268,10 +260,10 @@ export class HeatTable {
 }
 
 /** @param {string} text */
-const columnTitle = (text) => make("th", { scope: "col", title: text }, shortWord(text));
+const columnTitle = (text) => makeTitle(shortWord(text), { title: text });
 
 /** @param {string} text */
-const rowTitle = (text) => make("th", { scope: "row", title: text }, shortWord(text));
+const rowTitle = (text) => makeTitle(shortWord(text), { scope: "row", title: text });
 
 const MAX_NUMBER = 10; // largest magnitude; the server accepts no larger numbers
 const MAX_ON_SLIDER = 2; // largest magnitude on the slider

@@ -1,10 +1,10 @@
 // A button that opens a menu, by pointer and by keyboard, following the ARIA pattern.
 
-import { make, smallButton } from "../lib/dom.mjs";
+import { make } from "../lib/dom.mjs";
 import { Popover } from "./popover.mjs";
+import { smallButton } from "./controls.mjs";
+import { Roving } from "./roving.mjs";
 
-/** @type {Record<string, number>} */
-const STEPS = { ArrowDown: 1, ArrowUp: -1 };
 const EDGE = 8; // CSS pixels between the list and the edge of the screen
 
 /**
@@ -15,7 +15,7 @@ const EDGE = 8; // CSS pixels between the list and the edge of the screen
 export function menu(words, label, items) {
   const button = smallButton(words, null, { "aria-haspopup": "menu", "aria-label": label });
   const entries = items.map(([name, action]) => {
-    const entry = make("button", { type: "button", role: "menuitem", tabindex: -1 }, name);
+    const entry = make("button", { type: "button", role: "menuitem" }, name);
     entry.addEventListener("click", () => {
       popover.toggle(false);
       action();
@@ -36,16 +36,11 @@ export function menu(words, label, items) {
     list.style.translate = `${Math.min(0, over) + Math.max(0, under)}px ${above}px`; // keep all of the list in view
     entries[0].focus();
   });
-  element.addEventListener("keydown", (event) => {
-    const at = entries.findIndex((entry) => entry === document.activeElement);
-    const step = STEPS[event.key];
-    if (event.key === "ArrowDown" && at < 0) popover.toggle(true);
-    else if (step && at >= 0) entries.at((at + step) % entries.length)?.focus();
-    else if (event.key === "Home" && at >= 0) entries[0].focus();
-    else if (event.key === "End" && at >= 0) entries.at(-1)?.focus();
-    else return;
+  button.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowDown") return;
     event.preventDefault();
-    event.stopPropagation();
+    popover.toggle(true);
   });
+  new Roving(list, () => entries).update();
   return { element, button };
 }

@@ -1,9 +1,7 @@
 // The table version of a picture, and the button that shows and hides it.
 
-import { make, setFlag, smallButton } from "../lib/dom.mjs";
-import { visible } from "../lib/words.mjs";
-
-/** @import { Token } from "../types.js" */
+import { make, setFlag } from "../lib/dom.mjs";
+import { smallButton } from "./controls.mjs";
 
 export class TableView {
   /**
@@ -30,15 +28,6 @@ export class TableView {
     if (!this.element.hidden) this.draw();
   }
 }
-
-/**
- * The header row of a table: column titles, or ready elements.
- * @param {...(string | HTMLElement)} titles
- */
-export const tableHead = (...titles) => {
-  const cells = titles.map((title) => (typeof title === "string" ? make("th", { scope: "col" }, title) : title));
-  return make("thead", {}, make("tr", {}, ...cells));
-};
 
 const MAX_SHOWN_TOKENS = 32; // tokens at a time: a table of thousands of cells is unreadable
 
@@ -67,12 +56,3 @@ export class TokenRange {
     return Array.from({ length: Math.min(MAX_SHOWN_TOKENS, n - this.#from) }, (_, i) => this.#from + i);
   }
 }
-
-/**
- * The title of a row or column: a token and its position.
- * @param {Token[]} tokens
- * @param {number} position
- * @param {"row" | "col"} scope
- */
-export const tokenTitle = (tokens, position, scope) =>
-  make("th", { scope }, `“${visible(tokens[position].text)}” ${position}`);

@@ -17,6 +17,7 @@ import {
   deeper,
 } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -115,9 +116,9 @@ export const textToTokens = {
     const specialSaid = make("p", { class: "hl-hint", role: "status" });
     const text = make("textarea", { rows: 3 });
     text.addEventListener("change", () => lesson.set({ training_text: text.value }));
-    const add = make("button", { type: "button", class: "hs-small" }, "Add your sentence to the text");
+    const add = smallButton("Add your sentence to the text");
     add.addEventListener("click", () => lesson.set({ training_text: `${text.value.trimEnd()}\n${lesson.sentence}` }));
-    const back = make("button", { type: "button", class: "hs-small" }, "Reset the text");
+    const back = smallButton("Reset the text");
     back.addEventListener("click", () => lesson.set({ training_text: "" }));
     const known = make("div", {}, heading("Byte pairs of a trained model"), ofModel.element);
     const decoded = make("p", { class: "hl-hint" });
@@ -314,7 +315,7 @@ class Merging {
     /** @param {number} by @param {string} name */
     const button = (by, name) => {
       const onclick = () => this.go(kept.step + by);
-      return make("button", { type: "button", class: "hs-small", onclick }, name);
+      return smallButton(name, onclick);
     };
     this.back = button(-1, "◀ undo");
     this.next = button(1, "merge ▶");

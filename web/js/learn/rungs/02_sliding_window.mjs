@@ -19,6 +19,7 @@ import {
   term,
   deeper,
 } from "../widgets/elements.mjs";
+import { makeCell, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -384,19 +385,18 @@ class WindowList {
 
   /** Inputs above their targets, each token with its id. @param {Window} window @param {number} i */
   #table({ inputs, targets }, i) {
-    const cells = inputs.map(({ id, text }) =>
-      make("td", {}, make("span", {}, shortWord(text)), make("small", {}, id)),
-    );
+    const cells = inputs.map(({ id, text }) => [make("span", {}, shortWord(text)), make("small", {}, id)]);
     const below = targets.map(({ id, text }, place) => {
       const name = `Predict “${text}” from ${counted(place + 1, "token")} of window ${i}`;
       const onclick = () => this.#choose(i * inputs.length + place);
       const parts = [make("span", {}, shortWord(text)), make("small", {}, id)];
-      return make("td", {}, make("button", { type: "button", "aria-label": name, onclick }, ...parts));
+      return make("button", { type: "button", "aria-label": name, onclick }, ...parts);
     });
-    const rowOfCells = (/** @type {string} */ name, /** @type {Node[]} */ line) =>
-      make("tr", {}, make("th", { scope: "row" }, name), ...line);
-    const body = make("tbody", {}, rowOfCells("inputs", cells), rowOfCells("targets", below));
-    return make("table", { class: "hl-window", "aria-label": `Window ${i}` }, body);
+    const rows = [
+      ["inputs", ...cells],
+      ["targets", ...below],
+    ];
+    return makeTable({ rows }, { class: "hl-window", "aria-label": `Window ${i}` });
   }
 
   /** Highlight one target and all tokens that it is predicted from. @param {number} example */
@@ -443,9 +443,9 @@ function batchList(kept) {
 
   /** @param {string} name @param {number[][]} ids @param {string} css */
   function tensor(name, ids, css) {
-    const rows = ids.map((line) => make("tr", {}, ...line.map((id) => make("td", {}, id))));
+    const rows = ids.map((line) => line.map((id) => makeCell(id)));
     const shape = `${name}, shape (${ids.length}, ${ids[0].length})`;
-    const table = make("table", { class: `hl-window ${css}`, "aria-label": name }, make("tbody", {}, ...rows));
+    const table = makeTable({ rows }, { class: `hl-window ${css}`, "aria-label": name });
     const caption = make("figcaption", {}, make("b", {}, shape));
     return make("figure", { class: "hl-figure" }, caption, make("div", { class: "hl-scroll" }, table));
   }

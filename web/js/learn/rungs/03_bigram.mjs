@@ -19,6 +19,8 @@ import {
   deeper,
 } from "../widgets/elements.mjs";
 import { Report } from "./03_bigram_report.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { fillTable, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Prediction, Rung } from "../rung.js" */
 
@@ -125,7 +127,7 @@ export const bigram = {
       },
     });
     const tooLong = make("p", { class: "hl-problem", role: "alert" });
-    const shorten = make("button", { type: "button", class: "hs-small" }, "");
+    const shorten = smallButton("");
     let most = Infinity;
     /** Report a text that is too long for the server before it is sent. */
     function checkLength() {
@@ -174,8 +176,8 @@ export const bigram = {
       start.disabled = false;
       stop.disabled = true;
     };
-    const start = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, "Train it");
-    const stop = make("button", { type: "button", class: "hs-small", disabled: true }, "Stop");
+    const start = smallButton("Train it", run, { class: "hl-primary" });
+    const stop = smallButton("Stop", null, { disabled: true });
     stop.addEventListener("click", () => controller?.abort());
 
     report.replay();
@@ -286,7 +288,7 @@ function textAsData() {
   /** @type {Losses | null} measured here */
   let lectureTrained = null;
   let isOwn = false;
-  const table = make("table", { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
+  const table = makeTable({}, { class: "hl-compare", "aria-label": "The lecture’s experiment and yours" });
   const beginning = make("div");
   const examples = make("div");
   const batch = make("div", { class: "hl-scroll" });
@@ -315,11 +317,7 @@ function textAsData() {
       ["trained, on the training part", `${cell(lectureTrained?.loss)} (measured here)`, cell(trained?.loss)],
       ["trained, on the held-out tenth", `${cell(lectureTrained?.held_out)} (measured here)`, cell(trained?.held_out)],
     ];
-    const titles = ["", "the lecture", "your text"].map((name) => make("th", { scope: "col" }, name));
-    const lines = rows.map(([name, ...values]) =>
-      make("tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value))),
-    );
-    table.replaceChildren(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...lines));
+    fillTable(table, { titles: ["", "the lecture", "your text"], rows });
   }
 
   function showParts() {
@@ -337,12 +335,11 @@ function textAsData() {
       return make("li", {}, "when the input is ", input, " the target is ", target, make("small", {}, words));
     });
     examples.replaceChildren(make("ol", { class: "hl-examples" }, ...items));
-    const rows = inputs.map((line, i) => [
-      make("tr", {}, make("th", { scope: "row" }, `inputs ${i}`), ...line.map((id) => make("td", {}, id))),
-      make("tr", {}, make("th", { scope: "row" }, `targets ${i}`), ...targets[i].map((id) => make("td", {}, id))),
+    const rows = inputs.flatMap((line, i) => [
+      [`inputs ${i}`, ...line],
+      [`targets ${i}`, ...targets[i]],
     ]);
-    const shown = make("table", { class: "hl-window", "aria-label": "A batch" }, make("tbody", {}, ...rows.flat()));
-    batch.replaceChildren(shown);
+    batch.replaceChildren(makeTable({ rows }, { class: "hl-window", "aria-label": "A batch" }));
   }
 
   showTable();

@@ -15,6 +15,7 @@ import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { choice, code, controls, deeper, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -87,7 +88,7 @@ export const averageOfThePast = {
     const { kept } = lesson;
     const wayNow = () => /** @type {Way} */ (kept.way);
     const way = choice({ label: "computed by", options: WAYS, value: wayNow(), change: choose });
-    const back = make("button", { type: "button", class: "hs-small" }, "Reset the scores");
+    const back = smallButton("Reset the scores");
     back.addEventListener("click", () => lesson.set({ scores: null }));
     const status = make("p", { class: "hl-count", role: "status" });
     const stamp = new Stamp("the loop, the matrix product and the softmax", false, ALL_THREE);

@@ -24,6 +24,7 @@ import { BOOK_SENTENCE } from "../progress.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { SoftmaxTerms } from "../../widgets/arithmetic.mjs" */
 /** @import { Prediction, Rung } from "../rung.js" */
@@ -123,7 +124,7 @@ export const selfAttention = {
   },
   build(lesson) {
     if (lesson.sentence !== BOOK_SENTENCE) lesson.rephrase(OWN_QUESTION);
-    const swap = make("button", { type: "button", class: "hs-small" });
+    const swap = smallButton("");
     swap.addEventListener("click", () => lesson.set({ swapped: !lesson.options.swapped }));
     const swapped = make("p", { class: "hl-count", role: "status" });
     const sameOutputs = new Stamp("the context vector of each word, before and after the swap");

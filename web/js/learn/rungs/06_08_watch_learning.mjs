@@ -15,6 +15,7 @@ import {
 import { Arrows } from "../widgets/arrows.mjs";
 import { bars, chart, SMALL } from "../widgets/chart.mjs";
 import { code, controls, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 const STEPS = 150;
 const DURATION = 2500; // milliseconds
@@ -48,8 +49,8 @@ function trainer(settings, { restart, step, draw }) {
     };
     next();
   }
-  const train = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, `Learn ${STEPS} steps`);
-  const another = make("button", { type: "button", class: "hs-small" }, "Another start");
+  const train = smallButton(`Learn ${STEPS} steps`, run, { class: "hl-primary" });
+  const another = smallButton("Another start");
   another.addEventListener("click", () => {
     settings.seed += 1;
     run();

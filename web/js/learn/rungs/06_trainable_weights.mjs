@@ -26,6 +26,7 @@ import { twoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./06_score_scaling.mjs";
 import { divideTheScores, findTheSubject } from "./06_08_watch_learning.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung, Lesson } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -145,7 +146,7 @@ export const trainableWeights = {
       value: lesson.options.kind,
       change: (key) => lesson.set({ kind: key, matrices: null }),
     });
-    const back = make("button", { type: "button", class: "hs-small" }, "Reset the matrices");
+    const back = smallButton("Reset the matrices");
     back.addEventListener("click", () => lesson.set({ matrices: null }));
     const about = make("p", { class: "hl-count", role: "status" });
     const vectors = vectorsBar(lesson, "This choice changes only the words: the three matrices stay as they are.");

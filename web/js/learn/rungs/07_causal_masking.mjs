@@ -20,6 +20,7 @@ import {
 import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { contextOf, lectureHead, makeTables } from "./07_mask_tables.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Data, Named } from "../data.js" */
@@ -132,7 +133,7 @@ export const causalMasking = {
     });
     const hint = paragraph();
     const changed = make("span", { role: "status" });
-    const back = make("button", { type: "button", class: "hs-small" }, "Reset the mask");
+    const back = smallButton("Reset the mask");
     back.addEventListener("click", () => lesson.set({ flipped: [] }));
     const batch = [0, 1].map((text) => contextOf(arithmetic, `Context vectors, text ${text}`, () => data));
     const same = new Stamp("the two texts of the batch");
@@ -153,7 +154,7 @@ export const causalMasking = {
       change: (value) => lesson.set({ dropout: value }),
     });
     const drawAgain = () => lesson.set({ seed: lesson.options.seed + 1 });
-    const again = make("button", { type: "button", class: "hs-small", onclick: drawAgain }, "Draw again");
+    const again = smallButton("Draw again", drawAgain);
     const sums = make("p", { class: "hl-count", role: "status" });
 
     /** Show a key to a query, or hide it. @param {[query: number, key: number]} place */

@@ -8,6 +8,7 @@ import { ask } from "../server.mjs";
 import { bars } from "../widgets/chart.mjs";
 import { scrollTo } from "../widgets/diagram.mjs";
 import { slider, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Data } from "../data.js" */
 /** @import { Arithmetic } from "../../widgets/arithmetic.mjs" */
@@ -173,7 +174,7 @@ export function headTimes(settings) {
     stamp.show(difference);
   }
 
-  const measure = make("button", { type: "button", class: "hs-small hl-primary", onclick: run }, "Measure now");
+  const measure = smallButton("Measure now", run, { class: "hl-primary" });
   const heads = slider({
     label: "heads",
     values: N_HEADS,

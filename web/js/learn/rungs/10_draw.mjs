@@ -10,6 +10,8 @@ import { formula, row, sub, sum } from "../../widgets/formula.mjs";
 import { ask } from "../server.mjs";
 import { code, controls, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
 import { openLines } from "../widgets/source_lines.mjs";
+import { setPart, smallButton } from "../../widgets/controls.mjs";
+import { fillRows, makeRow, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -42,7 +44,7 @@ export class Draw {
       setting("top_p", "top-p", { min: 0.05, max: 1, step: 0.05 }),
     ];
     /** @param {string} name @param {() => void} onclick */
-    const button = (name, onclick) => make("button", { type: "button", class: "hs-small", onclick }, name);
+    const button = (name, onclick) => smallButton(name, onclick);
     const again = (/** @type {number} */ draws) => this.#draw({ draws, seed: this.settings.seed + 1 });
     this.append = button("Append it and read again", () => this.#append());
     const buttons = controls(
@@ -52,13 +54,9 @@ export class Draw {
     );
     this.how = make("p", { class: "hl-count" });
     this.said = make("p", { class: "hl-count", role: "status" });
-    this.body = make("tbody");
     this.follows = make("p", { class: "hl-count", role: "status" });
-    const titles = ["token", "logit", "probability", "drawn with", "drawn", ""].map((name) =>
-      make("th", { scope: "col" }, name),
-    );
-    const table = make("table", { class: "hl-next hl-draws", "aria-label": "The next token" });
-    table.append(make("thead", {}, make("tr", {}, ...titles)), this.body);
+    const titles = ["token", "logit", "probability", "drawn with", "drawn", ""];
+    this.rows = makeTable({ titles }, { class: "hl-next hl-draws", "aria-label": "The next token" });
     this.title = heading("4. Draw the next token");
     const lines = make(
       "details",
@@ -66,7 +64,7 @@ export class Draw {
       make("summary", {}, "The code that draws"),
       openLines("draw"),
     );
-    this.table = make("div", { class: "hl-scroll hl-unchanged" }, table);
+    this.table = make("div", { class: "hl-scroll hl-unchanged" }, this.rows);
     this.element = rowOf(
       make(
         "div",
@@ -102,7 +100,10 @@ export class Draw {
     this.follows.textContent = found
       ? `In your sentence “${visible(found.text)}” follows: −ln ${exact(found.p)} = ${fixed(surprise ?? 0)} nats.`
       : "";
-    this.body.replaceChildren(...next.map((token) => this.#line(token, ["", "", ""], false)));
+    fillRows(
+      this.rows,
+      next.map((token) => this.#line(token, ["", "", ""], false)),
+    );
     if (this.lesson.kept.isAppended) this.title.scrollIntoView({ block: "start" });
     this.lesson.kept.isAppended = false;
     void this.#draw({});
@@ -130,18 +131,18 @@ export class Draw {
     /** @param {Counted} token @param {boolean} isDrawn @returns {[string, string, Element]} */
     const drawing = ({ drawn_with: drawnWith, n }, isDrawn) => {
       const histogram = make("i", { title: `${number(n)} of ${number(draws)} draws` });
-      histogram.style.setProperty("--part", String(n / draws / most));
+      setPart(histogram, n / draws / most);
       const amount = make("span", { class: "hl-amount" }, ...(draws > 1 ? [histogram] : []));
-      amount.style.setProperty("--part", String(drawnWith / most));
+      setPart(amount, drawnWith / most);
       return [exact(drawnWith), draws > 1 ? number(n) : isDrawn ? "✓" : "", amount];
     };
     const isOther = tokens.every((/** @type {{ id: number }} */ token) => token.id !== drawn.id);
-    this.body.replaceChildren(
+    fillRows(this.rows, [
       ...tokens.map((/** @type {Next & Counted} */ token) =>
         this.#line(token, drawing(token, token.id === drawn.id), token.id === drawn.id),
       ),
       this.#row(["all others", "", exact(others.p), ...drawing(others, isOther)], isOther),
-    );
+    ]);
     const { temperature, top_k: k, top_p: p } = this.settings;
     const isChanged = temperature !== 1 || k > 0 || p < 1;
     this.table.classList.toggle("hl-unchanged", !isChanged);
@@ -165,10 +166,8 @@ export class Draw {
   }
 
   /** @param {(Node | string)[]} cells the first is the title @param {boolean} isDrawn */
-  #row([title, ...cells], isDrawn) {
-    const line = make("tr", { class: isDrawn ? "hl-follows" : "" });
-    line.append(make("th", { scope: "row" }, title), ...cells.map((cell) => make("td", {}, cell)));
-    return line;
+  #row(cells, isDrawn) {
+    return makeRow(cells, { class: isDrawn ? "hl-follows" : "" });
   }
 
   #append() {

@@ -23,6 +23,7 @@ import {
   term,
 } from "../widgets/elements.mjs";
 import { StillStore } from "./10_open_head.mjs";
+import { makeTable } from "../../widgets/table.mjs";
 
 /** @import { Rung } from "../rung.js" */
 /** @import { Data } from "../data.js" */
@@ -205,15 +206,13 @@ export const induction = {
     }
 
     function showFeeding() {
-      const fed = make("table", { class: "hl-compare", "aria-label": "The heads of earlier layers" });
       const titles = ["head", `${headName(data.head)} without it`, "weight on the token before", "K-composition"];
       const rows = data.feeding.map(({ head, composition, previous_token, without }) => {
-        const numbers = [without, previous_token, composition].map((value) => make("td", {}, fixed(value)));
+        const numbers = [without, previous_token, composition].map((value) => fixed(value));
         const isIt = String(head) === String(data.fed_by);
-        return make("tr", {}, make("th", { scope: "row" }, make(isIt ? "b" : "span", {}, headName(head))), ...numbers);
+        return [make(isIt ? "b" : "span", {}, headName(head)), ...numbers];
       });
-      const names = make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)));
-      fed.append(make("thead", {}, names), make("tbody", {}, ...rows));
+      const fed = makeTable({ titles, rows }, { class: "hl-compare", "aria-label": "The heads of earlier layers" });
       const words = paragraph(
         `Which earlier head does ${headName(data.head)} rely on? Mute each in turn: the first column is then its `,
         `weight on what followed last time, ${fixed(data.read.induction)} with all heads. K-composition, in the last `,

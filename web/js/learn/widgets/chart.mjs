@@ -1,7 +1,10 @@
 // Small charts as SVG and bars, drawn from numbers that the server computed.
 
 import { make, svg } from "../../lib/dom.mjs";
-import { fixed, number, roundTicks } from "../../lib/numbers.mjs";
+import { fixed, number } from "../../lib/numbers.mjs";
+import { makeTable } from "../../widgets/table.mjs";
+import { bar } from "../../widgets/controls.mjs";
+import { LineChart } from "../../widgets/line_chart.mjs";
 
 const LARGE = [640, 240];
 /** The sizes of charts that share a row with others. */
@@ -38,56 +41,49 @@ export function chart({
   yName,
   title,
 }) {
-  const [width, height] = size;
-  const [right, floor] = [width - FRAME.right, height - FRAME.bottom + (Array.isArray(x) ? 0 : ONE_LINE)];
   const every = [...Object.values(lines).flat(), ...Object.values(levels)];
   const high = Math.max(...every);
   const low = below ?? Math.min(...every);
   const room = (high - low || 1) * 0.06;
-  const top = above ?? high + room;
-  const bottom = below ?? low - room;
+  const frame = { ...FRAME, bottom: FRAME.bottom - (Array.isArray(x) ? 0 : ONE_LINE) };
   const count = Array.isArray(x) ? x.length : Math.max(2, x.count);
-  /** @param {number} i */
-  const atX = (i) => FRAME.left + ((right - FRAME.left) * i) / Math.max(1, count - 1);
-  /** @param {number} value */
-  const atY = (value) => FRAME.top + ((floor - FRAME.top) * (top - value)) / (top - bottom);
-  /** @type {Element[]} */
-  const parts = [];
-  /** @param {string} content @param {{ x: number, y: number }} at @param {string} anchor @param {string} [css] */
-  const write = (content, at, anchor, css = "") =>
-    parts.push(svg("text", { ...at, class: css, "text-anchor": anchor }, content));
-  /** @param {number} value @param {string} css */
-  const drawLevel = (value, css) =>
-    parts.push(svg("line", { x1: FRAME.left, x2: right, y1: atY(value), y2: atY(value), class: css }));
+  const drawing = new LineChart({ size, frame, x: [0, count - 1], y: [below ?? low - room, above ?? high + room] });
+  /** @param {string} content @param {number} place @param {number} y @param {string} anchor @param {string} [css] */
+  const write = (content, place, y, anchor, css = "") =>
+    drawing.write(content, { x: place, y, class: css, "text-anchor": anchor });
 
-  for (const { value, text } of roundTicks(bottom, top)) {
-    drawLevel(value, "hl-grid");
-    write(text, { x: FRAME.left - 6, y: atY(value) + 4 }, "end");
-  }
-  const labelY = floor + 16;
+  drawing.grid("hl-grid");
+  const labelY = drawing.bottom + 16;
   /** On a phone every other label is left out, but never the last. @param {number} i */
   const everyOther = (i) => ((count - 1 - i) % 2 ? "hl-between" : "");
-  if (Array.isArray(x)) x.forEach((name, i) => write(name, { x: atX(i), y: labelY }, "middle", everyOther(i)));
+  if (Array.isArray(x)) x.forEach((name, i) => write(name, drawing.x(i), labelY, "middle", everyOther(i)));
   else {
-    write(String(x.from), { x: atX(0), y: labelY }, "middle");
-    write(x.to, { x: atX(count - 1), y: labelY }, "end");
+    write(String(x.from), drawing.x(0), labelY, "middle");
+    write(x.to, drawing.x(count - 1), labelY, "end");
   }
-  write(xName, { x: (width + FRAME.left) / 2, y: Array.isArray(x) ? height - 4 : labelY }, "middle");
+  write(xName, (size[0] + FRAME.left) / 2, Array.isArray(x) ? size[1] - 4 : labelY, "middle");
   if (mark >= 0) {
-    parts.push(svg("line", { x1: atX(mark), x2: atX(mark), y1: FRAME.top, y2: floor, class: "hl-here" }));
+    const at = drawing.x(mark);
+    drawing.parts.push(svg("line", { x1: at, x2: at, y1: drawing.top, y2: drawing.bottom, class: "hl-here" }));
   }
-  Object.values(levels).forEach((value, i) => drawLevel(value, `hl-level hl-level-${i}`));
+  Object.values(levels).forEach((value, i) => drawing.level(value, `hl-level hl-level-${i}`));
   Object.values(lines).forEach((values, i) => {
-    const path = values.map((value, at) => `${at ? "L" : "M"}${atX(at).toFixed(1)} ${atY(value).toFixed(1)}`).join("");
-    if (values.length) parts.push(svg("path", { d: path, class: `hl-line hl-line-${i}` }));
+    const points = values.map((value, at) => /** @type {[number, number]} */ ([at, value]));
+    drawing.line(points, `hl-line hl-line-${i}`);
   });
   const css = size === SMALL ? "hl-chart hl-small" : "hl-chart";
-  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: css };
+  const box = { viewBox: drawing.box, role: "img", "aria-label": label, class: css };
   const axis = title ? [" ", make("span", { class: "hl-axes" }, yName)] : [];
   const caption = make("figcaption", {}, make("b", {}, title ?? yName), ...axis);
   const keys = legend(lines, levels);
   const isNeeded = keys.children.length > 1; // a single line is named by the title
-  return make("figure", { class: "hl-figure" }, caption, svg("svg", box, ...parts), ...(isNeeded ? [keys] : []));
+  return make(
+    "figure",
+    { class: "hl-figure" },
+    caption,
+    svg("svg", box, ...drawing.parts),
+    ...(isNeeded ? [keys] : []),
+  );
 }
 
 /**
@@ -115,15 +111,13 @@ export function bars(name, values, most, { format = (value) => fixed(value), exp
   /** @type {{ label: string, value: number, link?: Node }[]} */
   const entries = Array.isArray(values) ? values : Object.entries(values).map(([label, value]) => ({ label, value }));
   const rows = entries.map(({ label, value, link = label }, i) => {
-    const amount = make("span", { class: "hl-amount" });
-    amount.style.setProperty("--part", String(most > 0 ? value / most : 0));
+    const amount = bar(most > 0 ? value / most : 0, "hl-amount");
     const title = `How ${format(value)} is computed: ${label}`;
     const attributes = { type: "button", class: "hl-opens", "aria-label": title, onclick: () => explain?.(i) };
     const shown = explain ? make("button", attributes, format(value)) : format(value);
-    const cells = [make("td", {}, amount), make("td", {}, shown)];
-    return make("tr", {}, make("th", { scope: "row" }, link), ...cells);
+    return [link, amount, shown];
   });
   const caption = make("figcaption", {}, make("b", {}, name));
-  const table = make("table", { "aria-label": name }, make("tbody", {}, ...rows));
+  const table = makeTable({ rows }, { "aria-label": name });
   return make("figure", { class: "hl-figure hl-bars" }, caption, table);
 }

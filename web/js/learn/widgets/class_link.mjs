@@ -1,7 +1,8 @@
 // A link that opens a lesson for a whole class with the same sentence, model and settings.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { copy, REFUSED } from "../../widgets/copy.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Settings } from "../rung.js" */
 /** @import { Linked } from "../settings.mjs" */

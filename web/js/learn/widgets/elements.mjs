@@ -1,7 +1,8 @@
 // Small elements that all lessons use.
 
-import { make, rangeInput, setRange, tabs } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
+import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 /** @typedef {Node | string} Part */

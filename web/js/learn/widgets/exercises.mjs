@@ -5,6 +5,7 @@ import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
 import { keyOf } from "../progress.mjs";
 import { fold } from "./elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Answered, Exercise } from "../rung.js" */
 /** @import { Progress } from "../progress.mjs" */
@@ -61,9 +62,9 @@ export function ownExercise(exercise, kept) {
 function oneExercise(exercise, earlier, keep) {
   const task = makeTask(exercise);
   const verdict = make("p", { class: "hl-why", role: "status" });
-  const check = make("button", { type: "button", class: "hs-small hl-primary" }, "Check");
-  const solve = make("button", { type: "button", class: "hs-small" }, "Show the worked answer");
-  const again = make("button", { type: "button", class: "hs-small" }, "Try again");
+  const check = smallButton("Check", null, { class: "hl-primary" });
+  const solve = smallButton("Show the worked answer");
+  const again = smallButton("Try again");
   let kept = earlier;
   /** @param {Answered | null} answered */
   const show = (answered) => {

@@ -3,6 +3,7 @@
 import { isStill, make, svg } from "../../lib/dom.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { openFolds } from "./elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { HeatTable } from "../../widgets/heat_table.mjs" */
 
@@ -29,9 +30,8 @@ export class Play {
   constructor(stops) {
     this.stops = stops;
     /** @param {string} name @param {string} title @param {() => void} onclick */
-    const button = (name, title, onclick) =>
-      make("button", { type: "button", class: "hs-small", "aria-label": title, title, onclick }, name);
-    this.start = make("button", { type: "button", class: "hs-small", onclick: () => this.#toggle() });
+    const button = (name, title, onclick) => smallButton(name, onclick, { "aria-label": title, title });
+    this.start = smallButton("", () => this.#toggle());
     this.back = button("‹", "Back one stop", () => this.#step(-1));
     this.next = button("›", "On to the next stop", () => this.#step(1));
     this.close = button("×", "Stop following the number", () => this.#leave());

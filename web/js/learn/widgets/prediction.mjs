@@ -2,6 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { PHONE_WIDTH } from "./elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Answered, Prediction } from "../rung.js" */
 
@@ -14,9 +15,9 @@ export function prediction({ ask, options, right, why }, earlier, answer) {
   const verdict = make("p", { class: "hl-why", role: "status" });
   const buttons = options.map((text, i) => {
     const onclick = () => take({ answer: i, isRight: i === right, wrong: Number(i !== right) });
-    return make("button", { type: "button", class: "hs-small", onclick }, text);
+    return smallButton(text, onclick);
   });
-  const again = make("button", { type: "button", class: "hs-small", onclick: () => take(null) }, "Try again");
+  const again = smallButton("Try again", () => take(null));
   /** @param {Answered | null} answered */
   const show = (answered) => {
     buttons.forEach((button, i) => {

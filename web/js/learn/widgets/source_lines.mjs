@@ -2,6 +2,7 @@
 
 import { download, make } from "../../lib/dom.mjs";
 import { request } from "../../lib/http.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @param {string} key of a rung */
 export function sourceLines(key) {
@@ -19,7 +20,7 @@ export function sourceLines(key) {
  */
 export function notebookButton(key, body, needs) {
   const said = make("span", { class: "hl-hint", role: "status" }, needs);
-  const button = make("button", { type: "button", class: "hs-small" }, "Save as a notebook");
+  const button = smallButton("Save as a notebook");
   button.addEventListener("click", async () => {
     try {
       const response = await request(`learn/notebooks/${key}.ipynb`, { body: body() });

@@ -5,6 +5,7 @@ import { MAX_RAMP_SHADE, onThemeChange, palette } from "../../lib/drawing/palett
 import { clamp, fixed } from "../../lib/numbers.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { PHONE_WIDTH } from "./elements.mjs";
+import { fillRows, makeTable } from "../../widgets/table.mjs";
 
 const [MAX_COLUMNS, MAX_PHONE_COLUMNS] = [128, 64]; // the maximum number of cells in a line, and on a phone
 const IN_A_ROW = 8; // numbers in a row of the table
@@ -32,9 +33,8 @@ export class Strip {
     this.canvas = make("canvas", { class: "hl-strip", tabindex: 0, role: "slider", "aria-label": name });
     this.status = make("span", { class: "hl-strip-value" });
     this.size = make("span", { class: "hl-axes" });
-    this.rows = make("tbody", {});
-    const table = make("table", {}, make("caption", { class: "hs-hidden" }, name), this.rows);
-    this.table = new TableView(`Show ${name} as a table`, () => this.#drawTable(), table);
+    this.rows = makeTable({ name });
+    this.table = new TableView(`Show ${name} as a table`, () => this.#drawTable(), this.rows);
     const caption = make(
       "figcaption",
       {},
@@ -70,10 +70,9 @@ export class Strip {
   #drawTable() {
     const rows = [];
     for (let first = 0; first < this.values.length; first += IN_A_ROW) {
-      const cells = this.values.slice(first, first + IN_A_ROW).map((value) => make("td", {}, fixed(value)));
-      rows.push(make("tr", {}, make("th", { scope: "row" }, first), ...cells));
+      rows.push([first, ...this.values.slice(first, first + IN_A_ROW).map((value) => fixed(value))]);
     }
-    this.rows.replaceChildren(...rows);
+    fillRows(this.rows, rows);
   }
 
   get columns() {

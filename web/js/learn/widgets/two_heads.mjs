@@ -1,6 +1,6 @@
 // Two heads side by side: two of a trained model that differ, or two with random matrices.
 
-import { dropdown, make } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
@@ -8,6 +8,7 @@ import { AXES, dotProduct, looks, softmaxCell } from "../../widgets/arithmetic.m
 import { Stamp } from "../../widgets/stamp.mjs";
 import { choice } from "./elements.mjs";
 import { controls, paragraph, rowOf } from "./elements.mjs";
+import { dropdown, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Data } from "../data.js" */
 /** @typedef {NonNullable<Data["many-heads"]["trained"]>} Trained */
@@ -103,7 +104,7 @@ export function twoHeads(lesson, arithmetic, random) {
       list.value = `${layer}.${head}`;
       return make("label", { class: "hl-choice" }, make("span", {}, SIDE_NAMES[side]), list);
     });
-    const again = make("button", { type: "button", class: "hs-small" }, "The two that differ most");
+    const again = smallButton("The two that differ most");
     again.addEventListener("click", () => lesson.set({ pair: null }));
     pickers.replaceChildren(...lists, again);
   }

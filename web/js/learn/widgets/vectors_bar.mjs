@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { counted } from "../../lib/numbers.mjs";
 import { choice } from "./elements.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 
@@ -17,7 +18,7 @@ const NAMES = { book: "made up", trained: "trained", random: "random" };
 export function vectorsBar(lesson, rest = "") {
   const box = make("div", { class: "hl-controls" });
   const origin = make("p", { class: "hl-count", role: "status" });
-  const back = make("button", { type: "button", class: "hs-small" }, "Reset the numbers");
+  const back = smallButton("Reset the numbers");
   back.addEventListener("click", () => lesson.share({ x: null }));
   let shown = "";
 

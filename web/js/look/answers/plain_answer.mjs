@@ -2,7 +2,7 @@
 // model write without such heads, why does it choose this word, and what if it had chosen another one? Each offers the
 // way to the full instrument, which opens at once with details.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { Emitter } from "../../lib/emitter.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -25,6 +25,7 @@ import { askServer } from "../state/ask_server.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { effectOf, inBold } from "./effect.mjs";
 import { TwoTexts } from "./two_texts.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { PictureId } from "../../types.js" */

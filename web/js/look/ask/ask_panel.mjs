@@ -9,6 +9,7 @@ import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -50,9 +51,9 @@ export class AskPanel {
     const { view } = store;
     const topics = Object.entries(QUESTIONS_BY_TOPIC).map(([topic, questions]) => this.makeTopic(topic, questions));
     this.list = make("div", { class: "hs-questions" }, ...topics);
-    this.all = make("button", { type: "button", class: "hs-small", onclick: () => view.set({ ask: "list" }) });
+    this.all = smallButton("", () => view.set({ ask: "list" }));
     this.all.append("All questions");
-    const close = make("button", { type: "button", class: "hs-small", "aria-label": "Close Ask" }, icon("close"));
+    const close = smallButton(icon("close"), null, { "aria-label": "Close Ask" });
     close.hidden = view.isLookOnly; // without a model, nothing could open it again
     close.addEventListener("click", () => this.close());
     this.title = make("h2", {}, "Ask");
@@ -60,11 +61,11 @@ export class AskPanel {
     this.explanation = make("p", { class: "hs-hint" });
     this.controls = make("div", { class: "hs-controls" });
     this.bar = make("progress", { max: 1, "aria-label": "Progress of the answer" });
-    const stop = make("button", { type: "button", class: "hs-small", onclick: () => this.stop() }, "Stop");
+    const stop = smallButton("Stop", () => this.stop());
     this.remaining = make("span", { class: "hs-hint" });
     this.progress = make("div", { class: "hs-ask-progress" }, this.bar, this.remaining, stop);
     this.message = make("span", {});
-    this.again = make("button", { type: "button", class: "hs-small", onclick: () => this.ask() }, "Ask");
+    this.again = smallButton("Ask", () => this.ask());
     this.notice = make("p", { class: "hs-ask-notice", role: "status" }, this.message, " ", this.again);
     this.answer = make("div", { class: "hs-ask-answer" });
     this.copying = copyMenu(() => this.#answered());

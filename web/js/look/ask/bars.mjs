@@ -1,7 +1,8 @@
 // Numbers with a bar below each: it starts at the left or, for signed numbers, in the middle.
 
-import { make } from "../../lib/dom.mjs";
 import { signed } from "../../lib/numbers.mjs";
+import { makeCell } from "../../widgets/table.mjs";
+import { bar } from "../../widgets/controls.mjs";
 
 /**
  * A cell with a bar whose length is the value's share of the largest value; no bar if the largest value is 0.
@@ -11,10 +12,9 @@ import { signed } from "../../lib/numbers.mjs";
  * @param {string} css hs-amount, or hs-signed for a number that may be negative
  */
 function barCell(value, largest, text, css) {
-  const bar = make("span", { class: css, "aria-hidden": "true" });
-  bar.classList.toggle("hs-less", value < 0);
-  bar.style.setProperty("--part", String(largest > 0 ? Math.abs(value) / largest : 0));
-  return make("td", { class: "hs-measure" }, text, ...(largest ? [bar] : []));
+  const amount = bar(largest > 0 ? Math.abs(value) / largest : 0, css);
+  amount.classList.toggle("hs-less", value < 0);
+  return makeCell([text, ...(largest ? [amount] : [])], { class: "hs-measure" });
 }
 
 /** @param {number} value @param {number} largest @param {string} [text] */

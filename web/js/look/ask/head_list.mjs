@@ -1,7 +1,9 @@
 // Heads sorted by a number, as a table with bars; a click opens the head.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { pictureName } from "../../lib/words.mjs";
+import { bar, smallButton } from "../../widgets/controls.mjs";
+import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -38,10 +40,8 @@ export class HeadList {
   constructor(store, caption, picking) {
     this.store = store;
     this.picking = picking;
-    this.body = make("tbody", {});
-    this.column = make("th", { scope: "col", colspan: picking ? 3 : 2 });
-    const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "head"), this.column));
-    this.table = make("table", {}, make("caption", { class: "hs-hidden" }, caption), head, this.body);
+    this.column = makeTitle("", { colspan: picking ? 3 : 2 });
+    this.table = makeTable({ name: caption, titles: ["head", this.column] });
     this.more = smallButton("", () => this.toggle());
     this.element = make("div", { class: "hs-head-list" }, this.table, this.more);
     store.on("open", () => this.mark());
@@ -65,7 +65,10 @@ export class HeadList {
   draw() {
     const most = Math.max(...this.#rows.map(({ value }) => Math.abs(value)), 1e-12);
     const shown = this.#all ? this.#rows : this.#rows.slice(0, MAX_SHOWN_ROWS);
-    this.body.replaceChildren(...shown.map((row) => this.makeRow(row, most)));
+    fillRows(
+      this.table,
+      shown.map((row) => this.makeRow(row, most)),
+    );
     this.more.hidden = this.#rows.length <= MAX_SHOWN_ROWS;
     this.more.textContent = this.#all ? "Show fewer" : `Show all ${this.#rows.length} heads`;
     this.mark();
@@ -75,28 +78,31 @@ export class HeadList {
   makeRow({ picture, value, text, error }, most) {
     const { store } = this;
     const open = smallButton(pictureName(picture, store.pointer), () => store.view.choose(picture));
-    const bar = make("span", { class: value < 0 ? "hs-amount hs-less" : "hs-amount", "aria-hidden": "true" });
-    bar.style.setProperty("--part", String(Math.abs(value) / most));
-    const whisker = make("span", { class: "hs-error", "aria-hidden": "true", hidden: error === undefined });
+    const amount = bar(Math.abs(value) / most, value < 0 ? "hs-amount hs-less" : "hs-amount");
+    const whisker = bar((2 * (error ?? 0)) / most, "hs-error");
+    whisker.hidden = error === undefined;
     whisker.style.setProperty("--from", String(Math.max(0, Math.abs(value) - (error ?? 0)) / most));
-    whisker.style.setProperty("--part", String((2 * (error ?? 0)) / most));
-    const cells = [make("td", { class: "hs-number-cell" }, text), make("td", { class: "hs-bar-cell" }, bar, whisker)];
+    const cells = [
+      open,
+      makeCell(text, { class: "hs-number-cell" }),
+      makeCell([amount, whisker], { class: "hs-bar-cell" }),
+    ];
     const { picking } = this;
     if (picking) {
       const label = picking.label(pictureName(picture, store.pointer));
       const box = make("input", { type: "checkbox", "aria-label": label, title: label });
       box.checked = picking.has(picture);
       box.addEventListener("change", () => picking.toggle(picture));
-      cells.push(make("td", { class: "hs-pick-cell" }, box));
+      cells.push(makeCell(box, { class: "hs-pick-cell" }));
     }
-    return make("tr", { "data-picture": picture.join() }, make("th", { scope: "row" }, open), ...cells);
+    return makeRow(cells, { "data-picture": picture.join() });
   }
 
   /** Mark the open head. */
   mark() {
     const open = this.store.open.join();
-    for (const row of this.body.children) {
-      const isOpen = /** @type {HTMLElement} */ (row).dataset.picture === open;
+    for (const row of this.table.tBodies[0].rows) {
+      const isOpen = row.dataset.picture === open;
       row.classList.toggle("hs-is-open", isOpen);
       if (isOpen) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");

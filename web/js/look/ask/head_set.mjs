@@ -1,12 +1,13 @@
 // Several heads that a question treats together: which ones, and their joint effect.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { headEntries } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { listed, pictureName } from "../../lib/words.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { changedHeads, decodeMask, encodeMask, scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
+import { chipButton, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -120,7 +121,7 @@ export class HeadSet {
 
   /** @param {string} text @param {() => void} onclick */
   chip(text, onclick) {
-    return make("button", { type: "button", class: "hs-chip", onclick }, text);
+    return chipButton(text, onclick);
   }
 
   async measure() {

@@ -1,10 +1,11 @@
 // The mixing desk outside its panel: controls in the header of the open head, badges on the tiles, taps that mute, and
 // the key M.
 
-import { make, rangeInput, setFlag, setHidden, setRange, smallButton } from "../../lib/dom.mjs";
+import { make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
+import { rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */

@@ -1,6 +1,6 @@
 // What a head's weights do to tokens: the pairs with the largest entries in its OV and QK circuits, once opened.
 
-import { make, tabs } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { fixed } from "../../lib/numbers.mjs";
@@ -9,6 +9,8 @@ import { askServer } from "../state/ask_server.mjs";
 import { amountCell } from "./bars.mjs";
 import { apart, distanceField, distanceIn } from "./distance_field.mjs";
 import { openHead } from "./subject.mjs";
+import { tabs } from "../../widgets/controls.mjs";
+import { fillTable, makeCell, makeTable } from "../../widgets/table.mjs";
 
 /** @import { TokenCircuitAnswer } from "../../lens.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -49,7 +51,7 @@ export function tokenPairs(store) {
   });
   const controls = make("div", { class: "hs-controls" }, choice.element, apartness.element);
   const sentence = make("p", { class: "hs-hint", role: "status" });
-  const table = make("table", { class: "hs-answer-table", "data-table": "token-pairs" });
+  const table = makeTable({}, { class: "hs-answer-table", "data-table": "token-pairs" });
   const scroll = make("div", { class: "hs-answer-scroll" }, table);
   const summary = make("summary", {}, "What its weights do to tokens");
   const element = make("details", {}, summary, controls, sentence, scroll);
@@ -87,22 +89,15 @@ export function tokenPairs(store) {
     const place = circuit === "qk" && store.pointer.rotary ? ` Scores are those ${apart(distance)}.` : "";
     sentence.textContent = `${score} ${says}${place}`;
     const most = Math.max(...pairs.map(({ value }) => Math.abs(value)), 1e-9);
-    table.replaceChildren(
-      make("caption", { class: "hs-hidden" }, `The largest of all pairs of tokens: ${CIRCUITS[circuit]}`),
-      make("thead", {}, make("tr", {}, ...columns.map((column) => make("th", { scope: "col" }, column)))),
-      make(
-        "tbody",
-        {},
-        ...pairs.map(({ source, target, value }) =>
-          make(
-            "tr",
-            {},
-            ...[source, target].map(({ text }) => make("td", {}, `“${visible(text)}”`)),
-            amountCell(value, most, fixed(value, 2)),
-          ),
-        ),
-      ),
-    );
+    fillTable(table, {
+      name: `The largest of all pairs of tokens: ${CIRCUITS[circuit]}`,
+      titles: columns,
+      rows: pairs.map(({ source, target, value }) => [
+        makeCell(`“${visible(source.text)}”`),
+        `“${visible(target.text)}”`,
+        amountCell(value, most, fixed(value, 2)),
+      ]),
+    });
   }
 
   return { element, show };

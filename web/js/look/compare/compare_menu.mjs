@@ -1,11 +1,12 @@
 // "Compare": the menu of texts and readings to compare the current text with, and the form for a second text.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { isHead } from "../../lib/heads.mjs";
 import { baseName, promptText } from "../../lib/words.mjs";
 import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { ReadAgain } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

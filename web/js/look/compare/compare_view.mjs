@@ -1,6 +1,6 @@
 // Two texts on one screen: both texts, one scrubber, one head on each side with their difference, and the next token.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { onThemeChange } from "../../lib/drawing/palette.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { exact } from "../../lib/numbers.mjs";
@@ -14,6 +14,7 @@ import { PairNext } from "./pair_next.mjs";
 import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.mjs";
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */

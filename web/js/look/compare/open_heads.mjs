@@ -10,11 +10,12 @@ import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
 import { baseName, pictureName, textOf, visible } from "../../lib/words.mjs";
-import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { TableView } from "../../widgets/table_view.mjs";
 import { rampLine, weightLegend } from "../panels/legend.mjs";
 import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
+import { fillTable, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
 /** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
@@ -346,7 +347,7 @@ const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 1
 
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
 function rowTable(pair) {
-  const table = make("table");
+  const table = makeTable({});
   const view = new TableView("Show this row as a table", draw, make("div", {}, table));
   pair.on("weights focus step", () => view.refresh());
   return view;
@@ -361,16 +362,11 @@ function rowTable(pair) {
     for (let key = 0; key <= row; key++) {
       const { a: left, b: right, difference } = pair.difference.at(row, key);
       const cells = Number.isNaN(difference) ? ["", "", ""] : [exact(left), exact(right), withSign(difference, exact)];
-      const name = make("th", { scope: "row" }, `“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`);
-      rows.push(make("tr", {}, name, ...cells.map((text) => make("td", {}, text))));
+      rows.push([`“${pieceText(pair, key)}” ${pair.alignment.numberOf(key)}`, ...cells]);
     }
     const query = `“${pieceText(pair, row)}” ${pair.alignment.numberOf(row)}`;
     const caption = `What ${query} looks at, ${a.openName} and ${pair.stores.b.openName}`;
-    table.replaceChildren(
-      make("caption", {}, caption),
-      tableHead("key", "A", "B", "B − A"),
-      make("tbody", {}, ...rows),
-    );
+    fillTable(table, { caption, titles: ["key", "A", "B", "B − A"], rows });
   }
 }
 

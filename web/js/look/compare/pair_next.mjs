@@ -9,6 +9,8 @@ import { vocabulary } from "../state/run_fetcher.mjs";
 import { nextRows } from "./difference.mjs";
 import { SIDES } from "./pair.mjs";
 import { badge } from "./pair_text.mjs";
+import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
+import { bar } from "../../widgets/controls.mjs";
 
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -25,25 +27,12 @@ export class PairNext {
   constructor(pair) {
     this.pair = pair;
     this.caption = make("caption", {});
-    this.body = make("tbody", {});
-    const change = make("th", { scope: "col", title: "Log-probability in B minus that in A, in nats" }, "Δ nats");
-    const sides = SIDES.map((side) =>
-      make(
-        "th",
-        { scope: "col", class: `hs-next-${side}` },
-        badge(side),
-        make("span", { class: "hs-next-word" }, " probability"),
-      ),
+    const [a, b] = SIDES.map((side) =>
+      makeTitle([badge(side), make("span", { class: "hs-next-word" }, " probability")], { class: `hs-next-${side}` }),
     );
-    const head = make(
-      "tr",
-      {},
-      sides[0],
-      make("th", { scope: "col", class: "hs-next-token" }, "token"),
-      sides[1],
-      change,
-    );
-    this.table = make("table", {}, this.caption, make("thead", {}, head), this.body);
+    const token = makeTitle("token", { class: "hs-next-token" });
+    const change = makeTitle("Δ nats", { title: "Log-probability in B minus that in A, in nats" });
+    this.table = makeTable({ caption: this.caption, titles: [a, token, b, change] });
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Next token"));
     this.element = make(
       "section",
@@ -116,39 +105,33 @@ export class PairNext {
     const written = SIDES.map((side) => pair.stores[side].tokens[pair.tokenAt(side, step)]?.id ?? null);
     this.caption.textContent = `Token ${pair.tokenAt("a", step)}: the model’s own probabilities`;
     const rows = nextRows(a, b, written, MAX_SHOWN_ROWS);
-    this.body.replaceChildren(...rows.map((row) => this.row(row, written)));
+    fillRows(
+      this.table,
+      rows.map((row) => this.row(row, written)),
+    );
   }
 
   /** @param {NextRow} row @param {(number | null)[]} written ids */
   row({ text, ids, a, b, difference }, written) {
     const marks = SIDES.flatMap((side, i) => (written[i] !== null && written[i] === ids[i] ? badge(side) : []));
     marks.forEach((mark) => (mark.title = "written there"));
-    const token = make(
-      "th",
-      { scope: "row", class: "hs-next-token" },
-      ...marks.slice(0, 1),
-      visible(text),
-      ...marks.slice(1),
-    );
+    const words = [...marks.slice(0, 1), visible(text), ...marks.slice(1)];
+    const token = makeTitle(words, { scope: "row", class: "hs-next-token" });
     const change = difference === null ? "" : signed(difference, 3);
     const cells = [
       probabilityCell("a", a),
       token,
       probabilityCell("b", b),
-      make("td", { class: "hs-next-change" }, change),
+      makeCell(change, { class: "hs-next-change" }),
     ];
-    return make("tr", { class: marks.length ? "hs-is-written" : null }, ...cells);
+    return makeRow(cells, { class: marks.length ? "hs-is-written" : null });
   }
 }
 
 /** @param {SideName} side @param {number | null} probability null for a token that this side lacks */
 function probabilityCell(side, probability) {
-  const amount = make("span", { class: `hs-amount hs-amount-${side}`, "aria-hidden": true });
-  amount.style.setProperty("--part", String(probability ?? 0));
+  const amount = bar(probability ?? 0, `hs-amount hs-amount-${side}`);
   const number = make("span", {}, probability === null ? "no such token" : exact(probability));
-  return make(
-    "td",
-    { class: `hs-next-${side}` },
-    make("div", {}, ...(side === "a" ? [amount, number] : [number, amount])),
-  );
+  const parts = side === "a" ? [amount, number] : [number, amount];
+  return makeCell(make("div", {}, ...parts), { class: `hs-next-${side}` });
 }

@@ -1,16 +1,18 @@
 // The texts of a comparison: a title for each, its tokens (shared ones in grey, with marks where the texts differ), the
 // model that reads the second text, and both as a table.
 
-import { dropdown, make, rangeInput, setRange } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { clamp, counted, exact, withSign } from "../../lib/numbers.mjs";
 import { baseName, stepOf, visible } from "../../lib/words.mjs";
-import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { TableView } from "../../widgets/table_view.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { TextView } from "../panels/text_view.mjs";
 import { isBusy, isGiven } from "../state/pointer.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "./difference.mjs";
 import { modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
+import { dropdown, rangeInput, setRange } from "../../widgets/controls.mjs";
+import { fillTable, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -197,7 +199,7 @@ export class SecondModel {
 
 /** The tokens of both texts, step by step. @param {Pair} pair */
 export function textsTable(pair) {
-  const table = make("table");
+  const table = makeTable({});
   const view = new TableView("Show texts as a table", draw, make("div", {}, table));
   pair.on("state tokens", () => view.refresh());
   return view;
@@ -211,10 +213,9 @@ export function textsTable(pair) {
       ]);
       const change =
         left?.logprob == null || right?.logprob == null ? "" : withSign(right.logprob - left.logprob, exact);
-      const numbers = [...cells, change].map((text) => make("td", {}, text));
-      return make("tr", {}, make("th", { scope: "row" }, step), ...numbers);
+      return [step, ...cells, change];
     });
-    const titles = tableHead("step", "A", "probability", "B", "probability", "log-probability, B − A");
-    table.replaceChildren(make("caption", {}, "Tokens of both texts"), titles, make("tbody", {}, ...rows));
+    const titles = ["step", "A", "probability", "B", "probability", "log-probability, B − A"];
+    fillTable(table, { caption: "Tokens of both texts", titles, rows });
   }
 }

@@ -1,17 +1,20 @@
 // The ranked heads of both sides: the first few in a row, all of them as small tiles, and the controls that mute heads
 // on side B.
 
-import { ARROWS, dropdown, make, setFlag, smallButton, steadily } from "../../lib/dom.mjs";
+import { make, setFlag, steadily } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { allHeads, isSamePicture } from "../../lib/heads.mjs";
 import { counted, fixed } from "../../lib/numbers.mjs";
 import { baseName, pictureName, stepOf } from "../../lib/words.mjs";
-import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { TableView } from "../../widgets/table_view.mjs";
 import { scaleOf, withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { maskWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { MIN_DIFFERENCE } from "./ranking.mjs";
+import { chipButton, dropdown, smallButton } from "../../widgets/controls.mjs";
+import { fillTable, makeTable } from "../../widgets/table.mjs";
+import { Roving } from "../../widgets/roving.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Pair } from "./pair.mjs" */
@@ -38,7 +41,7 @@ export class RankedHeads {
     this.redrawChips = steadily(this.chips, () => this.drawChips());
     this.tiles = make("div", { class: "hs-tiles", role: "group" });
     this.tiles.addEventListener("click", (event) => this.click(event.target));
-    this.tiles.addEventListener("keydown", (event) => this.move(event));
+    this.roving = new Roving(this.tiles, () => this.#tiles, { columns: () => this.shape.n_head });
     this.mute = smallButton("Mute heads in B", () => this.startMuting(!this.#isMuting));
     this.mute.title = "Click tiles to read text B without these heads";
     this.scale = dropdown("What a click does to a head", SCALES, () => {});
@@ -50,7 +53,7 @@ export class RankedHeads {
       texts.writing.writeScaled(pair.stores.b.pointer.head_mask);
     });
     this.hint = make("p", { class: "hs-hint", role: "status" });
-    const table = make("table");
+    const table = makeTable({});
     this.table = new TableView("Show differences as a table", () => this.drawTable(table), make("div", {}, table));
     const tools = make("div", { class: "hs-controls" }, this.mute, this.scale, this.restore, this.write);
     const order = make("p", { class: "hs-status" }, "largest first");
@@ -101,7 +104,7 @@ export class RankedHeads {
     this.write.hidden = !mask || !isOneModel || pair.isGrowing;
     this.hint.textContent = this.words();
     this.table.refresh();
-    this.mark();
+    this.roving.update(this.#tiles[this.indexOf(a.open)]);
     ranking.openMostDifferent();
   }
 
@@ -127,7 +130,7 @@ export class RankedHeads {
     const buttons = first.map(({ picture, difference }) => {
       const choose = () => pair.heads.choose(picture);
       const text = `${pictureName(picture, pointer)} ${difference.toFixed(3)}`;
-      const chip = make("button", { type: "button", class: "hs-chip", onclick: choose }, text);
+      const chip = chipButton(text, choose);
       if (isSamePicture(picture, open)) chip.setAttribute("aria-current", "true");
       return chip;
     });
@@ -172,13 +175,6 @@ export class RankedHeads {
     this.tiles.replaceChildren(...parts);
   }
 
-  /** One tile is a Tab stop: the one in focus, else the open head. */
-  mark() {
-    const inFocus = this.#tiles.find((tile) => tile === document.activeElement);
-    const stop = inFocus ?? this.#tiles[this.indexOf(this.pair.stores.a.open)] ?? this.#tiles[0];
-    for (const tile of this.#tiles) tile.tabIndex = tile === stop ? 0 : -1;
-  }
-
   /** @param {EventTarget | null} target */
   click(target) {
     const at = this.#tiles.findIndex((tile) => tile === target);
@@ -196,28 +192,15 @@ export class RankedHeads {
     this.texts.rereads.scaleHeads(withScale(pointer.head_mask, pointer, [picture], scale));
   }
 
-  /** @param {KeyboardEvent} event */
-  move(event) {
-    const move = ARROWS[event.key];
-    const at = this.#tiles.findIndex((tile) => tile === event.target);
-    if (!move || at < 0) return;
-    event.preventDefault();
-    const { n_head } = this.shape;
-    const column = (at % n_head) + move[1];
-    const to = this.#tiles[at + move[0] * n_head + move[1]];
-    if (column < 0 || column >= n_head || !to) return;
-    to.focus();
-    this.mark();
-  }
-
   /** @param {HTMLTableElement} table */
   drawTable(table) {
     const { pointer } = this.pair.stores.a;
-    const rows = this.ranking.sorted.map(({ picture, difference }) =>
-      make("tr", {}, make("th", { scope: "row" }, pictureName(picture, pointer)), make("td", {}, fixed(difference, 6))),
-    );
+    const rows = this.ranking.sorted.map(({ picture, difference }) => [
+      pictureName(picture, pointer),
+      fixed(difference, 6),
+    ]);
     const caption = `Differences of the heads${maskWords(this.pair.stores.b.pointer) ? ", B with heads scaled" : ""}`;
-    table.replaceChildren(make("caption", {}, caption), tableHead("head", "difference"), make("tbody", {}, ...rows));
+    fillTable(table, { caption, titles: ["head", "difference"], rows });
   }
 }
 

@@ -1,7 +1,8 @@
 // "Copy link": the address of what is shown.
 
-import { make, smallButton } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { copying } from "../../widgets/copy.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 

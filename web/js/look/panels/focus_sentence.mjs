@@ -2,7 +2,7 @@
 
 import { isHead } from "../../lib/heads.mjs";
 import { areSquares } from "../../lib/triangle.mjs";
-import { make, setText, smallButton } from "../../lib/dom.mjs";
+import { make, setText } from "../../lib/dom.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
@@ -17,6 +17,7 @@ import {
   withoutAlike,
 } from "../roles/heads_alike.mjs";
 import { isComplete } from "../roles/text_patterns.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Store } from "../state/store.mjs" */

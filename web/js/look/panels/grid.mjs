@@ -1,7 +1,7 @@
 // All heads at once: rows are layers, columns are heads, then each layer's mean and rollout if these are shown. Or the
 // heads sorted by a metric. Both are also available as a table. Thumbnails grow while the text is written.
 
-import { ARROWS, make, NextFrame, setFlag, setText, smallButton } from "../../lib/dom.mjs";
+import { make, NextFrame, setFlag, setText } from "../../lib/dom.mjs";
 import { context2d, offscreenContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
@@ -15,7 +15,10 @@ import { SIDE } from "../../lib/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs, paintOverlay } from "./overlay.mjs";
 import { labelOf, NO_LABEL } from "../roles/role_words.mjs";
-import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { TableView } from "../../widgets/table_view.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { fillTable, makeTable, makeTitle } from "../../widgets/table.mjs";
+import { Roving } from "../../widgets/roving.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -86,7 +89,9 @@ export class Grid {
     this.element.addEventListener("click", (event) =>
       this.openAt(/** @type {Element} */ (event.target).closest("button"), event.shiftKey),
     );
-    this.element.addEventListener("keydown", (event) => this.move(event));
+    this.roving = new Roving(this.element, () => this.shown.map(({ button }) => button), {
+      columns: () => this.columns(),
+    });
     this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
@@ -361,9 +366,8 @@ export class Grid {
       const isOpen = isSamePicture(picture, this.store.open);
       setFlag(button, "aria-pressed", isOpen);
       button.classList.toggle("hs-with", !isOpen && selected.has(String(picture)));
-      button.tabIndex = isOpen ? 0 : -1;
     }
-    if (this.shown.length && !this.shown.some(({ button }) => button.tabIndex === 0)) this.shown[0].button.tabIndex = 0;
+    this.roving.update(this.shown.find(({ picture }) => isSamePicture(picture, this.store.open))?.button);
   }
 
   /**
@@ -382,24 +386,6 @@ export class Grid {
     this.#peeked = null;
     this.store.selectedHeads.choose([]);
     this.store.choosePicture(card.picture);
-  }
-
-  /** @param {KeyboardEvent} event */
-  move(event) {
-    const move = ARROWS[event.key];
-    const at = this.shown.findIndex((card) => card.button === event.target);
-    if (!move || at < 0) return;
-    const [down, right] = move;
-    const columns = this.columns();
-    const to = at + right + down * columns;
-    // From the last layer to the mean of all heads, and back.
-    const target = this.shown[to] ?? (down > 0 ? this.shown.at(-1) : null);
-    const leavesRow = right && !this.store.view.options.sorted && Math.floor(to / columns) !== Math.floor(at / columns);
-    event.preventDefault();
-    if (!target || leavesRow) return;
-    this.shown[at].button.tabIndex = -1;
-    target.button.tabIndex = 0;
-    target.button.focus();
   }
 
   columns() {
@@ -428,7 +414,7 @@ export function sortCards(cards, order, summaries) {
  * @param {Grid} grid
  */
 export function gridTable(store, grid) {
-  const table = make("table");
+  const table = makeTable({});
   const view = new TableView("Show heads as a table", draw, make("div", {}, table));
   store.on("state thumbnails view open", () => view.refresh());
   effect(() => {
@@ -442,21 +428,15 @@ export function gridTable(store, grid) {
     const { sorted, metric } = store.view.options;
     const directions = { high: "descending", low: "ascending", "": false };
     const titles = Object.entries(METRICS).map(([key, { name }]) =>
-      make("th", { scope: "col", "aria-sort": key === metric && directions[sorted] }, name),
+      makeTitle(name, { "aria-sort": key === metric && directions[sorted] }),
     );
     const rows = grid.shown.map((card) => {
       const open = smallButton(card.name, () => store.view.choose(card.picture));
       setFlag(open, "aria-pressed", isSamePicture(card.picture, store.open));
-      const values = Object.values(METRICS).map((kind) =>
-        make("td", {}, measured(store.data.metric(card.picture, kind.index), kind)),
-      );
-      return make("tr", {}, make("th", { scope: "row" }, open), ...values);
+      const values = Object.values(METRICS).map((kind) => measured(store.data.metric(card.picture, kind.index), kind));
+      return [open, ...values];
     });
-    table.replaceChildren(
-      make("caption", {}, "All heads"),
-      tableHead("picture", ...titles),
-      make("tbody", {}, ...rows),
-    );
+    fillTable(table, { caption: "All heads", titles: ["picture", ...titles], rows });
     if (focused) [...table.querySelectorAll("button")].find((button) => button.textContent === focused)?.focus();
   }
 }

@@ -1,6 +1,6 @@
 // The open picture: its three views, and the table of its numbers.
 
-import { isStill, make, PHONE, setHidden, setText, smallButton, tabs } from "../../lib/dom.mjs";
+import { isStill, make, PHONE, setHidden, setText } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
 import { groupSentence } from "../../lib/heads.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -15,7 +15,9 @@ import { describePicture, plainDoes } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { effect } from "../../vendor/signals.mjs";
-import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
+import { TableView, TokenRange } from "../../widgets/table_view.mjs";
+import { smallButton, tabs } from "../../widgets/controls.mjs";
+import { fillTable, makeCell, makeTable, tokenTitle } from "../../widgets/table.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -107,7 +109,7 @@ function textPart(store) {
 
 /** @param {Store} store */
 function headTable(store) {
-  const table = make("table");
+  const table = makeTable({});
   const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
   const fields = make("p", { class: "hs-window" }, queries.element, keys.element);
   const view = new TableView("Show as a table", draw, fields, make("div", {}, table));
@@ -117,16 +119,16 @@ function headTable(store) {
   function draw() {
     const { tokens, weights, count: n } = store;
     const columns = keys.positions(n);
-    const rows = queries.positions(n).map((query) => {
-      const cells = columns.map((key) => make("td", {}, key < keysOf(query) ? weightText(weights.at(query, key)) : ""));
-      return make("tr", {}, tokenTitle(tokens, query, "row"), ...cells);
+    fillTable(table, {
+      caption: `Attention weights, ${store.openName}`,
+      titles: [makeCell("query ↓ key →"), ...columns.map((key) => tokenTitle(tokens, key))],
+      rows: queries
+        .positions(n)
+        .map((query) => [
+          tokenTitle(tokens, query),
+          ...columns.map((key) => (key < keysOf(query) ? weightText(weights.at(query, key)) : "")),
+        ]),
     });
-    const titles = columns.map((key) => tokenTitle(tokens, key, "col"));
-    table.replaceChildren(
-      make("caption", {}, `Attention weights, ${store.openName}`),
-      tableHead(make("td", {}, "query ↓ key →"), ...titles),
-      make("tbody", {}, ...rows),
-    );
   }
 }
 

@@ -1,6 +1,6 @@
 // All heads at once: the whole text of each as a grid of pictures, or the row of one step as strips.
 
-import { make, smallButton, tabs } from "../../lib/dom.mjs";
+import { make } from "../../lib/dom.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
@@ -15,6 +15,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { effect } from "../../vendor/signals.mjs";
+import { smallButton, tabs } from "../../widgets/controls.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { PictureId } from "../../types.js" */

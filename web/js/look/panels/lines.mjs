@@ -2,7 +2,7 @@
 // larger weights. If no token is selected and there is a threshold, all tokens have lines. If the selected token or the
 // key it looks at most is out of view, a mark at the edge points to it.
 
-import { make, mouseOrTouch, smallButton } from "../../lib/dom.mjs";
+import { make, mouseOrTouch } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
@@ -10,6 +10,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { weightText } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { moveByKey } from "../keyboard.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

@@ -9,7 +9,9 @@ import { comparedIds } from "../../lib/without_heads.mjs";
 import { plainly, readAfter, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
-import { OneStop } from "../keyboard.mjs";
+import { makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
+import { bar, setPart } from "../../widgets/controls.mjs";
+import { Roving } from "../../widgets/roving.mjs";
 
 /** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Texts } from "../compare/texts.mjs" */
@@ -117,16 +119,19 @@ export class NextToken {
     this.settings = settings;
     this.branch = branch;
     this.caption = make("caption", {});
-    this.body = make("tbody", {});
-    this.stop = new OneStop(this.body);
-    const titles = ["token", "drawn with", "model’s"].map((title) => make("th", { scope: "col" }, title));
-    titles[1].title = "The probability after temperature, top-k, top-p and min-p";
-    titles[2].title = "The model’s own probability, before sampling settings";
-    this.changeTitle = make("th", { scope: "col" }, "Δ nats"); // only while heads are muted or scaled
-    this.changeTitle.title = "How much the log-probability changes because heads are muted or scaled";
-    this.titles = make("tr", {}, ...titles);
-    this.table = make("table", {}, this.caption, make("thead", {}, this.titles), this.body);
-    this.rest = make("tr", { class: "hs-rest" });
+    const titles = [
+      "token",
+      makeTitle("drawn with", { title: "The probability after temperature, top-k, top-p and min-p" }),
+      makeTitle("model’s", { title: "The model’s own probability, before sampling settings" }),
+    ];
+    const change = "How much the log-probability changes because heads are muted or scaled";
+    this.changeTitle = makeTitle("Δ nats", { title: change }); // only while they are
+    this.table = makeTable({ caption: this.caption, titles });
+    this.titles = this.table.rows[0];
+    this.body = this.table.tBodies[0];
+    const buttons = () => [...this.body.querySelectorAll("button")].filter((button) => !button.disabled);
+    this.roving = new Roving(this.body, buttons);
+    this.rest = makeRow([""], { class: "hs-rest" });
     this.element = make("div", { class: "hs-bars" }, this.table);
     /** @type {LatestLoader<RunFetcher, NextLogits>} */
     this.loader = new LatestLoader({
@@ -264,12 +269,12 @@ export class NextToken {
       const { cells, set } = numberCells();
       const more = prediction && { plain: { drawn: remainder(plain), own: remainder(own) } };
       set({ drawn: remainder(drawn), own: remainder(shownOwn), ...more });
-      this.rest.replaceChildren(make("th", { scope: "row" }, counted(others, "other")), ...cells);
+      this.rest.replaceChildren(...makeRow([counted(others, "other"), ...cells]).cells);
     }
     const shown = [...rows.map((row) => row.element), ...(others && details ? [this.rest] : [])];
     // Only if the number of rows changes, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
-    this.stop.update();
+    this.roving.update();
   }
 
   /** A row that can be reused for other tokens. @returns {Row} */
@@ -277,7 +282,7 @@ export class NextToken {
     const button = make("button", { type: "button", class: "hs-alternative" });
     const mark = make("span", { class: "hs-mark" }, "written");
     const { cells, set } = numberCells();
-    const element = make("tr", {}, make("th", { scope: "row" }, button, mark), ...cells);
+    const element = makeRow([[button, mark], ...cells]);
     let token = 0;
     button.addEventListener("click", () => this.branch(token, this.#position + 1));
     /** @type {Row["fill"]} */
@@ -305,22 +310,22 @@ export class NextToken {
 
 /** A bar with the probability of drawing a token, the model's own probability, and how much that changed. */
 function numberCells() {
-  const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
-  const [drawnNumber, ownCell, changeCell] = [make("span"), make("td"), make("td", { class: "hs-change" })];
+  const amount = bar(0, "hs-amount");
+  const [drawnNumber, ownCell, changeCell] = [make("span"), makeCell(""), makeCell("", { class: "hs-change" })];
   /** @param {Shown} shown @param {boolean} [details] */
   const set = ({ drawn, own, plain, change }, details = true) => {
     const before = plain && (details ? plain.drawn : plain.own);
-    bar.style.setProperty("--part", String(details ? drawn : own));
-    bar.style.setProperty("--plain", String(before ?? 0));
-    bar.classList.toggle("hs-outlined", before !== undefined);
-    bar.title = before === undefined ? "" : `${exact(before)} with these heads`;
+    setPart(amount, details ? drawn : own);
+    amount.style.setProperty("--plain", String(before ?? 0));
+    amount.classList.toggle("hs-outlined", before !== undefined);
+    amount.title = before === undefined ? "" : `${exact(before)} with these heads`;
     drawnNumber.textContent = details ? exact(drawn) : share(own);
     ownCell.textContent = exact(own);
     changeCell.textContent = change === undefined ? "" : signed(change, 3);
     if (plain === undefined) changeCell.remove();
     else ownCell.after(changeCell);
   };
-  return { cells: [make("td", { class: "hs-drawn" }, make("div", {}, bar, drawnNumber)), ownCell], set };
+  return { cells: [makeCell(make("div", {}, amount, drawnNumber), { class: "hs-drawn" }), ownCell], set };
 }
 
 /**

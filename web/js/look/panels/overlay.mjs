@@ -1,12 +1,13 @@
 // Numbers in the grid instead of the attention: a colour and a number on every head's tile, a legend, and arcs between
 // heads.
 
-import { make, smallButton, svg } from "../../lib/dom.mjs";
+import { make, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
 import { effect } from "../../vendor/signals.mjs";
 import { ruler } from "./legend.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Arc, Overlay, PictureId } from "../../types.js" */
 /** @import { Card } from "./grid.mjs" */

@@ -1,10 +1,11 @@
 // Stepping through a text token by token, and the speed at which it appears.
 
-import { dropdown, make, rangeInput, setHidden, setRange, smallButton } from "../../lib/dom.mjs";
+import { make, setHidden } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
+import { dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Clock, ScrubSource, Token } from "../../types.js" */
 

@@ -11,7 +11,8 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
 import { clamp, weightText } from "../../lib/numbers.mjs";
 import { characters, pictureName, sentence, visible } from "../../lib/words.mjs";
-import { tableHead, TableView, TokenRange, tokenTitle } from "../../widgets/table_view.mjs";
+import { TableView, TokenRange } from "../../widgets/table_view.mjs";
+import { fillTable, makeTable, tokenTitle } from "../../widgets/table.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
@@ -277,7 +278,7 @@ export class StepRows extends Emitter {
  * @param {Rows} rows
  */
 function stepTable(store, rows) {
-  const table = make("table", {});
+  const table = makeTable({});
   const keys = new TokenRange("keys from", () => view.refresh());
   const fields = make("p", { class: "hs-window" }, keys.element);
   const view = new TableView("Show this step as a table", draw, fields, make("div", {}, table));
@@ -293,12 +294,9 @@ function stepTable(store, rows) {
       let best = Math.min(first, row.length - 1);
       for (let key = best; key < row.length; key++) if (row[key] > row[best]) best = key;
       const strongest = `“${visible(store.tokens[best].text)}” ${best}`;
-      const numbers = [strongest, weightText(row[best]), ...columns.map((key) => weightText(row[key]))];
-      const cells = numbers.map((number) => make("td", {}, number));
-      return make("tr", {}, make("th", { scope: "row" }, rows.name(head)), ...cells);
+      return [rows.name(head), strongest, weightText(row[best]), ...columns.map((key) => weightText(row[key]))];
     });
-    const titles = columns.map((key) => tokenTitle(store.tokens, key, "col"));
-    const head = tableHead("head", "strongest key", "its weight", ...titles);
-    table.replaceChildren(make("caption", {}, rows.title), head, make("tbody", {}, ...lines));
+    const titles = ["head", "strongest key", "its weight", ...columns.map((key) => tokenTitle(store.tokens, key))];
+    fillTable(table, { caption: rows.title, titles, rows: lines });
   }
 }

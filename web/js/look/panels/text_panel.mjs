@@ -1,6 +1,6 @@
 // The text with its scrubber: what colours its tokens, alternatives to branch from, and a table of probabilities.
 
-import { checkbox, make, setFlag, smallButton } from "../../lib/dom.mjs";
+import { make, setFlag } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
@@ -11,7 +11,9 @@ import { describeToken, Scrubber } from "./scrubber.mjs";
 import { textExplanation } from "./first_words.mjs";
 import { TextView } from "./text_view.mjs";
 import { nameWithBytes, visible } from "../../lib/words.mjs";
-import { tableHead, TableView } from "../../widgets/table_view.mjs";
+import { TableView } from "../../widgets/table_view.mjs";
+import { checkbox, smallButton } from "../../widgets/controls.mjs";
+import { makeRow, makeTable } from "../../widgets/table.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -148,9 +150,9 @@ function alternatives(store, next) {
 function textTable(store) {
   /** @type {Token[]} */
   const shown = []; // the token of each row
-  const body = make("tbody", {});
-  const caption = make("caption", {}, "Tokens and their probabilities");
-  const table = make("table", {}, caption, tableHead("position", "token", "probability", "bits"), body);
+  const titles = ["position", "token", "probability", "bits"];
+  const table = makeTable({ caption: "Tokens and their probabilities", titles });
+  const [body] = table.tBodies;
   const box = make("div", { tabindex: 0, role: "group", "aria-label": "Table of tokens" }, table);
   const view = new TableView("Show text as a table", draw, box);
   store.on("state tokens", () => view.refresh());
@@ -178,6 +180,5 @@ function textTable(store) {
 function tokenRow(token, position) {
   const bits = surprise(token);
   const numbers = bits === null ? ["given", ""] : [exact(2 ** -bits), bits.toFixed(2)];
-  const cells = [nameWithBytes(token), ...numbers].map((text) => make("td", {}, text));
-  return make("tr", {}, make("th", { scope: "row" }, position), ...cells);
+  return makeRow([position, nameWithBytes(token), ...numbers]);
 }

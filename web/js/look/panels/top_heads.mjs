@@ -17,6 +17,7 @@ import {
   patternOf,
   patternsOf,
 } from "../roles/text_patterns.mjs";
+import { chipButton } from "../../widgets/controls.mjs";
 
 /** @import { MetricName, PictureId } from "../../types.js" */
 /** @import { Pattern } from "../roles/text_patterns.mjs" */
@@ -46,7 +47,7 @@ export function topHeads(store) {
   /** @param {PictureId} picture @param {string} text @param {string} explanation */
   const chip = (picture, text, explanation) => {
     const onclick = () => store.choosePicture(picture);
-    const button = make("button", { type: "button", class: "hs-chip", onclick }, text);
+    const button = chipButton(text, onclick);
     button.title = explanation;
     if (isSamePicture(picture, store.open)) button.setAttribute("aria-current", "true");
     return button;

@@ -1,6 +1,6 @@
 // Dragging through training: the same text, read with the snapshots that were kept along the way.
 
-import { make, rangeInput, setHidden, setRange, svg } from "../../lib/dom.mjs";
+import { make, setHidden, svg } from "../../lib/dom.mjs";
 import { strongestHead } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
@@ -8,6 +8,8 @@ import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { baseName, pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
+import { rangeInput, setRange } from "../../widgets/controls.mjs";
+import { LineChart } from "../../widgets/line_chart.mjs";
 
 /** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -164,7 +166,8 @@ export class TrainingSteps {
  * @property {boolean} isLoss scaled from its smallest to its largest value; else from 0 to 1
  */
 
-const [WIDTH, HEIGHT, EDGE] = [320, 72, 6];
+const SIZE = [320, 72];
+const FRAME = { left: 6, right: 6, top: 6, bottom: 6 };
 const TICKS = 4; // intervals between labelled steps
 const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
 
@@ -174,30 +177,29 @@ const STYLES = ["hs-line-loss", "hs-line-one", "hs-line-two"];
  * @param {Line[]} lines
  */
 function trainingChart(at, kept, lines) {
-  /** @param {number} step */
-  const x = (step) => EDGE + ((WIDTH - 2 * EDGE) * placeAmong(kept, step)) / Math.max(kept.length - 1, 1);
-  const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", preserveAspectRatio: "none" });
+  const chart = new LineChart({ size: SIZE, frame: FRAME, x: [0, kept.length - 1], y: [0, 1] });
+  const place = (/** @type {number} */ step) => placeAmong(kept, step);
+  const drawing = svg("svg", { viewBox: chart.box, role: "img", preserveAspectRatio: "none" });
   drawing.setAttribute("aria-label", `${lines.map(({ name }) => name).join(", ")} over the steps of training`);
-  drawing.append(svg("path", { d: `M${x(at)} 0V${HEIGHT}` }));
+  chart.parts.push(svg("path", { d: `M${chart.x(place(at))} 0V${SIZE[1]}` }));
   const legend = make("p", { class: "hs-hint" });
   lines.forEach(({ name, points, isLoss }, i) => {
     if (!points.length) return;
     const values = points.map(([, value]) => value);
-    const [low, high] = isLoss ? [Math.min(...values), Math.max(...values)] : [0, 1];
-    /** @param {number} value */
-    const y = (value) => HEIGHT - EDGE - ((HEIGHT - 2 * EDGE) * (value - low)) / (high - low || 1);
-    const path = points.map(([step, value]) => `${x(step).toFixed(1)},${y(value).toFixed(1)}`).join(" ");
-    drawing.append(svg("polyline", { points: path, class: STYLES[i] }));
+    const ends = isLoss ? [Math.min(...values), Math.max(...values)] : undefined;
+    const places = points.map(([step, value]) => /** @type {[number, number]} */ ([place(step), value]));
+    chart.line(places, STYLES[i], ends);
     const mark = make("span", { class: `hs-swatch ${STYLES[i]}` });
     const range = make("span", { class: "hs-detail" }, lineWords({ name, points, isLoss }, kept[0]).slice(name.length));
     legend.append(mark, name, range, " ");
   });
-  const ends = make("p", { class: "hs-hint hs-chart-ends" });
+  drawing.append(...chart.parts);
+  const ticks = make("p", { class: "hs-hint hs-chart-ends" });
   for (let i = 0; i <= TICKS; i++) {
     const step = kept[Math.round((i * (kept.length - 1)) / TICKS)].toLocaleString("en");
-    ends.append(make("span", {}, i ? step : `step ${step}`));
+    ticks.append(make("span", {}, i ? step : `step ${step}`));
   }
-  return make("div", {}, drawing, ends, legend);
+  return make("div", {}, drawing, ticks, legend);
 }
 
 /**

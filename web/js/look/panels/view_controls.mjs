@@ -1,11 +1,12 @@
 // "View": what the tiles show, how the heads are ordered, and how weights become colours. Closed at first.
 
-import { checkbox, dropdown, make, rangeInput, setFlag, setRange, smallButton } from "../../lib/dom.mjs";
+import { make, setFlag } from "../../lib/dom.mjs";
 import { SCALES } from "../../lib/drawing/scale.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
+import { checkbox, dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */

@@ -1,9 +1,10 @@
 // Which set of prompts a question is about: one that comes with the page, or the visitor's own.
 
-import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
 import { readStored, writeStored } from "../../state/storage.mjs";
 import { MAX_BYTES, parseRows } from "./prompt_rows.mjs";
+import { fileButton, smallButton } from "../../../widgets/controls.mjs";
 
 /** @import { AskContext } from "../question.js" */
 /** @import { AskRequest } from "../../state/ask_server.mjs" */

@@ -1,13 +1,14 @@
 // "Why this token?": what every part of the model adds to the logit of the next token.
 
-import { make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { exact, fixed, share, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
-import { tableHead } from "../../../widgets/table_view.mjs";
 import { HeadList } from "../head_list.mjs";
 import { askedPrediction, openHead, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Overlay, PictureId } from "../../../types.js" */
 /** @import { AttributionAnswer } from "../../../lens.js" */
@@ -186,18 +187,18 @@ function partsTable(answer) {
     bar.classList.toggle("hs-less", value < 0);
     bar.style.setProperty("--from", String(position(Math.min(sum - value, sum))));
     bar.style.setProperty("--to", String(position(Math.max(sum - value, sum))));
-    const numbers = [make("td", {}, signed(value)), make("td", {}, fixed(sum, 2))];
-    return make("tr", {}, make("th", { scope: "row" }, name), ...numbers, make("td", { class: "hs-waterfall" }, bar));
+    return [name, signed(value), fixed(sum, 2), makeCell(bar, { class: "hs-waterfall" })];
   });
   const name = answer.against ? "difference" : "logit";
-  const total = [make("td", {}), make("td", {}, fixed(answer.sum, 2)), make("td", {})];
-  const table = make("table", { class: "hs-answer-table", "data-table": "parts" });
-  table.append(
-    make("caption", { class: "hs-hidden" }, "All parts in the order of the model"),
-    tableHead("part", "adds", "so far", make("td", {})),
-    make("tbody", {}, ...rows, make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, name), ...total)),
+  const total = makeRow([name, "", fixed(answer.sum, 2), ""], { class: "hs-sum" });
+  return makeTable(
+    {
+      name: "All parts in the order of the model",
+      titles: ["part", "adds", "so far", makeCell("")],
+      rows: [...rows, total],
+    },
+    { class: "hs-answer-table", "data-table": "parts" },
   );
-  return table;
 }
 
 /** @typedef {{ name: string, value: number, sum: number }} Part with the sum of all parts up to it */

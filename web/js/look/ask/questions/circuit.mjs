@@ -1,6 +1,6 @@
 // Find the circuit: the heads and edges that carry the difference between pairs of prompts, and how faithful they are.
 
-import { make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -11,6 +11,8 @@ import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
 import { circuitGraph } from "./circuit_graph.mjs";
 import { feeding, WAYS } from "./feeding.mjs";
 import { percent } from "./residual_table.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Way } from "./feeding.mjs" */
 /** @import { Arc, PictureId } from "../../../types.js" */
@@ -71,15 +73,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     (edge) => openEdge(edge),
   );
   const list = new HeadList(store, "Heads of the circuit");
-  const body = make("tbody", {});
-  const columns = ["edge", "lost"].map((title) => make("th", { scope: "col" }, title));
-  const table = make(
-    "table",
-    {},
-    make("caption", { class: "hs-hidden" }, "Edges of the circuit"),
-    make("thead", {}, make("tr", {}, ...columns)),
-    body,
-  );
+  const table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
   /** @type {CircuitAnswer | null} */
   let shown = null;
   /** @type {() => void} */
@@ -155,19 +149,14 @@ function build({ store, choices, choose, conclude, overlay }) {
       const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
       sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
       graph.show(answer);
-      body.replaceChildren(
-        ...[...edges]
+      fillRows(
+        table,
+        [...edges]
           .sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost))
-          .map((edge) => {
-            const onclick = () => openEdge(edge);
-            const button = smallButton(edgeName(edge), onclick);
-            return make(
-              "tr",
-              {},
-              make("th", { scope: "row" }, button),
-              make("td", { class: "hs-number-cell" }, percent(edge.lost)),
-            );
-          }),
+          .map((edge) => [
+            smallButton(edgeName(edge), () => openEdge(edge)),
+            makeCell(percent(edge.lost), { class: "hs-number-cell" }),
+          ]),
       );
       const rows = heads.map(({ layer, head, lost, reads, promoted }) => ({
         picture: /** @type {PictureId} */ ([layer, head]),

@@ -1,6 +1,6 @@
 // Which heads feed this one? Judged by the weights, by cutting paths in this text, and by the effect on its role.
 
-import { make, tabs } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries, headName } from "../../../lib/heads.mjs";
 import { isClearRole } from "../../../lib/metrics.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
@@ -9,6 +9,7 @@ import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
 import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
+import { tabs } from "../../../widgets/controls.mjs";
 
 /** @import { Role } from "./feeding_steps.mjs" */
 /** @import { PictureId } from "../../../types.js" */

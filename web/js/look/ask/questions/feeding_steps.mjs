@@ -1,11 +1,13 @@
 // A link between two heads over the training steps: the score with and without it.
 
-import { make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { baseName } from "../../../lib/words.mjs";
 import { askServer } from "../../state/ask_server.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { fillTable, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { RolePathsAnswer } from "../../../lens.js" */
 /** @import { PictureId } from "../../../types.js" */
@@ -40,9 +42,7 @@ export function trainingTable(store) {
   let controller = null;
   const button = smallButton("");
   const progress = make("span", { class: "hs-hint", role: "status" });
-  const head = make("tr", {});
-  const body = make("tbody", {});
-  const table = make("table", { hidden: true }, make("thead", {}, head), body);
+  const table = makeTable({}, { hidden: true });
   const element = make("div", { class: "hs-residual", hidden: true }, button, " ", progress, table);
   /** @type {{ model: string, later: PictureId, earlier: PictureId, way: string } | null} */
   let link = null;
@@ -72,9 +72,7 @@ export function trainingTable(store) {
     const { signal } = (controller = new AbortController());
     const { model, earlier } = link;
     label();
-    body.replaceChildren();
-    const names = ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"];
-    head.replaceChildren(...names.map((text) => make("th", { scope: "col" }, text)));
+    fillTable(table, { titles: ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"] });
     try {
       const steps = await stepsOf(model);
       const last = await ask(model, signal);
@@ -85,8 +83,8 @@ export function trainingTable(store) {
         const answer = await ask(`${model}@${step}`, signal);
         const [layer, column] = earlier;
         const scores = [answer.plain[role], answer.every[role][layer][column], answer.direct[role][layer][column]];
-        const cells = scores.map((score) => make("td", {}, fixed(score, 3)));
-        body.append(make("tr", {}, make("th", { scope: "row" }, step.toLocaleString("en")), ...cells));
+        const row = makeRow([step.toLocaleString("en"), ...scores.map((score) => fixed(score, 3))]);
+        table.tBodies[0].append(row);
       }
       stop();
     } catch (error) {

@@ -3,6 +3,8 @@
 import { make } from "../../../lib/dom.mjs";
 import { headEntries, isSamePicture } from "../../../lib/heads.mjs";
 import { pictureName } from "../../../lib/words.mjs";
+import { chipButton } from "../../../widgets/controls.mjs";
+import { Roving } from "../../../widgets/roving.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { Store } from "../../state/store.mjs" */
@@ -34,6 +36,7 @@ export function headMap(store) {
   const caption = make("p", { class: "hs-hint" });
   const neighbours = make("p", { class: "hs-chips" });
   const plot = make("div", { class: "hs-head-map", role: "group", "aria-label": "Map of all heads" });
+  const roving = new Roving(plot, () => [...plot.querySelectorAll("button")]);
   const element = make("div", { class: "hs-patching" }, caption, plot, neighbours);
 
   /** @param {{ points: number[][][], explained: number[], features: string[], axes: number[][] }} map */
@@ -50,7 +53,7 @@ export function headMap(store) {
         const picture = [layer, head];
         const isOpen = isSamePicture(picture, store.open);
         const name = pictureName(picture, store.pointer);
-        const dot = make("button", { type: "button", title: name, tabindex: isOpen ? 0 : -1 }, name);
+        const dot = make("button", { type: "button", title: name }, name);
         const [left, top] = range.map(({ least, size }, axis) => {
           const part = (point[axis] - least) / size;
           return MARGIN + (100 - 2 * MARGIN) * (axis ? 1 - part : part);
@@ -64,6 +67,7 @@ export function headMap(store) {
       }),
     );
     plot.replaceChildren(...dots);
+    roving.update(dots.find((dot) => dot.getAttribute("aria-pressed") === "true"));
     const share = explained.map((part) => `${(100 * part).toFixed(0)}%`);
     const main = axes.map((axis) => {
       const order = axis.map((value, i) => ({ value, i })).sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
@@ -80,21 +84,9 @@ export function headMap(store) {
     neighbours.hidden = !points[layer]?.[head];
     if (neighbours.hidden) return;
     const chips = nearest(points, store.open).map((picture) =>
-      make(
-        "button",
-        { type: "button", class: "hs-chip", onclick: () => store.view.choose(picture) },
-        pictureName(picture, store.pointer),
-      ),
+      chipButton(pictureName(picture, store.pointer), () => store.view.choose(picture)),
     );
     neighbours.replaceChildren(make("span", {}, `most like ${pictureName(store.open, store.pointer)}`), ...chips);
   };
-  plot.addEventListener("keydown", (event) => {
-    const forward = event.key === "ArrowRight" || event.key === "ArrowDown";
-    if (!forward && event.key !== "ArrowLeft" && event.key !== "ArrowUp") return;
-    event.preventDefault();
-    const dots = /** @type {HTMLElement[]} */ ([...plot.children]);
-    const at = dots.findIndex((dot) => dot === document.activeElement);
-    dots[(at + (forward ? 1 : -1) + dots.length) % dots.length]?.focus();
-  });
   return { element, show };
 }

@@ -1,12 +1,13 @@
 // Which heads does this text need? The loss with each head removed.
 
-import { make, tabs } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, probabilityChange, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { capitalised, pictureName, textOf, visible } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { selectedToken, textBody, textProblem, tokenName } from "../subject.mjs";
+import { chipButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { KnockoutAnswer } from "../../../lens.js" */
@@ -175,7 +176,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     const chips = most.slice(0, MAX_CHIPS).map(({ change, position }) => {
       const text = visible(store.tokens[position]?.text ?? "");
       const before = visible(textOf(store.tokens.slice(Math.max(0, position - 6), position)));
-      const chip = make("button", { type: "button", class: "hs-chip" }, `${text} ${signed(change, 3)}`);
+      const chip = chipButton(`${text} ${signed(change, 3)}`);
       chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
       chip.addEventListener("click", () => store.selection.look(position - 1));
       return chip;

@@ -1,6 +1,6 @@
 // "Show me the arithmetic": every number from one query and key to the logit of the next token.
 
-import { make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, number, share, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
@@ -8,6 +8,8 @@ import { dotProduct, exponentialShare, looks } from "../../../widgets/arithmetic
 import { formula, fraction, row, sub, sum, sup } from "../../../widgets/formula.mjs";
 import { Stamp } from "../../../widgets/stamp.mjs";
 import { headAndPrediction } from "../subject.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { makeTable } from "../../../widgets/table.mjs";
 
 /** @import { LedgerAnswer, LedgerStage } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -195,13 +197,9 @@ const vectorTable = ({ query, key, products, value, weighted, reading, terms }) 
 /** Vectors as columns, one row for each of their numbers. @param {Record<string, number[]>} columns */
 function numberTable(columns) {
   const [first] = Object.values(columns);
-  const titles = ["place", ...Object.keys(columns)].map((title) => make("th", { scope: "col" }, title));
-  const rows = first.map((_, i) => {
-    const cells = Object.values(columns).map((vector) => make("td", {}, fixed(vector[i])));
-    return make("tr", {}, make("th", { scope: "row" }, i), ...cells);
-  });
-  const table = make("table", { class: "hs-answer-table", "data-table": "vectors" });
-  table.append(make("thead", {}, make("tr", {}, ...titles)), make("tbody", {}, ...rows));
+  const rows = first.map((_, i) => [i, ...Object.values(columns).map((vector) => fixed(vector[i]))]);
+  const attributes = { class: "hs-answer-table", "data-table": "vectors" };
+  const table = makeTable({ titles: ["place", ...Object.keys(columns)], rows }, attributes);
   return make("div", { class: "hs-answer-scroll" }, table);
 }
 

@@ -1,11 +1,14 @@
 // "What would each layer have predicted?": the logit lens.
 
-import { ARROWS, make, setFlag, smallButton } from "../../../lib/dom.mjs";
+import { make, setFlag } from "../../../lib/dom.mjs";
 import { MAX_RAMP_SHADE, palette } from "../../../lib/drawing/palette.mjs";
 import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
+import { Roving } from "../../../widgets/roving.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 /** @import { LogitLensAnswer } from "../../../lens.js" */
@@ -94,7 +97,7 @@ class ReadingsTable {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.table = make("table", { class: "hs-answer-table hs-readings", "data-table": "readings" });
+    this.table = makeTable({}, { class: "hs-answer-table hs-readings", "data-table": "readings" });
     this.scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the earlier layers.");
     const observer = new ResizeObserver(
@@ -108,7 +111,10 @@ class ReadingsTable {
     this.detail = make("div", { class: "hs-answer-part", "aria-live": "polite" });
     this.element = make("div", { class: "hs-answer-part" }, this.wide, this.scroll, this.turning, this.detail);
     this.table.addEventListener("click", (event) => this.choose(event.target));
-    this.table.addEventListener("keydown", (event) => this.move(event));
+    const columns = () => this.#answer?.layers.length ?? 1;
+    const choose = (/** @type {number} */ at) =>
+      this.selectCell(this.#start + Math.floor(at / columns()), at % columns());
+    this.roving = new Roving(this.table, () => [...this.table.querySelectorAll("button")], { columns, choose });
   }
 
   /**
@@ -170,17 +176,16 @@ class ReadingsTable {
     this.#ramps = palette();
     const positions = tokens.slice(this.#start, this.#start + MAX_ROWS).map((_, i) => this.#start + i);
     const rows = positions.map((position) => {
-      const title = make("th", { scope: "row" }, visible(tokens[position].text), make("small", {}, String(position)));
+      const token = [visible(tokens[position].text), make("small", {}, position)];
+      const when = makeCell(shortName(decided[position]), { class: "hs-decided" });
       const cells = layers.map((_, reading) => this.makeCell(position, reading));
-      const when = make("td", { class: "hs-decided" }, shortName(decided[position]));
-      return make("tr", { "data-position": position }, title, when, ...cells);
+      return makeRow([token, when, ...cells], { "data-position": position });
     });
-    const titles = ["after", "settles", ...layers.map((_, reading) => shortName(reading))];
-    this.table.replaceChildren(
-      make("caption", { class: "hs-hidden" }, "The most probable next token after each layer"),
-      make("thead", {}, make("tr", {}, ...titles.map((title) => make("th", { scope: "col" }, title)))),
-      make("tbody", {}, ...rows),
-    );
+    fillTable(this.table, {
+      name: "The most probable next token after each layer",
+      titles: ["after", "settles", ...layers.map((_, reading) => shortName(reading))],
+      rows,
+    });
     this.mark();
   }
 
@@ -191,7 +196,7 @@ class ReadingsTable {
     const after = `after “${visible(tokens[position].text)}”`;
     const name = `${after}, ${readingName(reading)}: “${visible(text)}”, probability ${exact(probability)}`;
     const button = make("button", { type: "button", tabindex: -1, "aria-label": name, title: name }, visible(text));
-    const cell = make("td", { "data-reading": reading }, button);
+    const cell = makeCell(button, { "data-reading": reading });
     palette().looks.paint(cell, Math.round(MAX_RAMP_SHADE * probability));
     cell.classList.toggle("hs-settled", reading >= decided[position]);
     return cell;
@@ -208,13 +213,9 @@ class ReadingsTable {
     for (const row of /** @type {NodeListOf<HTMLElement>} */ (this.table.querySelectorAll("[data-position]"))) {
       const isHere = Number(row.dataset.position) === position;
       setFlag(row, "data-here", isHere);
-      row.querySelectorAll("button").forEach((button, i) => {
-        setFlag(button, "aria-pressed", isHere && i === reading);
-        button.tabIndex = isHere && i === reading ? 0 : -1;
-      });
+      row.querySelectorAll("button").forEach((button, i) => setFlag(button, "aria-pressed", isHere && i === reading));
     }
-    const first = this.table.querySelector("button");
-    if (first && !this.row(position)) first.tabIndex = 0;
+    this.roving.update(this.row(position)?.querySelectorAll("button")[reading]);
   }
 
   /** @param {EventTarget | null} target */
@@ -234,18 +235,6 @@ class ReadingsTable {
     store.selection.look(position);
   }
 
-  /** @param {KeyboardEvent} event */
-  move(event) {
-    const [down, right] = ARROWS[event.key] ?? [0, 0];
-    const answer = this.#answer;
-    if (!answer || (!down && !right)) return;
-    event.preventDefault();
-    const last = Math.min(this.#start + MAX_ROWS, answer.tokens.length) - 1;
-    const to = clamp(this.#cell[0] + down, this.#start, last);
-    this.selectCell(to, clamp(this.#cell[1] + right, 0, answer.layers.length - 1));
-    this.row(to)?.querySelectorAll("button")[this.#cell[1]].focus();
-  }
-
   /** The distribution of the chosen cell. */
   explain() {
     const answer = this.#answer;
@@ -259,13 +248,12 @@ class ReadingsTable {
         ? "This is the model’s own answer."
         : `${fixed(kl)} nats from the model’s answer. That answer, “${visible(own.text)}”, has probability ` +
           `${exact(chance)} here.`;
-    const rows = top.map(({ text, probability }) => {
-      const cell = amountCell(probability, top[0].probability, exact(probability));
-      return make("tr", {}, make("th", { scope: "row" }, visible(text)), cell);
-    });
+    const rows = top.map(({ text, probability }) => [
+      visible(text),
+      amountCell(probability, top[0].probability, exact(probability)),
+    ]);
     const name = `The reading ${readingName(reading)}, after ${token}`;
-    const table = make("table", { class: "hs-answer-table", "data-table": "reading", "aria-label": name });
-    table.append(make("tbody", {}, ...rows));
+    const table = makeTable({ rows }, { class: "hs-answer-table", "data-table": "reading", "aria-label": name });
     this.detail.replaceChildren(make("p", {}, make("b", {}, `${name}. `), words), table);
   }
 }

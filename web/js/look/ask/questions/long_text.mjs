@@ -1,10 +1,11 @@
 // The text in which passages are searched for: the one on the page, a pasted one, a file, or one that the model writes.
 
-import { fileButton, make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { counted } from "../../../lib/numbers.mjs";
 import { request } from "../../../lib/http.mjs";
 import { countCharacters, promptText } from "../../../lib/words.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
+import { fileButton, smallButton } from "../../../widgets/controls.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 

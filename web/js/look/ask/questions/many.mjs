@@ -1,6 +1,6 @@
 // What holds over many prompts? One question asked of each: the mean over them, its standard error, and every row.
 
-import { dropdown, make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { request as post } from "../../../lib/http.mjs";
 import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
@@ -9,6 +9,8 @@ import { openText } from "../../address.mjs";
 import { HeadList } from "../head_list.mjs";
 import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
 import { percent } from "./residual_table.mjs";
+import { dropdown, smallButton } from "../../../widgets/controls.mjs";
+import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { PromptsAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -126,11 +128,7 @@ function build({ store, choices, choose, conclude, overlay }) {
   const set = setChooser({ store, choices, choose });
   const sentence = make("p", { class: "hs-answer" });
   const list = new HeadList(store, "Heads by their mean over the prompts");
-  const body = make("tbody", {});
-  const named = make("th", { scope: "col" }); // the head whose numbers are listed
-  const titles = ["line", "prompt"].map((name) => make("th", { scope: "col" }, name));
-  const head = make("thead", {}, make("tr", {}, ...titles, named));
-  const table = make("table", {}, make("caption", { class: "hs-hidden" }, "Every prompt"), head, body);
+  const table = makeTable({});
   const every = make("div", { class: "hs-head-list" }, table);
   /** @type {ChosenSet | null} */
   let current = null;
@@ -178,8 +176,10 @@ function build({ store, choices, choose, conclude, overlay }) {
       sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
       list.show("mean ± standard error", rows);
       const [layer, column] = first.picture;
-      body.replaceChildren(
-        ...answer.rows.map((row) => {
+      fillTable(table, {
+        name: "Every prompt",
+        titles: ["line", "prompt", best],
+        rows: answer.rows.map((row) => {
           const { prompt, answer: right } = current?.rows[Number(row.row)] ?? { prompt: "" };
           const line = `${current?.set.lines[Number(row.row)] ?? ""}`;
           const opener = smallButton(ending(prompt, MAX_PROMPT), () => void open({ prompt }));
@@ -188,16 +188,10 @@ function build({ store, choices, choose, conclude, overlay }) {
           const numbers = /** @type {number[][] | undefined} */ (row[number]);
           const text = numbers ? words(numbers[layer][column]) : String(row.error);
           const expected = right === undefined ? "" : ` → ${right}`;
-          return make(
-            "tr",
-            {},
-            make("td", { class: "hs-number-cell" }, line),
-            make("td", {}, opener, expected),
-            make("td", { class: "hs-number-cell" }, text),
-          );
+          const cellOf = (/** @type {string} */ content) => makeCell(content, { class: "hs-number-cell" });
+          return [cellOf(line), [opener, expected], cellOf(text)];
         }),
-      );
-      named.textContent = best;
+      });
       overlay({
         title: `Mean over ${counted(answer.n, "prompt")}: ${name}`,
         values,

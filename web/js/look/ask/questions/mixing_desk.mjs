@@ -1,12 +1,12 @@
 // What if heads were switched off? Mute, solo or scale them: the predicted next token changes at once, and both texts
 // can be written side by side.
 
-import { make, setFlag, smallButton, tabs } from "../../../lib/dom.mjs";
+import { make, setFlag } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { exact, share, signed } from "../../../lib/numbers.mjs";
 import { logSoftmax, mostProbable } from "../../../lib/sampling.mjs";
 import { capitalised, pictureName, stepOf, visible } from "../../../lib/words.mjs";
-import { tableHead, TableView } from "../../../widgets/table_view.mjs";
+import { TableView } from "../../../widgets/table_view.mjs";
 import { maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
@@ -14,6 +14,8 @@ import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
 import { DEFAULTS, DESK } from "../mixer.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";
+import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
+import { fillTable, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { Mask } from "../../../lib/head_masks.mjs" */
@@ -49,7 +51,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-strong" });
   const compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
-  const table = make("table");
+  const table = makeTable({});
   const view = new TableView("Show next tokens as a table", () => drawTable(), make("div", {}, table));
   const buttons = make("div", { class: "hs-controls" }, write, compare, view.toggle);
   /** @type {string[]} texts of the vocabulary */
@@ -91,7 +93,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   function drawPresets() {
     const offered = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
     const presetChips = offered.map(({ key, name, mask, help, reason }) => {
-      const chip = make("button", { type: "button", class: "hs-chip", "data-preset": key }, name);
+      const chip = chipButton(name, null, { "data-preset": key });
       chip.disabled = reason !== "";
       chip.title = reason || help;
       const isOn = !chip.disabled && isSameMask(mask, mixer.mask);
@@ -112,7 +114,7 @@ function build({ store, mixer, choices, choose, conclude }) {
       const name = pictureName(picture, store.pointer);
       const scale = scaleOf(mixer.mask, picture);
       const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
-      const chip = make("button", { type: "button", class: "hs-chip", "aria-label": `Restore ${name}` }, text);
+      const chip = chipButton(text, null, { "aria-label": `Restore ${name}` });
       chip.title = `${name} is ${scaleWords(scale)}: click to restore it`;
       chip.addEventListener("click", () => mixer.scale(picture, 1));
       return chip;
@@ -176,12 +178,10 @@ function build({ store, mixer, choices, choose, conclude }) {
     const { logits, before, after } = prediction;
     const rows = mostProbable(logits, MAX_LISTED_TOKENS).map((id) => {
       const numbers = [exact(Math.exp(before[id])), exact(Math.exp(after[id])), signed(after[id] - before[id], 3)];
-      const name = make("th", { scope: "row" }, `“${visible(texts[id] ?? "")}”`);
-      return make("tr", { "data-id": id }, name, ...numbers.map((text) => make("td", {}, text)));
+      return makeRow([`“${visible(texts[id] ?? "")}”`, ...numbers], { "data-id": id });
     });
     const caption = `What may follow ${tokenName(store, store.selection.predictor)}: the model’s own probabilities`;
-    const head = tableHead("token", "before", "with the change", "Δ nats");
-    table.replaceChildren(make("caption", {}, caption), head, make("tbody", {}, ...rows));
+    fillTable(table, { caption, titles: ["token", "before", "with the change", "Δ nats"], rows });
   }
 }
 

@@ -1,12 +1,14 @@
 // "Which tokens does this head use?": four measures of one head, how well they agree, and the head as a whole.
 
-import { make, setFlag, smallButton } from "../../../lib/dom.mjs";
+import { make, setFlag } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { exact, fixed, probabilityChange, signed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell, signedCell } from "../bars.mjs";
 import { headAndPrediction } from "../subject.mjs";
 import { largestOf } from "./attribution.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../widgets/table.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 /** @import { HeadAnswer, HeadSums, KeyMeasures } from "../../../lens.js" */
@@ -86,18 +88,13 @@ function correlationTable(answer) {
   const rows = NAMES.slice(0, -1).map((one, i) => {
     const cells = columns.map((other, j) => {
       const value = j >= i ? correlation(answer, one, other) : null;
-      return make("td", {}, j < i ? "" : value === null ? "–" : signed(value));
+      return j < i ? "" : value === null ? "–" : signed(value);
     });
-    return make("tr", {}, make("th", { scope: "row" }, MEASURES[one].title), ...cells);
+    return [MEASURES[one].title, ...cells];
   });
-  const titles = columns.map((name) => make("th", { scope: "col" }, MEASURES[name].title));
-  const table = make("table", { class: "hs-answer-table", "data-table": "correlations" });
-  table.append(
-    make("caption", {}, "Spearman’s rank correlation over the keys"),
-    make("thead", {}, make("tr", {}, make("td", {}), ...titles)),
-    make("tbody", {}, ...rows),
-  );
-  return table;
+  const titles = [makeCell(""), ...columns.map((name) => MEASURES[name].title)];
+  const caption = "Spearman’s rank correlation over the keys";
+  return makeTable({ caption, titles, rows }, { class: "hs-answer-table", "data-table": "correlations" });
 }
 
 const MIN_LOSS_CHANGE = 0.01; // nats: a smaller change of the loss hardly matters
@@ -206,7 +203,7 @@ class KeysTable {
   /** @param {Store} store */
   constructor(store) {
     this.store = store;
-    this.table = make("table", { class: "hs-answer-table hs-keys", "data-table": "keys" });
+    this.table = makeTable({}, { class: "hs-answer-table hs-keys", "data-table": "keys" });
     this.more = smallButton("", () => this.toggle());
     this.buttons = make("p", { class: "hs-controls" }, this.more);
     const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
@@ -243,17 +240,16 @@ class KeysTable {
     const largest = NAMES.map((name) => Math.max(largestOf(keys.map((key) => key[name])), NOISE_LEVEL));
     /** @param {HeadSums} values @param {number[]} most */
     const cells = (values, most) => NAMES.map((name, i) => MEASURES[name].cell(values[name], most[i]));
-    const rows = shown.map((key) => make("tr", { "data-key": key.position }, this.title(key), ...cells(key, largest)));
+    const rows = shown.map((key) => makeRow([this.title(key), ...cells(key, largest)], { "data-key": key.position }));
     const none = NAMES.map(() => 0);
-    const sums = make("tr", { class: "hs-sum" }, make("th", { scope: "row" }, "all keys"), ...cells(answer.sums, none));
+    const sums = makeRow(["all keys", ...cells(answer.sums, none)], { class: "hs-sum" });
     sums.title =
       "The norm is that of the sum of all vectors, which may cancel. The change sums edges cut one at a time.";
-    const headings = [this.heading(""), ...NAMES.map((name) => this.heading(name))];
-    this.table.replaceChildren(
-      make("caption", { class: "hs-hidden" }, `What ${headName([answer.layer, answer.head])} takes from each token`),
-      make("thead", {}, make("tr", {}, ...headings)),
-      make("tbody", {}, ...rows, sums),
-    );
+    fillTable(this.table, {
+      name: `What ${headName([answer.layer, answer.head])} takes from each token`,
+      titles: [this.heading(""), ...NAMES.map((name) => this.heading(name))],
+      rows: [...rows, sums],
+    });
     this.more.hidden = keys.length <= MAX_SHOWN_KEYS;
     this.more.textContent = this.#isWhole ? `Show the first ${MAX_SHOWN_KEYS}` : `Show all ${keys.length} tokens`;
   }
@@ -264,7 +260,7 @@ class KeysTable {
     const button = make("button", { type: "button", "data-order": name, onclick: () => this.sortBy(name) }, words);
     button.title = `${name ? `${MEASURES[name].help} ` : ""}Click to sort by ${name ? "size" : "position"}.`;
     const isOrder = name === this.#order;
-    return make("th", { scope: "col", "aria-sort": isOrder && (name ? "descending" : "ascending") }, button);
+    return makeTitle(button, { "aria-sort": isOrder && (name ? "descending" : "ascending") });
   }
 
   /** A key; clicking it pins its cell. @param {KeyMeasures} key */
@@ -274,7 +270,7 @@ class KeysTable {
     const onclick = () => store.selection.lock({ query, key: position });
     const button = make("button", { type: "button", class: "hs-alternative", onclick }, visible(text));
     button.setAttribute("aria-label", `“${visible(text)}” at position ${position}: pin this cell`);
-    return make("th", { scope: "row" }, button, make("small", {}, String(position)));
+    return [button, make("small", {}, position)];
   }
 
   /** @param {EventTarget | null} target */

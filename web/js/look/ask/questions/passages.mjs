@@ -1,11 +1,13 @@
 // Where does this head fire? Its strongest passages in a long text, what they share, and a map of all heads.
 
-import { make, tabs } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, share, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { headMap } from "./head_map.mjs";
 import { textChoice } from "./long_text.mjs";
+import { bar, tabs } from "../../../widgets/controls.mjs";
+import { makeTable } from "../../../widgets/table.mjs";
 
 /** @import { HeadPassages, Passage, PassagesAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -210,13 +212,15 @@ function histogram(counts, edges, what) {
   const most = Math.max(...counts.map(Math.sqrt), 1);
   const total = counts.reduce((sum, count) => sum + count, 0);
   const bars = make("div", { class: "hs-histogram", "aria-hidden": "true" });
-  const body = make("tbody", {});
+  /** @type {[range: string, count: string][]} */
+  const rows = [];
   for (let i = first; i <= last; i++) {
     const range = `${fixed(edges[i], 3)} to ${fixed(edges[i + 1], 3)}`;
-    const bar = make("span", { title: `${range}: ${counts[i].toLocaleString("en")} of ${total.toLocaleString("en")}` });
-    bar.style.setProperty("--part", String(Math.sqrt(counts[i]) / most));
-    bars.append(bar);
-    body.append(make("tr", {}, make("th", { scope: "row" }, range), make("td", {}, counts[i].toLocaleString("en"))));
+    const count = counts[i].toLocaleString("en");
+    const amount = bar(Math.sqrt(counts[i]) / most);
+    amount.title = `${range}: ${count} of ${total.toLocaleString("en")}`;
+    bars.append(amount);
+    rows.push([range, count]);
   }
   const ends = make("div", { class: "hs-overlay-ends hs-histogram-ends" }, make("span", {}, fixed(edges[first], 2)));
   ends.append(make("span", {}, fixed(edges[last + 1], 2)));
@@ -225,6 +229,6 @@ function histogram(counts, edges, what) {
     { class: "hs-hint" },
     `All tokens by the ${what}; the height of a bar is the square root of its count.`,
   );
-  const table = make("details", {}, make("summary", {}, "As a table"), make("table", {}, body));
+  const table = make("details", {}, make("summary", {}, "As a table"), makeTable({ rows }));
   return make("div", { class: "hs-residual" }, title, bars, ends, table);
 }

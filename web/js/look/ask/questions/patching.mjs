@@ -1,6 +1,6 @@
 // What carries the answer? Activations of this text are put into a run of a text that leads to another answer.
 
-import { make, smallButton, tabs } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { pictureName, promptText, visible } from "../../../lib/words.mjs";
@@ -11,6 +11,7 @@ import { encodeMask, withScale } from "../../../lib/head_masks.mjs";
 import { HeadSet, NO_HEADS } from "../head_set.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { percent, residualTable } from "./residual_table.mjs";
+import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { PatchAnswer, PatchBody } from "../../../lens.js" */
@@ -127,7 +128,7 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     const here = known.filter(({ model }) => model === store.pointer.model);
     const others = known.filter(({ model }) => model !== store.pointer.model).map(({ model }) => model);
     const buttons = here.map((example) => {
-      const button = make("button", { type: "button", class: "hs-chip" }, example.title);
+      const button = chipButton(example.title);
       button.title = "Opens its text; the browser’s Back button returns to this one";
       button.addEventListener("click", () => open(example));
       return button;

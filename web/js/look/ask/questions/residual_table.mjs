@@ -1,9 +1,11 @@
 // How much each position of the residual stream restores or takes away, by layer. Positions with no effect are omitted.
 
-import { make, smallButton } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { palette } from "../../../lib/drawing/palette.mjs";
 import { clamp } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
+import { smallButton } from "../../../widgets/controls.mjs";
+import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Store } from "../../state/store.mjs" */
 
@@ -30,9 +32,7 @@ function carriers(residual) {
 /** @param {Store} store */
 export function residualTable(store) {
   const caption = make("p", { class: "hs-hint" });
-  const head = make("tr", {});
-  const body = make("tbody", {});
-  const table = make("table", {}, make("thead", {}, head), body);
+  const table = makeTable({});
   const element = make(
     "div",
     { class: "hs-residual", tabindex: 0, role: "group", "aria-label": "Residual stream" },
@@ -49,18 +49,17 @@ export function residualTable(store) {
     const left = residual[0].length - positions.length;
     const rest = left ? ` (positions that stay below ${percent(MIN_EFFECT)} are left out)` : "";
     caption.textContent = `Share ${done} by the residual stream at one position, before each layer${rest}`;
-    head.replaceChildren(make("th", { scope: "col" }, ""), ...positions.map((position) => column(position)));
     const ramp = palette().change;
     const rows = residual.map((row, layer) => {
       const name = layer === residual.length - 1 ? "at the end" : `before L${layer}`;
       const cells = positions.map((position) => {
-        const cell = make("td", {}, percent(row[position]));
+        const cell = makeCell(percent(row[position]));
         ramp.paint(cell, Math.round(127.5 + 127.5 * clamp(row[position], -1, 1)));
         return cell;
       });
-      return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+      return [name, ...cells];
     });
-    body.replaceChildren(...rows);
+    fillTable(table, { titles: ["", ...positions.map((position) => column(position))], rows });
 
     /** @param {number} position */
     function column(position) {
@@ -68,7 +67,7 @@ export function residualTable(store) {
       const label = one === other ? one : `${one} / ${other}`;
       const button = smallButton(label, () => store.selection.lock({ query: position }));
       button.title = `Token ${position}: select it`;
-      return make("th", { scope: "col" }, button);
+      return button;
     }
   };
   return { element, show };

@@ -1,6 +1,6 @@
 // What is this head for? Its scores for well-known roles, next to those of uniform attention.
 
-import { dropdown, make } from "../../../lib/dom.mjs";
+import { make } from "../../../lib/dom.mjs";
 import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
@@ -8,6 +8,8 @@ import { HeadList } from "../head_list.mjs";
 import { tokenPairs } from "../token_pairs.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
 import { rolePlain, roleSentence } from "../../roles/role_words.mjs";
+import { bar, dropdown } from "../../../widgets/controls.mjs";
+import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Overlay, RoleName, Roles } from "../../../types.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
@@ -47,10 +49,8 @@ export const roles = {
 function build({ store, choices, choose, conclude, overlay }) {
   const choice = dropdown("Role", NAMES, (role) => choose({ role }));
   const sentence = make("p", { class: "hs-answer" });
-  const body = make("tbody", {});
-  const titles = ["pattern", "score", "by\u00a0chance", ""].map((title) => make("th", { scope: "col" }, title));
-  const caption = make("caption", { class: "hs-hidden" }, "Scores of the open head");
-  const table = make("table", {}, caption, make("thead", {}, make("tr", {}, ...titles)), body);
+  const titles = ["pattern", "score", "by\u00a0chance", ""];
+  const table = makeTable({ name: "Scores of the open head", titles });
   const list = new HeadList(store, "Heads by the score for one role");
   const pairs = tokenPairs(store);
 
@@ -99,15 +99,18 @@ function build({ store, choices, choose, conclude, overlay }) {
     sentence.textContent = roleSentence(store, store.open);
     const { scores, errors, baseline } = head;
     const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
-      const bar = make("span", { class: "hs-amount", "aria-hidden": "true" });
-      bar.style.setProperty("--part", String(scores[name]));
       const does = name === "copying" ? COPYING.does : ROLES[name].does;
       const error = name === "copying" ? "" : ` ± ${errors[name].toFixed(3)}`;
-      return scoreRow([NAMES[name], does], `${scores[name].toFixed(3)}${error}`, baseline[name].toFixed(3), bar);
+      return scoreRow(
+        [NAMES[name], does],
+        `${scores[name].toFixed(3)}${error}`,
+        baseline[name].toFixed(3),
+        bar(scores[name], "hs-amount"),
+      );
     });
     const spread = ["entropy (bits)", "over how many tokens it spreads"];
     rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
-    body.replaceChildren(...rows);
+    fillRows(table, rows);
   }
 }
 
@@ -137,10 +140,10 @@ const copyingOverlay = (scores) => ({
  * @param {string[]} title a name, and what it means
  * @param {string} score
  * @param {string} uniform
- * @param {Node | string} bar
+ * @param {Node | string} amount
  */
-function scoreRow([name, meaning], score, uniform, bar = "") {
-  const title = make("th", { scope: "row" }, name, make("small", {}, meaning));
-  const numbers = [score, uniform].map((text) => make("td", { class: "hs-number-cell" }, text));
-  return make("tr", {}, title, ...numbers, make("td", { class: "hs-bar-cell" }, bar));
-}
+const scoreRow = ([name, meaning], score, uniform, amount = "") => [
+  [name, make("small", {}, meaning)],
+  ...[score, uniform].map((text) => makeCell(text, { class: "hs-number-cell" })),
+  makeCell(amount, { class: "hs-bar-cell" }),
+];
