@@ -69,7 +69,12 @@ const ranges = [0, 0.5, 1].map((value) =>
 );
 const moved = rangeInput({ min: 0, max: 4, step: 1, value: 0, "aria-label": "Set by code" });
 setRange(moved, 6, { max: 8 });
-section("sliders", ...ranges, moved, rangeInput({ value: 50, disabled: true, "aria-label": "Disabled" }));
+section(
+  "sliders",
+  ...ranges,
+  moved,
+  rangeInput({ min: 0, max: 100, value: 50, disabled: true, "aria-label": "Disabled" }),
+);
 
 const rows = [
   ["a name", "0.25", makeCell(bar(0.25, "hs-amount"), { class: "hs-bar-cell" })],

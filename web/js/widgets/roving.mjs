@@ -9,16 +9,18 @@ import { ARROWS, hasModifier } from "../lib/dom.mjs";
  * @param {number} at
  * @param {number} count
  * @param {number} [columns]
+ * @param {boolean} [isFlow] whether a row goes on in the next one, like text
  */
-export function placeAfter(key, at, count, columns = 1) {
+export function placeAfter(key, at, count, columns = 1, isFlow = false) {
   if (key === "Home") return 0;
   if (key === "End") return count - 1;
   if (!ARROWS[key]) return null;
   const [down, right] = ARROWS[key];
   if (columns === 1) return (at + down + right + count) % count;
   const to = at + right + down * columns;
-  if (to >= 0 && to < count) return to;
   const rowOf = (/** @type {number} */ place) => Math.floor(place / columns);
+  if (right && !isFlow && rowOf(to) !== rowOf(at)) return null;
+  if (to >= 0 && to < count) return to;
   return down > 0 && rowOf(at) < rowOf(count - 1) ? count - 1 : null;
 }
 
@@ -31,13 +33,14 @@ export class Roving {
    * @param {() => HTMLElement[]} items
    * @param {object} [options]
    * @param {() => number} [options.columns]
+   * @param {() => boolean} [options.isFlow] whether a row goes on in the next one, like text
    * @param {(at: number) => void} [options.choose] called before an item gets the focus by a key
    */
-  constructor(element, items, { columns = () => 1, choose = () => {} } = {}) {
+  constructor(element, items, { columns = () => 1, isFlow = () => false, choose = () => {} } = {}) {
     this.items = items;
     element.addEventListener("keydown", (event) => {
       const at = items().findIndex((item) => item === document.activeElement);
-      const to = at < 0 || hasModifier(event) ? null : placeAfter(event.key, at, items().length, columns());
+      const to = at < 0 || hasModifier(event) ? null : placeAfter(event.key, at, items().length, columns(), isFlow());
       if (to === null) return;
       event.preventDefault();
       choose(to);

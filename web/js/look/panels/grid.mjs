@@ -91,6 +91,7 @@ export class Grid {
     );
     this.roving = new Roving(this.element, () => this.shown.map(({ button }) => button), {
       columns: () => this.columns(),
+      isFlow: () => store.view.options.sorted !== "",
     });
     this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
     this.element.addEventListener("pointerleave", () => this.hover(null));

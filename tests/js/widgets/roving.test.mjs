@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeAfter } from "../../web/js/widgets/roving.mjs";
+import { placeAfter } from "../../../web/js/widgets/roving.mjs";
 
 const places = (at, count, columns) =>
   ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"].map((key) => placeAfter(key, at, count, columns));
@@ -17,6 +17,9 @@ test("in several columns the keys lead to the neighbours, and nowhere past the e
   assert.deepEqual(places(4, 9, 3), [3, 5, 1, 7]);
   assert.deepEqual(places(0, 9, 3), [null, 1, null, 3]);
   assert.deepEqual(places(8, 9, 3), [7, null, 5, null]);
+  assert.deepEqual(places(3, 9, 3), [null, 4, 0, 6]);
+  assert.equal(placeAfter("ArrowLeft", 3, 9, 3, true), 2); // a row goes on in the next one
+  assert.equal(placeAfter("ArrowLeft", 0, 9, 3, true), null);
 });
 
 test("from the last full row, Down leads to the item after it", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { roundTicks } from "../../web/js/lib/numbers.mjs";
+import { roundTicks } from "../../../web/js/lib/numbers.mjs";
 
 const texts = (low, high, most) => roundTicks(low, high, most).map(({ text }) => text);
 
