@@ -95,7 +95,8 @@ def test_many_texts_come_in_larger_pieces_once_there_is_enough_to_read(
 ) -> None:
     pages, text = writer.PageWriter(server.services), SimpleNamespace(seconds_ahead=seconds_ahead)
     generation: Any = SimpleNamespace(sequences=[text])
-    pages.generations = {str(i): generation for i in range(n_texts)}
+    writers: Any = [object() for _ in range(n_texts)]
+    pages.generations = dict.fromkeys(writers, generation)
     assert pages.pace(generation) == expected
 
 

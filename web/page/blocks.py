@@ -21,8 +21,8 @@ from ..assets import main_module
 from ..client import client_of
 from ..services import Services
 from ..settings import MAX_RUN_ID
-from .chat import read_page_text
 from .controls import CONTROLS
+from .page_text import read_page_text
 from .tabs import learn_tab, train_tab
 from .use import use_section
 from .writer import TOO_MANY, PageWriter

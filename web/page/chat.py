@@ -3,50 +3,21 @@
 The browser keeps them, and sends them with the next message; the answers that the model wrote, it sends as token ids.
 """
 
-import asyncio
 import json
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 from unicodedata import normalize
 
 from model import InputError, LoadedModel
 from model.errors import InvalidValue, shorten
 
-from ..services import Services
-from ..serving.conversation import Span, check_conversation_length, locate, prompt_ids, render
-from ..serving.inputs import check_length, parse_options, whole
-from .writer import PageText, parse_page_text
+from ..serving.conversation import Span
+from ..serving.inputs import whole
 
 ROLES = ("system", "user", "assistant")
 MAX_MESSAGES = 1_000
 
 ChatMessage = dict[str, Any]  # role, content, and the start and the end of its tokens, None if they are unknown
-
-
-async def read_page_text(services: Services, client: Hashable, fields: Mapping[str, Any]) -> PageText:
-    """The text that ``fields`` ask for: the answer to ``messages``, or what ``parse_page_text`` reads."""
-    if fields.get("messages") is None:
-        return await asyncio.to_thread(parse_page_text, services, fields)
-    loaded = services.served.find(fields.get("model"))
-    if not loaded.chat_template:
-        raise InputError("messages", f"{loaded.name} has no chat template.")
-    messages = parse_messages(loaded, fields["messages"])
-    if not messages[-1]["content"]:
-        raise InputError("messages", "The message is empty.")
-    check_conversation_length(messages, services.limits)
-    prompt = await render(services.templates, client, loaded, messages)
-
-    def parse() -> PageText:
-        check_length("prompt", "conversation", prompt, services.limits.max_prompt_characters)
-        ids = loaded.parse_prompt(prompt_ids(loaded, prompt), noun="conversation")
-        request = parse_options(services.limits, loaded, ids, fields)
-        services.engines.check(loaded, request)
-        return PageText(loaded, request, prompt, len(ids))
-
-    text = await asyncio.to_thread(parse)
-    spans = await locate(services.templates, client, loaded, messages, prompt)
-    return replace(text, chat=[with_span(*each) for each in zip(messages, spans, strict=True)])
 
 
 def parse_messages(loaded: LoadedModel, sent: object) -> list[dict[str, str]]:

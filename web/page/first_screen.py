@@ -39,7 +39,7 @@ from .controls import CONTROLS
 from .link import TEXT
 from .link_preview import with_preview
 from .model_list import model_list
-from .pointer import opening_pointer
+from .pointers import opening_pointer
 
 MAX_FIRST_SCREEN_BYTES = 2_000_000  # of a checkpoint's stored first screen
 MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded

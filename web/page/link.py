@@ -22,7 +22,7 @@ from ..serving.served_models import NotServed, ServedModels
 from ..serving.snapshots import Snapshots
 from .chat import parse_linked_chat
 from .controls import WORDS
-from .pointer import opening_pointer, pointer
+from .pointers import opening_pointer, pointer
 
 TEXT = ("sha256", "ids", "prompt")  # an address that has none of these leads to no text
 NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?(e-\d{1,2})?")

@@ -14,12 +14,12 @@ from ..services import Services
 from ..serving.served_models import VISITOR
 from ..serving.server_sent_events import EVENT_STREAM, STREAM_HEADERS, server_sent_event
 from ..training.trainings import Trainings
-from .chat import read_page_text
 from .link import resolve_address
 from .model_list import model_list
-from .pointer import opening_pointer, pointer
+from .page_text import PageText, read_page_text
+from .pointers import opening_pointer, pointer
 from .read_again import ReadAgain, SnapshotText, read_again, read_with_snapshot
-from .writer import PageText, PageWriter
+from .writer import PageWriter
 
 
 def page_routes(services: Services, writer: PageWriter, trainings: Trainings) -> APIRouter:

@@ -136,6 +136,7 @@ class RunWriter:
 
     def __init__(self, runs: Runs, run: Run) -> None:
         self.runs, self.run = runs, run
+        self.run_ids = [run.id]
         self.ended = False
         self.cut: str | None = None  # why the text was cut off, if it was
         self.lock = threading.Lock()
@@ -149,6 +150,7 @@ class RunWriter:
                 if isinstance(event, ContextShift):
                     self.runs.end(self.run)
                     self.run = self.runs.shifted(self.run, event.ids)
+                    self.run_ids.append(self.run.id)
                 elif isinstance(event, PromptPart | Step):
                     self.run.take(event, last=stopped and is_last(event))
                 elif isinstance(event, Cut):

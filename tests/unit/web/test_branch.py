@@ -6,7 +6,7 @@ import pytest
 
 from helpers.server import CONTEXT
 from model import InputError
-from web.page.writer import parse_branch
+from web.page.page_text import parse_branch
 from web.services import Services
 
 FIELDS = {"max_new_tokens": 10, "temperature": 0.8, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "seed": 1}

@@ -16,7 +16,7 @@ import torch
 from helpers.models import tiny_bpe, tiny_model
 from model.drawing.metrics import FRAME_MEASURES
 from model.lens.text_pass import TextPass
-from web.page.writer import SentTokens
+from web.page.pointers import SentTokens
 from web.runs.run import Run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -1,7 +1,7 @@
 """The pointer contains everything needed to write the text again."""
 
 from helpers import run_async
-from web.page.pointer import opening_pointer, pointer
+from web.page.pointers import opening_pointer, pointer
 from web.services import Services
 from web.serving.inputs import parse_request, settings_of
 
