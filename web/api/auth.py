@@ -14,9 +14,9 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..bounded_cache import BoundedCache
 from ..client import client_in
 from ..request_path import path_of
+from ..serving.bounded_cache import BoundedCache
 from .errors import ApiError
 
 MAX_FORM_BYTES = 4_096

@@ -15,8 +15,8 @@ from model.lens.interventions.reference import mean_contexts
 from model.lens.lens import Lens
 from model.lens.text_pass import Text, TextPass
 
-from ..bounded_cache import BoundedCache
 from ..prometheus import Metrics, outcome_of
+from ..serving.bounded_cache import BoundedCache
 from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies

@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from model.errors import counted, shorten
 
-from ..api.gradio_seam import QueuedEvents
 from ..client import client_in
 from ..request_path import path_of
+from ..seams.gradio import QueuedEvents, event_ended, event_joined, n_arguments
 from ..serving.budget import NoRoom
 from ..serving.uncollected_answers import UncollectedAnswers
 from ..settings import MAX_RUN_ID, Limits
@@ -39,7 +39,6 @@ log = logging.getLogger(__name__)
 JOIN = re.compile(rf"{GRADIO}(queue/join|call/(?P<keywords>v2/)?(?P<name>[^/]+))/?")
 FOLLOW = re.compile(rf"{GRADIO}(queue/data|call/(v2/)?[^/]+/(?P<event>[^/]+))/?")
 MCP = f"{GRADIO}mcp"
-DONE = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')  # as in Gradio's messages on queue/data
 MAX_ARGUMENTS = 64
 MAX_VALUES = 10_000
 MAX_DEPTH = 100  # of lists and objects in a message to MCP
@@ -102,8 +101,8 @@ class Endpoints:
         self.demo = demo
 
     @cached_property
-    def by_name(self) -> dict[str, Any]:
-        return {fn.api_name: fn for fn in self.demo.fns.values() if isinstance(fn.api_name, str)}
+    def n_arguments(self) -> dict[str | int, int]:
+        return n_arguments(self.demo)
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, bool]]:
@@ -127,13 +126,14 @@ class Endpoints:
         if (session is not None or name is None) and not (isinstance(session, str) and 0 < len(session) <= MAX_RUN_ID):
             raise BadCall(422, f"session_hash must be a string of 1 to {MAX_RUN_ID} characters.")
         index, data = fields.get("fn_index"), fields.get("data")
-        fn = self.by_name.get(name) if name is not None else self.demo.fns.get(index) if type(index) is int else None
-        if fn is None:
-            raise BadCall(404, f"There is no endpoint {shorten(index if name is None else name)}.")
+        asked = index if name is None else name
+        n = self.n_arguments.get(asked) if name is not None or type(index) is int else None
+        if n is None:
+            raise BadCall(404, f"There is no endpoint {shorten(asked)}.")
         if not isinstance(data, list) or len(data) > MAX_ARGUMENTS:
             raise BadCall(422, f"data must be a list of at most {MAX_ARGUMENTS} arguments.")
-        if len(data) != len(fn.inputs):
-            raise BadCall(422, f"Expected {counted(len(fn.inputs), 'argument')}, found {len(data)}.")
+        if len(data) != n:
+            raise BadCall(422, f"Expected {counted(n, 'argument')}, found {len(data)}.")
         return fields
 
     def check_keywords(self, name: str, fields: dict[str, Any]) -> None:
@@ -308,7 +308,7 @@ class GradioQueueMiddleware:
 
         async def answered(message: Message) -> None:
             nonlocal joined
-            event = event_in(message)
+            event = event_joined(message.get("body", b""))
             if event:
                 joined = True
                 sessions.joined(fields.get("session_hash") or event, client, event, n_bytes)
@@ -349,8 +349,7 @@ class GradioQueueMiddleware:
             if body:
                 message = {**message, "body": sessions.answers.fill_in(body, name)}
             await send(message)
-            if done := DONE.match(body):
-                session.events.pop(done[1].decode(), None)
+            session.events.pop(event_ended(body) or "", None)
 
         session.n_listeners += 1
         try:
@@ -359,9 +358,3 @@ class GradioQueueMiddleware:
             session.n_listeners -= 1
             session.left_at = time.monotonic()
             sessions.drop_answered(name, session)
-
-
-def event_in(message: Message) -> str | None:
-    """The event id in Gradio's answer to a join, or None if the message is not such an answer."""
-    match = re.fullmatch(rb'\{"event_id":\s*"(\w+)"\}', message.get("body", b""))
-    return match[1].decode() if match else None

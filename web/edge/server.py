@@ -14,9 +14,9 @@ from typing import IO, Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from ..api.gradio_seam import end_tunnels, server_made_by
 from ..gauges import ConnectionGauges
 from ..prometheus import Metrics
+from ..seams.gradio import end_tunnels, server_made_by
 from ..serving.budget import Budget
 from ..settings import Settings
 from .connections import Connections

@@ -61,7 +61,7 @@ export interface BranchInfo {
   instead: string;
 }
 
-/** What the server points to (web/page/pointer.py): a run and its progress. `run` is "" if there is none. */
+/** What the server points to (web/page/pointers.py): a run and its progress. `run` is "" if there is none. */
 export interface Pointer {
   state: PointerState;
   run: string;

@@ -9,7 +9,7 @@ from pydantic import Field
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
 from model.lens.text_pass import TextPass
 
-from ..bounded_cache import BoundedCache
+from ..serving.bounded_cache import BoundedCache
 from ..serving.served_models import ServedModels
 from .lesson_request import LessonRequest, check_sentence
 

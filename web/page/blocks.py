@@ -16,9 +16,9 @@ import gradio as gr
 from model import InputError
 from model.errors import Busy
 
-from ..api.gradio_seam import check_queue_every, fields_of
 from ..assets import main_module
 from ..client import client_of
+from ..seams.gradio import check_queue_every, fields_of
 from ..services import Services
 from ..settings import MAX_RUN_ID
 from .controls import CONTROLS

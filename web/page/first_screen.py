@@ -13,7 +13,6 @@ import base64
 import gzip
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +20,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import gradio as gr
-from gradio.route_utils import get_root_url
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,6 +31,7 @@ from model.checkpoint.weights import file_hash, weight_files
 from ..assets import URL, main_module
 from ..request_path import path_of
 from ..runs.openings import FIRST_SCREEN
+from ..seams.gradio import address_of, theme_address, with_start_replaced
 from ..services import Services, make_services
 from ..settings import Settings
 from .controls import CONTROLS
@@ -44,8 +43,7 @@ from .pointers import opening_pointer
 MAX_FIRST_SCREEN_BYTES = 2_000_000  # of a checkpoint's stored first screen
 MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
 
-# Gradio's own script, and what takes its place: its fifty files would delay the first drawing.
-GRADIO = re.compile(rb'<script type="module" crossorigin src="([^"]+)"></script>')
+# What takes the place of Gradio's own script, whose fifty files would delay the first drawing.
 GRADIO_LATER = rb'<script type="text/plain" id="hs-gradio" src="\1"></script>'
 START = """<script type="module">
 const gradio = document.getElementById("hs-gradio");
@@ -144,10 +142,10 @@ class FirstScreenMiddleware:
         if root := scope.get("root_path", ""):  # at /heads, Gradio's ./ would lead out of the root path
             before = before.replace(b'<base href="./" />', f'<base href="{root}/" />'.encode())
         request = Request(scope)
-        address = f"{get_root_url(request, '/', root)}/"
+        address = address_of(request, root)
         # The browser asks for these while it still receives what Gradio knows of the page.
         early = f'<link rel="modulepreload" href="{self.module}"><link rel="preload" as="style" href="{URL}/look.css">'
-        before = GRADIO.sub(GRADIO_LATER, before).replace(b"<title>", early.encode() + b"<title>", 1)
+        before = with_start_replaced(before, GRADIO_LATER).replace(b"<title>", early.encode() + b"<title>", 1)
         before = with_preview(before, address, request.url.query, self.services.served)
         body = before + self.elements(scope).encode() + end + after
         if "gzip" in Headers(scope=scope).get("accept-encoding", ""):
@@ -173,11 +171,10 @@ class FirstScreenMiddleware:
             "gradioWrites": self.services.served.settings.zero_gpu,
             "screen": screen and screen | {"models": model_list(self.services)},
         }
-        theme = f"theme.css?v={self.demo.config['theme_hash']}"  # the URL that Gradio's page requests later
         # A script of data ends at "</script", whatever the data are.
         data = json.dumps(start, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
-            f'{HEAD}<link rel="stylesheet" href="{theme}">'
+            f'{HEAD}<link rel="stylesheet" href="{theme_address(self.demo)}">'
             f'<script type="application/json" id="hs-start">{data}</script>{START.replace("MODULE", self.module)}'
         )
 

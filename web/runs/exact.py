@@ -11,7 +11,7 @@ from model import InputError, LoadedModel
 from model.drawing.pictures import last_rows, layers_of, rollout
 from model.lens.text_pass import TextPass
 
-from ..bounded_cache import BoundedCache
+from ..serving.bounded_cache import BoundedCache
 from ..settings import MIN_RUN_PASS_BYTES
 from .run import Run
 

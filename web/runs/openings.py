@@ -22,7 +22,7 @@ from model.lens.opening import FittingHead, cut_at_open_choice, fitting_heads, h
 from model.lens.text_pass import TextPass
 from model.modules.head_tensors import Head
 
-from ..bounded_cache import BoundedCache
+from ..serving.bounded_cache import BoundedCache
 from ..serving.inputs import settings_of
 from ..serving.served_models import ServedModels
 from .run import Run

@@ -13,7 +13,7 @@ from model import LoadedModel, Step
 from model.serving.sequence import ContextShift, Cut, Event, PromptPart, is_last
 from model.serving.threads import compute_alone
 
-from ..bounded_cache import BoundedCache
+from ..serving.bounded_cache import BoundedCache
 from ..settings import MIN_RUN_BYTES, MIN_RUN_PASS_BYTES
 from .exact import ExactNumbers
 from .run import Run

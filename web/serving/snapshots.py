@@ -17,8 +17,8 @@ from model.errors import MAX_SHOWN
 from model.lens.head_roles import CLEAR_ROLE
 from model.modules.head_tensors import Head
 
-from ..bounded_cache import BoundedCache
 from ..settings import MAX_SNAPSHOT_BYTES
+from .bounded_cache import BoundedCache
 from .inputs import parse_index
 from .served_models import ServedModels, for_visitors
 from .step_scores import NameAndStep, StepScores

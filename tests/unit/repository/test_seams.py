@@ -21,7 +21,7 @@ SEAMS = {
     "model.seams.hub": "huggingface_hub",
     "model.seams.numba": "numba",
     "model.seams.torch": "torch",
-    "web.api.gradio_seam": "gradio",
+    "web.seams.gradio": "gradio",
     "web.edge.connections": "uvicorn",
 }
 OURS = {"app", "bench", "model", "web"}

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from web.bounded_cache import BoundedCache
+from web.serving.bounded_cache import BoundedCache
 
 SECONDS = 30
 

@@ -3,6 +3,7 @@
 A test looks up ``PARTS`` in the installed version, so that an update which takes one away fails with a sentence.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -13,12 +14,19 @@ import gradio.http_server
 import uvicorn
 from gradio import tunneling
 from gradio.queueing import Queue
+from gradio.route_utils import get_root_url
+from starlette.requests import Request
 
 PARTS = {
     "gradio.http_server.uvicorn": "starts the server, with options that Gradio does not pass on",
     "gradio.http_server.uvicorn.Config": "is the only part of uvicorn that Gradio makes there",
     "gradio.tunneling.CURRENT_TUNNELS": "lists the processes of --share, which would outlive this one",
     "gradio.Blocks._queue": "is the queue of an app's events",
+    "gradio.Blocks.config": "has the address of the theme's style sheet",
+    "gradio.Blocks.fns": "lists the endpoints",
+    "gradio.block_function.BlockFunction.api_name": "is the name of an endpoint",
+    "gradio.block_function.BlockFunction.inputs": "are the arguments of an endpoint",
+    "gradio.route_utils.get_root_url": "says at what address a browser sees the page",
     "gradio.events.EventData._data": "holds what the page sends with an event",
     "gradio.queueing.Event._id": "is the id by which a client asks for an event's messages",
     "gradio.queueing.Queue.sleep_when_free": "is the time between checks of the queue, a thousand a second by default",
@@ -34,6 +42,12 @@ PARTS = {
     "gradio.state_holder.StateHolder.session_data": "is that copy",
     "gradio.state_holder.StateHolder.time_last_used": "decides which copy is dropped first",
 }
+
+# Gradio's own script in the HTML of its page.
+STARTS = re.compile(rb'<script type="module" crossorigin src="([^"]+)"></script>')
+# Messages of its queue: the answer to a call that joined it, and the last message about an event.
+JOINED = re.compile(rb'\{"event_id":\s*"(\w+)"\}')
+ENDED = re.compile(rb'data: \{"msg":"process_completed","event_id":"(\w+)"')
 
 
 @contextmanager
@@ -65,6 +79,43 @@ def fields_of(event: gr.EventData) -> dict[str, Any]:
 def check_queue_every(seconds: float, demo: gr.Blocks) -> None:
     """Set the time between two looks at the queue of an app for an event that can run."""
     demo._queue.sleep_when_free = seconds
+
+
+def address_of(request: Request, root_path: str) -> str:
+    """The address at which a browser sees the page that it requests."""
+    return f"{get_root_url(request, '/', root_path)}/"
+
+
+def theme_address(demo: gr.Blocks) -> str:
+    """The address from which an app's page requests the style sheet of its theme."""
+    return f"theme.css?v={demo.config['theme_hash']}"
+
+
+def with_start_replaced(html: bytes, replacement: bytes) -> bytes:
+    """The HTML of Gradio's page with ``replacement`` for the script that starts it, whose address is ``\\1`` there."""
+    return STARTS.sub(replacement, html)
+
+
+def n_arguments(demo: gr.Blocks) -> dict[str | int, int]:
+    """How many arguments each endpoint of an app takes, by its index and, if it has one, by its name."""
+    found = dict[str | int, int]()
+    for index, endpoint in demo.fns.items():
+        found[index] = len(endpoint.inputs)
+        if isinstance(endpoint.api_name, str):
+            found[endpoint.api_name] = len(endpoint.inputs)
+    return found
+
+
+def event_joined(body: bytes) -> str | None:
+    """The id of the event in Gradio's answer to a call that joined its queue; None in any other answer."""
+    match = JOINED.fullmatch(body)
+    return match[1].decode() if match else None
+
+
+def event_ended(body: bytes) -> str | None:
+    """The id of the event whose last message this is; None for any other message."""
+    match = ENDED.match(body)
+    return match[1].decode() if match else None
 
 
 class QueuedEvents:
