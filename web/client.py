@@ -56,7 +56,7 @@ def set_client_address(scope: Scope, n_proxies: int) -> None:
 
 
 class ClientMiddleware:
-    """Calls ``set_client_address`` for every request; the connections of ``edge/connections.py`` do so themselves."""
+    """Calls ``set_client_address`` for every request; the connections of ``seams/uvicorn.py`` do so themselves."""
 
     def __init__(self, app: ASGIApp, n_proxies: int) -> None:
         self.app, self.n_proxies = app, n_proxies

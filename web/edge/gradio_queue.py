@@ -126,7 +126,7 @@ class Endpoints:
         if (session is not None or name is None) and not (isinstance(session, str) and 0 < len(session) <= MAX_RUN_ID):
             raise BadCall(422, f"session_hash must be a string of 1 to {MAX_RUN_ID} characters.")
         index, data = fields.get("fn_index"), fields.get("data")
-        asked = index if name is None else name
+        asked: Any = index if name is None else name
         n = self.n_arguments.get(asked) if name is not None or type(index) is int else None
         if n is None:
             raise BadCall(404, f"There is no endpoint {shorten(asked)}.")

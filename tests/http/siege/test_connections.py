@@ -17,6 +17,7 @@ from helpers.gate import GatedEngine
 from helpers.server import Server
 from web.edge import connections as module
 from web.edge.connections import Connections
+from web.seams import uvicorn as seam
 from web.serving.budget import Budget
 from web.settings import Limits
 
@@ -38,7 +39,7 @@ STALLED = {
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(seam, "STALL_SECONDS", 0.3)
     monkeypatch.setattr(module, "SWEEP_SECONDS", 0.05)
 
 

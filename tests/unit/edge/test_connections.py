@@ -12,6 +12,7 @@ from uvicorn.server import ServerState
 
 from web.edge import connections as module
 from web.edge.connections import Connections
+from web.seams import uvicorn as seam
 from web.serving.budget import Budget
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n"
@@ -196,7 +197,7 @@ def test_fields_after_a_body_do_not_change_what_was_checked() -> None:
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
-        (GET + b"a:\r\n" * (module.MAX_FIELDS + 1) + b"\r\n", 431),
+        (GET + b"a:\r\n" * (seam.MAX_FIELDS + 1) + b"\r\n", 431),
         (GET + b"a: " + b"x" * 50_000 + b"\r\n\r\n", 431),
         (b"GET /" + b"x" * 50_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 431),
         (CHUNKED + b"\r\n1;" + b"x" * 50_000 + b"\r\n \r\n0\r\n\r\n", 400),
@@ -209,11 +210,11 @@ def test_heads_and_framing_have_a_limit(sent: bytes, status: int) -> None:
 
 
 def test_heads_below_the_limit_are_accepted() -> None:
-    fields = b"".join(b"a%d: b\r\n" % i for i in range(module.MAX_FIELDS - 2))
+    fields = b"".join(b"a%d: b\r\n" % i for i in range(seam.MAX_FIELDS - 2))
     assert received(GET + fields + b"b: " + b"x" * 28_000 + b"\r\n\r\n").statuses == [200]
 
 
-@pytest.mark.parametrize(("n_pieces", "n_bytes"), [(module.MANY_PIECES, 1), (40_000, module.MIN_PIECE_BYTES)])
+@pytest.mark.parametrize(("n_pieces", "n_bytes"), [(seam.MANY_PIECES, 1), (40_000, seam.MIN_PIECE_BYTES)])
 def test_bodies_in_small_pieces_arrive(n_pieces: int, n_bytes: int) -> None:
     seen = received(CHUNKED + b"\r\n" + (b"%x\r\n" % n_bytes + b"x" * n_bytes + b"\r\n") * n_pieces + b"0\r\n\r\n")
     assert seen.bodies == [b"x" * n_bytes * n_pieces] and seen.statuses == [200]

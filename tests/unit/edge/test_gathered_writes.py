@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from web.edge.connections import WRITE_AHEAD, GatheredWrites
+from web.seams.uvicorn import WRITE_AHEAD, GatheredWrites
 
 
 class Transport:

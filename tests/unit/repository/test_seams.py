@@ -22,7 +22,7 @@ SEAMS = {
     "model.seams.numba": "numba",
     "model.seams.torch": "torch",
     "web.seams.gradio": "gradio",
-    "web.edge.connections": "uvicorn",
+    "web.seams.uvicorn": "uvicorn",
 }
 OURS = {"app", "bench", "model", "web"}
 # Methods of every named tuple, what notebooks call to draw an object, and os._exit.
