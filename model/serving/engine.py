@@ -2,18 +2,16 @@
 
 import itertools
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from ..errors import Busy, Closed
 from ..generate import GenerationRequest
 from ..loaded import LoadedModel
-from .fair_queue import FairQueue
 from .prefixes import MIN_SHARED, NOTHING, kept_of, may_share, n_shared
 from .reader import MAX_PROMPT_TOKENS, Reader, Reading
-from .sequence import NO_SLOT, ContextShift, Cut, Event, Failure, Listener, TextSequence
+from .sequence import ContextShift, Failure, Listener, TextSequence
+from .slots import Slots, can_wait
 from .torch_reader import TorchReader
 
 log = logging.getLogger(__name__)
@@ -26,32 +24,21 @@ MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
 MIN_SECONDS_AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
 
 
-class Engine:
-    """The texts of one model. Call ``submit`` from any thread; ``run`` in a dedicated thread, or ``step`` directly.
+class Engine(Slots[TextSequence]):
+    """Writes the texts of one model. Call ``run`` in a dedicated thread, or ``step`` directly.
 
-    At most ``max_batch`` texts are active, each in a slot of the cache; ``max_waiting`` more may wait, queued fairly by
-    client. ``reader`` serves texts admitted from now on; each text keeps the reader it started with. The default reader
-    uses torch.
+    Each slot is one of the cache. ``reader`` serves texts admitted from now on; each text keeps the reader it started
+    with. The default reader uses torch.
     """
 
     def __init__(
         self, loaded: LoadedModel, *, max_batch: int = 16, max_waiting: int = 64, reader: Reader | None = None
     ) -> None:
-        self.loaded, self.max_batch, self.max_waiting = loaded, max_batch, max_waiting
+        super().__init__(loaded, max_batch=max_batch, max_waiting=max_waiting)
         self.reader = reader
-        self.queue = FairQueue[TextSequence](can_wait)
-        self.slots: list[TextSequence | None] = [None] * max_batch
         self.kept = [NOTHING] * max_batch  # the latest text of each free slot, until another one begins there
         self.stamps = itertools.count(1)
-        self.changed = threading.Condition()
-        self.closed = False
         self.prompts_alone = False  # whether the latest step read only prompts
-        self.tokens_read = self.tokens_shared = self.tokens_written = 0
-
-    @property
-    def active(self) -> list[TextSequence]:
-        """The texts in the batch, in the order of their slots."""
-        return [sequence for sequence in self.slots if sequence]
 
     def new_sequence(
         self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
@@ -63,57 +50,6 @@ class Engine:
         """Let ``reader`` serve the texts admitted from now on; never overwritten by the default of a text just then."""
         with self.changed:
             self.reader = reader
-
-    def submit(self, *sequences: TextSequence) -> None:
-        """Add all of these to the queue, or none. Raises ``Busy`` or ``Closed``."""
-        with self.changed:
-            if self.closed:
-                raise Closed
-            for sequence in self.to_refuse(sequences) if sequences else ():
-                sequence.refused = True  # its listener is notified at the next step
-            for sequence in sequences:
-                self.queue.append(sequence)
-            self.changed.notify()
-
-    def to_refuse(self, sequences: Sequence[TextSequence]) -> list[TextSequence]:
-        """The texts that must leave the queue to make room for these, all of one client. Raises ``Busy`` if that fails.
-
-        They are the newest waiting texts of the client with the most texts, provided that it would still have more
-        texts than the client of ``sequences``.
-        """
-        here = [each for each in [*self.queue, *self.active] if not each.is_leaving]
-        return self.queue.to_refuse(
-            sequences[0].client,
-            len(here) + len(sequences) - self.max_waiting - self.max_batch,
-            Counter(sequence.client for sequence in here),
-            may_be_refused=lambda sequence: not sequence.is_leaving and not sequence.written,
-            n_new=len(sequences),
-        )
-
-    def run(self) -> None:
-        """Run steps until the engine is closed and no work is left."""
-        while True:
-            with self.changed:
-                while not self.queue and not self.active:
-                    if self.closed:
-                        if self.reader:
-                            self.reader.close()
-                        return
-                    self.changed.wait()
-            try:
-                self.step()
-            except Exception as error:
-                log.exception("a step failed outside of its forward pass")
-                self.fail_all(error)
-
-    def close(self, grace: float = 0.0) -> None:
-        """Accept no more requests; those already accepted have ``grace`` seconds left."""
-        with self.changed:
-            self.closed = True
-            deadline = time.monotonic() + grace
-            for sequence in [*self.queue, *self.active]:
-                sequence.deadline = min(sequence.deadline, deadline)
-            self.changed.notify()
 
     def step(self) -> None:
         """One forward pass for the texts chosen by ``plan``. An error ends only these texts."""
@@ -131,17 +67,6 @@ class Engine:
             for sequence in [each for each in planned if each.is_active]:
                 self.fail(sequence, error)
 
-    def drop_ended(self) -> None:
-        """Remove texts that were cancelled or refused, or whose deadline has passed."""
-        now = time.monotonic()
-        for sequence in [*self.queue, *self.active]:
-            if sequence.refused:
-                self.end(sequence, Failure(Busy()))
-            elif sequence.cancelled:
-                self.end(sequence, Cut("cancelled", sequence.out.finish()))
-            elif now >= sequence.deadline:
-                self.end(sequence, Cut("deadline", sequence.out.finish()))
-
     def admit(self) -> None:
         """Give free slots to waiting texts, and those of texts that pause for them."""
         while self.queue:
@@ -152,6 +77,7 @@ class Engine:
                     return
                 self.preempt(paused)
             sequence = self.fill_slot(counts)
+            sequence.stamp, sequence.n_before = next(self.stamps), len(sequence.ids)
             sequence.reader = self.reader = self.reader or TorchReader(self.loaded.gpt, self.max_batch)
 
     def to_pause(self, counts: Counter[Hashable]) -> TextSequence | None:
@@ -177,16 +103,10 @@ class Engine:
         furthest = max(ahead, key=lambda each: each.seconds_ahead, default=None)
         return furthest if furthest and (not waiting.written or furthest.seconds_ahead > MIN_SECONDS_AHEAD) else None
 
-    def fill_slot(self, counts: Counter[Hashable]) -> TextSequence:
-        """Give a free slot to the next waiting text, where ``counts`` are the clients' texts in the batch."""
-        sequence = self.queue.take(counts)
+    def free_slot(self) -> int:
         free = [slot for slot, used in enumerate(self.slots) if used is None]
         # Later slots only if needed, because the system provides their memory at the first use.
-        oldest = min(free[:SLOTS_TO_REUSE], key=lambda slot: self.kept[slot].stamp)
-        sequence.slot, sequence.stamp = oldest, next(self.stamps)
-        sequence.n_before = len(sequence.ids)
-        self.slots[sequence.slot] = sequence
-        return sequence
+        return min(free[:SLOTS_TO_REUSE], key=lambda slot: self.kept[slot].stamp)
 
     def preempt(self, sequence: TextSequence) -> None:
         """Put a text back into the queue; its written tokens are kept, and read again when its turn comes."""
@@ -199,16 +119,8 @@ class Engine:
             sequence.clear()
         elif sequence.n_read:
             self.kept[sequence.slot] = kept_of(sequence)._replace(stamp=next(self.stamps))
-        self.slots[sequence.slot] = None
-        sequence.slot, sequence.reader = NO_SLOT, None
-
-    def end(self, sequence: TextSequence, event: Event) -> None:
-        """Remove a text from the batch or the queue, with a last event."""
-        if sequence.is_active:
-            self.release_slot(sequence)
-        else:
-            self.queue.remove(sequence)
-        sequence.report(event)
+        super().release_slot(sequence)
+        sequence.reader = None
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
         sequence.clear()
@@ -216,18 +128,17 @@ class Engine:
         self.end(sequence, Failure(error))
 
     def fail_all(self, error: Exception) -> None:
-        """Fail all requests and reset, because the cause of the error is unknown."""
         with self.changed:
-            sequences = [*self.queue, *self.active]
-            self.queue, self.slots = FairQueue(can_wait), [None] * self.max_batch
             self.kept = [NOTHING] * self.max_batch
-            for sequence in sequences:
+            for sequence in self.active:
                 sequence.clear()
-                sequence.slot, sequence.reader = NO_SLOT, None
-                sequence.report(Failure(error))
+                sequence.reader = None
+            super().fail_all(error)
 
     def plan(self) -> list[TextSequence]:
         """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
+
+        A new prompt first takes over the beginning that is in the cache: what the next ones can take depends on it.
 
         Texts being written come first, in the order of their slots; then the clients with the fewest prompts to read,
         each prompt in the order in which it joined. But every other step, prompts that can be finished are read alone,
@@ -309,8 +220,3 @@ class Engine:
         sequence.report(step)
         if not sequence.n_read and sequence.request.record:
             sequence.report(ContextShift(list(sequence.ids)))
-
-
-def can_wait(sequence: TextSequence) -> bool:
-    """Whether the text's viewer still has tokens to look at."""
-    return sequence.seconds_ahead > 0

@@ -4,12 +4,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
 
 from model import GenerationRequest, LoadedModel
 from model.errors import Closed
 from model.gpt import GPT
 from model.serving.engine import Engine
 from model.serving.reader import Reader
+from model.serving.slots import Slots
 
 from ..prometheus import Metrics
 from ..settings import LEAST_BATCH, MEGABYTE, Limits
@@ -48,8 +50,8 @@ class Engines:
         """
         self.limits, self.metrics, self.elsewhere, self.zero_gpu = limits, metrics, elsewhere or {}, zero_gpu
         self.make_reader = make_reader
-        self.engines: dict[LoadedModel, Engine] = {}
-        self.gpu_engines: dict[LoadedModel, Engine] = {}  # on ZeroGPU, for texts requested by a Gradio event
+        self.engines: dict[LoadedModel, Slots[Any]] = {}
+        self.gpu_engines: dict[LoadedModel, Slots[Any]] = {}  # on ZeroGPU, for texts requested by a Gradio event
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
         self.running: set[Generation] = set()  # those that are being read
@@ -82,14 +84,14 @@ class Engines:
             running=self.running,
         )
 
-    def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> Engine:
+    def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> Slots[Any]:
         on_gpu = in_event and self.zero_gpu and not self.writes_elsewhere(loaded)
         with self.lock:
             if loaded not in (self.gpu_engines if on_gpu else self.engines):
                 self.add(loaded, self.new_engine(loaded, on_gpu), on_gpu=on_gpu)
             return (self.gpu_engines if on_gpu else self.engines)[loaded]
 
-    def new_engine(self, loaded: LoadedModel, on_gpu: bool) -> Engine:
+    def new_engine(self, loaded: LoadedModel, on_gpu: bool) -> Slots[Any]:
         max_batch, max_waiting = self.limits.max_batch, self.limits.max_waiting
         if on_gpu:
             return ZeroGpuEngine(loaded, max_waiting=max_waiting)
@@ -106,14 +108,14 @@ class Engines:
         for request in requests if self.writes_elsewhere(loaded) else ():
             check_supported(loaded, request, same_ids=same_ids)
 
-    def add(self, loaded: LoadedModel, engine: Engine, *, on_gpu: bool = False) -> None:
+    def add(self, loaded: LoadedModel, engine: Slots[Any], *, on_gpu: bool = False) -> None:
         (self.gpu_engines if on_gpu else self.engines)[loaded] = engine
         if self.closed:
             engine.close()
         thread = threading.Thread(target=engine.run, name=f"engine of {loaded.name}", daemon=True)
         self.threads.append(thread)
         thread.start()
-        if self.make_reader and not on_gpu and not self.writes_elsewhere(loaded):
+        if self.make_reader and isinstance(engine, Engine):
             threading.Thread(target=self.speed_up, args=(engine,), name=f"reader of {loaded.name}", daemon=True).start()
 
     def prepare(self, models: Iterable[LoadedModel]) -> None:
@@ -147,7 +149,7 @@ class Engines:
         """Whether any text is being written."""
         return any(engine.active for _, engine in self.all())
 
-    def all(self) -> list[tuple[LoadedModel, Engine]]:
+    def all(self) -> list[tuple[LoadedModel, Slots[Any]]]:
         """Every engine with its model; a model may have two."""
         return [*self.engines.items(), *self.gpu_engines.items()]
 

@@ -7,12 +7,12 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from model import GenerationRequest, Step
 from model.errors import Busy, Closed
-from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, is_last, recorded_bytes
+from model.serving.slots import Slots
 
 from ..prometheus import Metrics, outcome_of
 
@@ -29,7 +29,7 @@ class Generation:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Slots[Any],
         requests: Sequence[GenerationRequest],
         *,
         client: Hashable,

@@ -6,7 +6,6 @@ An event loop in a separate thread follows the texts of one model.
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable
 from contextlib import aclosing, suppress
 
@@ -15,9 +14,9 @@ import httpx
 from model import GenerationRequest, LoadedModel, PromptError
 from model.errors import Busy
 from model.generate import FinishReason
-from model.serving.engine import Engine
 from model.serving.read_along import ReadAlong
-from model.serving.sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
+from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence
+from model.serving.slots import Slots
 
 from .engine_addresses import EngineAddress
 from .engine_client import TIMEOUT, EngineClient, EngineLost, prompt_text
@@ -60,7 +59,7 @@ class RemoteText(TextSequence):
         self.wake()
 
 
-class RemoteEngine(Engine):
+class RemoteEngine(Slots[RemoteText]):
     """Has a remote engine write texts and reads along, with as many texts at a time as a local engine.
 
     A text keeps its slot until it ends, because the remote engine could not resume it where it was interrupted.
@@ -76,10 +75,10 @@ class RemoteEngine(Engine):
 
     def new_sequence(
         self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
-    ) -> TextSequence:
+    ) -> RemoteText:
         return RemoteText(request, self.loaded, listener, client, deadline, self.wake)
 
-    def submit(self, *sequences: TextSequence) -> None:
+    def submit(self, *sequences: RemoteText) -> None:
         super().submit(*sequences)
         self.wake()
 
@@ -104,7 +103,7 @@ class RemoteEngine(Engine):
                 with self.changed:
                     self.drop_ended()
                     self.admit()
-                    sequences = [sequence for sequence in self.active if isinstance(sequence, RemoteText)]
+                    sequences = self.active
                     if self.closed and not self.queue and not sequences:
                         return
                     soonest = min((sequence.deadline for sequence in [*self.queue, *sequences]), default=float("inf"))
@@ -115,20 +114,10 @@ class RemoteEngine(Engine):
                     await asyncio.wait_for(self.wakeup.wait(), min(soonest - time.monotonic(), 3600))
                 self.wakeup.clear()
 
-    def admit(self) -> None:
-        """Give free slots to waiting texts."""
-        while self.queue and None in self.slots:
-            self.fill_slot(Counter(sequence.client for sequence in self.active))
-
-    def release_slot(self, sequence: TextSequence) -> None:
-        self.slots[sequence.slot] = None
-        sequence.slot = NO_SLOT
-
-    def end(self, sequence: TextSequence, event: Event) -> None:
+    def end(self, sequence: RemoteText, event: Event) -> None:
         super().end(sequence, event)
-        task = sequence.task if isinstance(sequence, RemoteText) else None
-        if task and task is not asyncio.current_task():
-            task.cancel()
+        if sequence.task and sequence.task is not asyncio.current_task():
+            sequence.task.cancel()
         self.wakeup.set()  # a slot is free for a waiting text
 
     async def follow(self, sequence: RemoteText, engine: EngineClient) -> None:

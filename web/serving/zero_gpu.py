@@ -19,6 +19,7 @@ from torch import Tensor
 from model import GenerationRequest, LoadedModel, Step
 from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
+from model.serving.slots import Slots
 
 from ..settings import is_zero_gpu
 
@@ -105,7 +106,7 @@ class GpuText(TextSequence):
         super().stop_soon()
 
 
-class ZeroGpuEngine(Engine):
+class ZeroGpuEngine(Slots[GpuText]):
     """Writes the texts of one model one at a time: each has the GPU to itself, charged to its visitor's quota."""
 
     def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:
@@ -114,7 +115,7 @@ class ZeroGpuEngine(Engine):
 
     def new_sequence(
         self, request: GenerationRequest, listener: Listener, client: Hashable, deadline: float
-    ) -> TextSequence:
+    ) -> GpuText:
         return GpuText(request, self.loaded, listener, client, deadline)
 
     def step(self) -> None:
@@ -123,8 +124,7 @@ class ZeroGpuEngine(Engine):
             self.drop_ended()
             self.admit()
         for sequence in self.active:
-            if isinstance(sequence, GpuText):
-                self.write(sequence)
+            self.write(sequence)
 
     def write(self, sequence: GpuText) -> None:
         """Report the events from the forked process, and end the text."""
