@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from model import GenerationRequest, Step
 from model.errors import Busy, Closed
-from model.serving.sequence import Cut, Event, Failure, Listener, is_last, recorded_bytes
+from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last, recorded_bytes
 from model.serving.slots import Slots
 
 from ..prometheus import Metrics, outcome_of
@@ -40,7 +40,7 @@ class Generation:
         running: "set[Generation]",
     ) -> None:
         self.engine, self.pace, self.route, self.metrics, self.running = engine, pace, route, metrics, running
-        self.sequences = [
+        self.sequences: list[TextSequence] = [
             engine.new_sequence(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
         ]
         self.outcome = "cancelled"  # until another outcome is known
