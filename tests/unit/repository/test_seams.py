@@ -11,11 +11,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 
+import gradio
+import orjson
 import pytest
+from gradio.server_messages import ProcessCompletedMessage
 
 from helpers.files import ROOT
+from web.seams.gradio import event_ended, event_joined, with_start_replaced
 
 SEAMS = {
     "model.seams.hub": "huggingface_hub",
@@ -58,6 +63,14 @@ def test_every_part_is_still_there(seam: str, part: str) -> None:
     except (ImportError, AttributeError) as error:
         library, purpose = SEAMS[seam], importlib.import_module(seam).PARTS[part]
         pytest.fail(f"{library} {version(library)} lacks {part} ({error}), which {purpose}: change {seam}")
+
+
+def test_gradio_still_says_what_its_seam_reads() -> None:
+    page = Path(gradio.__file__).parent / "templates" / "frontend" / "index.html"
+    assert b"LATER" in with_start_replaced(page.read_bytes(), b"LATER"), "the page starts with another script"
+    message = ProcessCompletedMessage(event_id="a1", output={}, success=True)
+    body = b"data: " + orjson.dumps(message.model_dump(), default=str) + b"\n\n"
+    assert event_ended(body) == "a1" and event_joined(b'{"event_id": "a1"}') == "a1", "messages of the queue differ"
 
 
 @cache
