@@ -17,7 +17,7 @@ from helpers.api import error_of, post_body
 from helpers.runs import FIELDS, lower, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
 from model import GenerationRequest
-from web.page import writer
+from web.page.pointers import READ_ALONG
 
 PROMPT = FIELDS["prompt"]
 
@@ -203,7 +203,7 @@ def test_byte_pair_vocabulary(launch: Callable[..., Server], pairs: Path) -> Non
 
 def test_page_names_writing_and_reading_engines(server: Server, looking: Server) -> None:
     notes = {pointer["note"] for pointer in write_text(looking)}
-    assert notes == {writer.READ_ALONG.format("tiny")}
+    assert notes == {READ_ALONG.format("tiny")}
     assert all("note" not in pointer for pointer in write_text(server))
 
 

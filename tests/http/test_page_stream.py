@@ -16,6 +16,7 @@ from helpers.runs import FIELDS, Reader, new_ids, streamed, write_text
 from helpers.server import CONTEXT, Server
 from model.serving.engine import Engine
 from model.tokenizer import from_spec
+from web.page import pointers as pointers_module
 from web.page import writer
 from web.runs.store import RunWriter
 
@@ -272,13 +273,13 @@ def test_last_event_names_the_finish_reason(launch: Callable[..., Server], check
 
 def test_new_tokens_end_with_the_text(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the text grows between the two: the page puts the new tokens before that place."""
-    describe = writer.pointer
+    describe = pointers_module.pointer
 
     def late(*arguments: Any) -> dict[str, object]:
         found = describe(*arguments)
         return found | {"tokens": found["tokens"] + 1}  # type: ignore[operator]
 
-    monkeypatch.setattr(writer, "pointer", late)
+    monkeypatch.setattr(pointers_module, "pointer", late)
     count = 0
     for pointer in write_text(server):
         count += len(pointer["new"])
