@@ -17,7 +17,9 @@ PACKAGE = Path(__file__).parents[1]
 INSTALLED = PACKAGE / "js"
 FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
-STYLES = ("look/styles/**/*.css", "widgets/styles/*.css")
+STYLES = ("widgets/styles/*.css", "look/styles/**/*.css")
+PAGE = "widgets/styles/page.css"
+ROOTS = {"learn": ".hl-page", "train": ".ht-page"}  # by folder; the sheets of the others hold for all of Headscope
 
 # The modules import and export by name only, and load or name other files, in these forms alone.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
@@ -28,6 +30,7 @@ LATER = re.compile(r'import\("([^"]+)"\)')
 ASSET = re.compile(r'new URL\("([^"]+)", import\.meta\.url\)')
 OTHER_FORM = re.compile(r"[ei][mx]port(?:(?<=\n.{6})\b| ?\{|\(|\.meta).*")
 COMMENT = re.compile(r"^ *//.*\n|^ */\*\*(?:(?!\*/)[\s\S])*\*/ *\n|/\*\*(?:(?!\*/)[\s\S])*\*/ ?", re.MULTILINE)
+KEYFRAMES = re.compile(r"^@keyframes [\s\S]*?^\}\n", re.MULTILINE)
 
 
 @functools.cache
@@ -107,9 +110,20 @@ def as_constants(path: str, names: str, target: str) -> str:
 
 
 def style(patterns: Sequence[str] = STYLES) -> str:
-    """The style sheets that match these patterns as one."""
+    """The style sheets that match these patterns as one, in their order: of equal rules, the last one holds."""
     paths = [path for pattern in patterns for path in sorted(FOLDER.glob(pattern))]
-    return re.sub(r"/\*[\s\S]*?\*/", "", "".join(path.read_text(encoding="utf-8") for path in paths))
+    return "".join(scoped(path.relative_to(FOLDER).as_posix()) for path in paths)
+
+
+def scoped(path: str) -> str:
+    """A style sheet whose rules hold within its root only, which ``&`` stands for.
+
+    They outweigh Gradio's: the root is chosen by its class, or by an id that no element has but that counts.
+    """
+    root = "body" if path == PAGE else ROOTS.get(path.partition("/")[0], ".headscope")
+    rules = re.sub(r"/\*[\s\S]*?\*/", "", (FOLDER / path).read_text(encoding="utf-8"))
+    animations = "".join(KEYFRAMES.findall(rules))  # which no rule may contain
+    return f"{animations}:is(#hs, {root}) {{\n{KEYFRAMES.sub('', rules)}}}\n"
 
 
 def script() -> str:

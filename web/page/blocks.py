@@ -51,7 +51,7 @@ def shell(*, with_training: bool, gradio_writes: bool, dev: bool) -> gr.HTML:
     return gr.HTML(html_template=TEMPLATE, js_on_load=start, apply_default_css=False, padding=False, elem_id="hs-view")
 
 
-# Gradio serves these faces: nothing on the page needs another host. base.css declares their two weights.
+# Gradio serves these faces: nothing on the page needs another host. first_screen.py declares their two weights.
 THEME = gr.themes.Default(
     primary_hue="blue",
     neutral_hue="slate",

@@ -61,8 +61,7 @@ FACES = "".join(
     for name, weights in (("Regular", "100 500"), ("Bold", "501 900"))
 )
 HEAD = f"""<style>
-{FACES}.gradio-container > .main.fillable {{ padding: 0 !important; }}
-.gradio-container > .main > .wrap.full {{ visibility: hidden; }}
+{FACES}.gradio-container > .main > .wrap.full {{ visibility: hidden; }}
 </style><link rel="stylesheet" href="{URL}/look.css">"""
 RUN = "prepared"  # stands for the id of the opening's run, which the server draws when it has the model
 

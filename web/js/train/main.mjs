@@ -42,8 +42,9 @@ class TrainPage {
       again: () => this.forget(),
     });
     this.problem = make("p", { class: "ht-problem", role: "alert", hidden: true });
-    this.closing = make("p", { class: "headscope ht-closing", role: "alert", hidden: true });
-    document.body.append(this.closing); // it is seen on the other pages, too
+    this.closing = make("p", { class: "ht-closing", role: "alert", hidden: true });
+    // It is seen on the other pages, too.
+    document.body.append(make("div", { class: "headscope ht-page" }, this.closing));
     setInterval(() => this.#isKept && post("here").catch(() => {}), HERE_EVERY);
   }
 

@@ -31,7 +31,9 @@ export class TwoTexts {
   constructor(view, texts) {
     this.texts = texts;
     this.stores = SIDES.map(() => new Store(view));
-    this.views = this.stores.map((store, side) => new TextView(store, { label: side ? "Second text" : "First text" }));
+    this.views = this.stores.map((store, side) => {
+      return new TextView(store, { isPlain: true, label: side ? "Second text" : "First text" });
+    });
     this.titles = SIDES.map(() => make("h3", {}));
     const columns = SIDES.map((side) => make("section", {}, this.titles[side], this.views[side].element));
     this.element = make("div", { class: "hs-two" }, ...columns);

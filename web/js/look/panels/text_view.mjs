@@ -60,9 +60,10 @@ export class TextView {
    * @param {object} options
    * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
    * @param {boolean} [options.hasArcs] whether arcs are drawn over it
+   * @param {boolean} [options.isPlain] whether it shows no attention
    * @param {string} [options.label]
    */
-  constructor(store, { canSurprise = false, hasArcs = false, label = "Text" }) {
+  constructor(store, { canSurprise = false, hasArcs = false, isPlain = false, label = "Text" }) {
     this.store = store;
     this.canSurprise = canSurprise;
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
@@ -101,7 +102,7 @@ export class TextView {
       this.#nameTokens();
     });
     store.on("state tokens", () => this.fill());
-    store.on("tokens focus view step", () => this.colour());
+    if (!isPlain) store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
     store.on("heads", () => this.drawArcs());
     store.on("key placed", () => this.scrollToKey());
@@ -308,8 +309,9 @@ export class TextView {
       [this.#marks[i], this.#colours[i]] = [marks, colour];
       MARKS.forEach((name, bit) => span.classList.toggle(name, ((marks >> bit) & 1) === 1));
       const word = this.#words[i];
-      word.style.backgroundColor = colour;
-      word.style.color = isColoured ? ramp.ink[shade] : "";
+      word.classList.toggle("hs-coloured", isColoured);
+      word.style.setProperty("--hs-shade", colour);
+      word.style.setProperty("--hs-ink", isColoured ? ramp.ink[shade] : "");
     }
     this.drawArcs();
   }
