@@ -19,7 +19,7 @@ FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
 STYLES = ("widgets/styles/*.css", "look/styles/**/*.css")
 PAGE = "widgets/styles/page.css"
-ROOTS = {"learn": ".hl-page", "train": ".ht-page"}  # by folder; the sheets of the others hold for all of Headscope
+ROOTS = {"learn": ".hl-page", "train": ".ht-page"}  # by folder; other sheets hold for all of Headscope
 
 # The modules import and export by name only, and load or name other files, in these forms alone.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
@@ -115,15 +115,19 @@ def style(patterns: Sequence[str] = STYLES) -> str:
     return "".join(scoped(path.relative_to(FOLDER).as_posix()) for path in paths)
 
 
+def root_of(path: str) -> str:
+    """The selector of the elements that the rules of a style sheet hold within."""
+    return "body" if path == PAGE else ROOTS.get(path.partition("/")[0], ".headscope")
+
+
 def scoped(path: str) -> str:
     """A style sheet whose rules hold within its root only, which ``&`` stands for.
 
-    They outweigh Gradio's: the root is chosen by its class, or by an id that no element has but that counts.
+    Each outweighs Gradio's: the root is given by its class or by an id. No element has this id, but it counts.
     """
-    root = "body" if path == PAGE else ROOTS.get(path.partition("/")[0], ".headscope")
     rules = re.sub(r"/\*[\s\S]*?\*/", "", (FOLDER / path).read_text(encoding="utf-8"))
     animations = "".join(KEYFRAMES.findall(rules))  # which no rule may contain
-    return f"{animations}:is(#hs, {root}) {{\n{KEYFRAMES.sub('', rules)}}}\n"
+    return f"{animations}:is(#hs, {root_of(path)}) {{\n{KEYFRAMES.sub('', rules)}}}\n"
 
 
 def script() -> str:

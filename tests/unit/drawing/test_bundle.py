@@ -103,6 +103,23 @@ def test_every_style_sheet_is_in_one_sheet() -> None:
     assert sum(map(len, alone)) == len(sheets) and all(sheet in sheets for sheet in alone)
 
 
+def test_rules_hold_within_their_root_and_outweigh_gradios(folder: Path) -> None:
+    turn = "@keyframes turn {\n  to {\n    rotate: 1turn;\n  }\n}\n"
+    sheets = {
+        "learn/a.css": f".a {{}}\n{turn}/* b */\n.b {{}}\n",
+        "look/c.css": "& {}\n",
+        bundle.PAGE: "& {}\n",
+    }
+    for name, content in sheets.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    assert bundle.style(list(sheets)) == (
+        f"{turn}:is(#hs, .hl-page) {{\n.a {{}}\n\n.b {{}}\n}}\n"
+        ":is(#hs, .headscope) {\n& {}\n}\n"
+        ":is(#hs, body) {\n& {}\n}\n"
+    )
+
+
 @pytest.mark.parametrize("name", ["look.mjs", "later.mjs", "learn.mjs", "train.mjs"])
 def test_the_scripts_are_modules(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(assets.scripts()[name], encoding="utf-8")

@@ -1,7 +1,7 @@
 // Building elements, and the visitor's input devices. Text is inserted as text, never as markup.
 
 /** Screens on which the panels stand below each other, and sheets lie over them. */
-export const PHONE = "(max-width: 767px)";
+export const PHONE = "(width < 640px)";
 
 /**
  * An attribute that is true is set without a value; false or null leaves it out. A function becomes a listener of the

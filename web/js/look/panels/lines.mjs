@@ -283,7 +283,7 @@ class EdgeMark {
    */
   constructor(name, goTo) {
     this.token = -1;
-    this.element = smallButton("", () => goTo(this.token), { class: `hs-edge ${name}`, hidden: true });
+    this.element = smallButton("", () => goTo(this.token), { class: `hs-edge-mark ${name}`, hidden: true });
   }
 
   get isShown() {

@@ -53,7 +53,7 @@ export class StepRows extends Emitter {
     this.board.addEventListener("click", (event) => this.open(this.cellAt(event)));
     this.board.addEventListener("keydown", (event) => this.move(event));
     this.table = stepTable(store, this);
-    this.element = make("div", { class: "hs-step" }, this.status, this.board, this.table.element);
+    this.element = make("div", { class: "hs-at-step" }, this.status, this.board, this.table.element);
     /** @type {LatestLoader<RunFetcher, StepWeights>} */
     this.loader = new LatestLoader({
       load: (fetcher, query) => this.load(fetcher, query),

@@ -1,0 +1,63 @@
+"""Style sheets that do not fight: what makes a rule strong, and the widths at which the page changes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.files import ROOT
+from model.drawing import bundle
+
+SHEETS = sorted((ROOT / "web" / "js").rglob("*.css"))
+BREAKPOINTS = {640, 960, 1100, 1280}  # pixels of the window, or of the workspace
+
+
+def blocks(text: str) -> Iterator[tuple[list[str], str]]:
+    """Each declaration or empty rest of a sheet, after the selectors and conditions around it."""
+    around: list[str] = []
+    start = 0
+    text = re.sub(r"/\*[\s\S]*?\*/", "", text)
+    for found in re.finditer(r"[{};]", text):
+        part, start = text[start : found.start()].strip(), found.end()
+        if found[0] == "{":
+            around.append(part)
+        else:
+            yield list(around), part
+            if found[0] == "}":
+                around.pop()
+
+
+def parts(path: Path) -> list[tuple[list[str], str]]:
+    return list(blocks(path.read_text(encoding="utf-8")))
+
+
+def ids(path: Path) -> str:
+    return path.relative_to(ROOT / "web" / "js").as_posix()
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=ids)
+def test_nothing_is_important_except_on_paper_and_without_motion(path: Path) -> None:
+    exempt = ("@media print", "@media (prefers-reduced-motion: reduce)")
+    important = [(around, part) for around, part in parts(path) if "!important" in part]
+    assert not [each for each in important if not set(exempt) & set(each[0])]
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=ids)
+def test_the_bundle_alone_names_the_roots(path: Path) -> None:
+    roots = {bundle.root_of(each.relative_to(bundle.FOLDER).as_posix()) for each in SHEETS} - {"body"}
+    named = re.compile("|".join(rf"{re.escape(root)}(?![\w-])" for root in roots))
+    assert not [around for around, _ in parts(path) if named.search(" ".join(around))]
+
+
+@pytest.mark.parametrize("path", SHEETS, ids=ids)
+def test_the_page_changes_at_four_widths(path: Path) -> None:
+    conditions = {each for around, _ in parts(path) for each in around if re.match("@(media|container)", each)}
+    widths = {
+        width
+        for each in conditions
+        if re.search(r"\b(?:width|inline-size)\b", each)
+        for width in re.findall(r"\d+px", each)
+    }
+    assert widths <= {f"{width}px" for width in BREAKPOINTS}
+    assert not [each for each in conditions if "max-width" in each or "min-width" in each]
