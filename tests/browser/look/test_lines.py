@@ -32,7 +32,7 @@ WATCH = """() => {
 def lines(page: Any) -> Any:
     """The page with all lines of a head in view and recorded."""
     page.evaluate(WATCH)
-    page.add_style_tag(content=".headscope .hs-lines { height: 1200px; }")
+    page.add_style_tag(content=".hs-lines { height: 1200px !important; }")
     page.get_by_role("button", name="L1 H2,").click()
     page.get_by_role("button", name="Lines", exact=True).click()
     page.wait_for_function("drawn.words.length >= 2 * document.querySelectorAll('.hs-writing .hs-token').length")
@@ -114,7 +114,7 @@ def test_lines_by_keys(page: Any, server: Server) -> None:
     assert found and is_shown_as(float(weights(page, server)[at - 3, int(found[1])]), float(found[2]))
 
 
-SHORT = ".headscope .hs-lines { height: 121px; }"  # seven rows and a part of one
+SHORT = ".hs-lines { height: 121px !important; }"  # seven rows and a part of one
 
 
 @pytest.mark.slow

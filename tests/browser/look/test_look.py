@@ -252,7 +252,7 @@ def test_the_text_of_a_head_is_coloured_both_ways(written: Any, server: Server) 
     for i in (0, 3, 30, 44, 46, 50, 58):
         weight = float(weights[45, i] if i <= 45 else weights[i, 45])
         step = round(255 * math.sqrt(weight))
-        found = spans.nth(i).evaluate("e => e.style.backgroundColor").replace(" ", "")
+        found = spans.nth(i).evaluate("e => e.style.getPropertyValue('--hs-shade')").replace(" ", "")
         near = [ramps[i > 45][s] for s in (step - 1, step, step + 1) if 12 < s < 256]
         assert found in near or (found == "" and step <= 13), (i, found, step)
         coloured += bool(found)
@@ -268,12 +268,12 @@ def test_surprise_colours_the_whole_text(written: Any, server: Server) -> None:
     expect(written.get_by_text("surprise in bits")).to_be_visible()
     tokens = written.locator(".hs-writing .hs-token")
     colours = ramp(written, "surprise")
-    assert tokens.nth(0).evaluate("e => e.style.backgroundColor") == ""  # nothing came before it
+    assert tokens.nth(0).evaluate("e => e.style.getPropertyValue('--hs-shade')") == ""  # nothing came before it
     for i in (1, 10, 39, 45, 59):
         bits = -float(logprobs[i - 1, ids[i]]) / math.log(2)
         assert tokens.nth(i).get_attribute("title").endswith(f": probability {2**-bits:.4f}, {bits:.2f} bits")
         step = min(round(255 * bits / 8), 255)
-        found = tokens.nth(i).evaluate("e => e.style.backgroundColor").replace(" ", "")
+        found = tokens.nth(i).evaluate("e => e.style.getPropertyValue('--hs-shade')").replace(" ", "")
         near = [colours[s] for s in (step - 1, step, step + 1) if 12 < s < 256]
         assert found in near or (found == "" and step <= 13), (i, found, step)
 

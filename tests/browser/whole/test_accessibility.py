@@ -91,9 +91,9 @@ def check_width(page: Any, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-SIGNS = """(spans) => spans.filter((span) => span.style.backgroundColor).map((span) => {
+SIGNS = """(spans) => spans.filter((span) => span.classList.contains('hs-coloured')).map((span) => {
     const sign = getComputedStyle(span, "::before");
-    return [span.style.color, sign.color, Number(sign.opacity)];
+    return [getComputedStyle(span).color, sign.color, Number(sign.opacity)];
 })"""
 
 
