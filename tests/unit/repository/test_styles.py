@@ -61,3 +61,10 @@ def test_the_page_changes_at_four_widths(path: Path) -> None:
     }
     assert widths <= {f"{width}px" for width in BREAKPOINTS}
     assert not [each for each in conditions if "max-width" in each or "min-width" in each]
+
+
+@pytest.mark.parametrize("path", [path for path in SHEETS if path != bundle.FOLDER / bundle.PAGE], ids=ids)
+def test_colours_have_names(path: Path) -> None:
+    """Light and dark pages differ in ``page.css`` alone."""
+    colour = re.compile(r"#[0-9a-f]{3,8}\b|\b(?:rgb|hsl)a?\(", re.IGNORECASE)
+    assert not [part for _, part in parts(path) if colour.search(part)]
