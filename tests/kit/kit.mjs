@@ -154,6 +154,7 @@ chart.line(
   "ht-line",
 );
 chart.line([], "ht-line"); // of which nothing is known yet
-section("a line chart", svg("svg", { viewBox: chart.box, role: "img", "aria-label": "Chart" }, ...chart.parts));
+const picture = svg("svg", { viewBox: chart.box, role: "img", "aria-label": "Chart" }, ...chart.parts);
+section("a line chart", make("div", { class: "ht-page" }, picture)); // with the colours of Train
 
 setFlag(document.body, "data-ready", true);

@@ -18,9 +18,7 @@ def answer(route: Any) -> None:
     """Files of the repository, without a server; the style sheets as one."""
     path = route.request.url.removeprefix(HOST)
     if path == "/styles.css":
-        folder = ROOT / "web" / "js"
-        sheets = [*(each for pattern in bundle.STYLES for each in folder.glob(pattern)), folder / "train" / "train.css"]
-        route.fulfill(content_type="text/css", body="\n".join(sheet.read_text() for sheet in sheets))
+        route.fulfill(content_type="text/css", body=bundle.style([*bundle.STYLES, "train/train.css"]))
         return
     file = ROOT / path.lstrip("/")
     if file.is_file():
