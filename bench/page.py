@@ -67,6 +67,8 @@ for (const kind of ["pointermove", "mouseover"])
     frame(() => hovers.push(performance.now() - heard));
   }, true);
 """
+DETAILS = "localStorage['headscope-details'] = 'on';"  # the instrument is measured, where a visit is not
+PLAYED = "localStorage['headscope-played'] = 'yes';"  # the opening stands at its end at once
 WORDS = "Once upon a time there was a girl named Lily. She had a big red kite and a small dog. The wind took it. "
 OURS_DRAWN = """(n) => when(() => {
   const board = document.querySelector(".hs-board");
@@ -76,7 +78,7 @@ OURS_DRAWN = """(n) => when(() => {
 IS_WRITING = "document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
 HAS_ENDED = "!document.querySelector('.hs-written .hs-text').classList.contains('hs-growing')"
 DRAWN = """() => when(() =>
-  document.querySelector(".hs-board[data-count]") && document.querySelector(".hs-grid canvas")?.width > 8
+  document.querySelector(".hs-thread-strong") && document.querySelector(".hs-head-tile canvas")?.width > 8
 )"""
 TAKEN_OVER = "() => when(() => document.querySelector('.hs-page') && !document.getElementById('hs-early'))"
 READABLE = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -145,7 +147,7 @@ def measure_ours(browser: Any, url: str, n_tokens: int, rounds: int) -> dict[str
     for _ in range(rounds):
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(120_000)
-        page.add_init_script(PROBE)
+        page.add_init_script(PROBE + DETAILS)
         wire = Wire(page)
         page.goto(url)
         drawn = page.evaluate(OURS_DRAWN, n_tokens)
@@ -163,7 +165,7 @@ def first_visit(browser: Any, url: str) -> dict[str, float]:
     """Seconds until there is something to read and until the opening is drawn; requests until Gradio has started."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(120_000)
-    page.add_init_script(PROBE)
+    page.add_init_script(PROBE + PLAYED)
     session = page.context.new_cdp_session(page)
     requests: list[str] = []
     session.on("Network.requestWillBeSent", lambda event: requests.append(event["request"]["url"]))
@@ -193,7 +195,7 @@ def opened(browser: Any, url: str) -> Any:
     """The page, once its opening is drawn."""
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.set_default_timeout(300_000)
-    page.add_init_script(PROBE)
+    page.add_init_script(PROBE + DETAILS)
     page.goto(url)
     page.wait_for_selector(".hs-board[data-count]")
     page.wait_for_function("!document.getElementById('hs-early')")
@@ -295,7 +297,7 @@ def measure_bertviz(browser: Any, loaded: LoadedModel, ids: list[int]) -> dict[s
         path.write_text(f"<!doctype html><meta charset=utf-8><body>{scripts}{html}", encoding="utf-8")
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(120_000)
-        page.add_init_script(PROBE)
+        page.add_init_script(PROBE + DETAILS)
         for name, path_in_package in SCRIPTS.items():
             page.route(f"**/{name}*.js", partial(fulfil, LIBRARIES / path_in_package))
         started = time.perf_counter()

@@ -1,8 +1,9 @@
-"""The README's pictures: the page as it opens, light and dark, and its text with the arcs, word by word.
+"""The README's pictures: the page as it opens, light and dark, and how the opening plays.
 
 python -m bench.pictures
 """
 
+import time
 from io import BytesIO
 from typing import Any
 
@@ -13,15 +14,15 @@ from bench.page import served
 
 FOLDER = ROOT / "bench" / "readme"
 CHECKPOINT = ROOT / "checkpoints" / "stories-bpe"
-FIRST_STEP = 20  # the loop begins at this token
-FRAME, LAST_FRAME = 260, 2600  # milliseconds
+PLAYED, SWITCHED = 7, 3  # seconds in which the opening plays, and for which the heads are off
+FRAME, LAST_FRAME = 120, 1500  # milliseconds
 MAX_BYTES = {".png": 400_000, ".webp": 1_500_000}
 
 
-def open_page(browser: Any, url: str, theme: str, **viewport: int) -> Any:
-    page = browser.new_page(viewport=viewport, reduced_motion="reduce")
+def open_page(browser: Any, url: str, theme: str, motion: str = "reduce", **viewport: int) -> Any:
+    page = browser.new_page(viewport=viewport, reduced_motion=motion)
     page.goto(f"{url}?__theme={theme}")
-    page.wait_for_selector(".hs-tag:not(:empty)")  # the roles of the heads are known
+    page.wait_for_selector(".hs-matters[data-kind=copies]")  # the roles of the heads are known
     page.mouse.move(2, 2)
     settle(page)
     return page
@@ -32,15 +33,21 @@ def settle(page: Any) -> None:
 
 
 def replay(page: Any) -> bytes:
-    """A looping WebP of the text's panel, one frame for each token up to the last."""
-    rail, panel = page.get_by_role("slider", name="Step"), page.locator(".hs-writing")
-    last = int(rail.get_attribute("max"))
-    frames = []
-    for step in range(FIRST_STEP, last + 1):
-        rail.fill(str(step))
-        page.wait_for_selector(".hs-bars table[aria-busy=false] tbody tr:nth-child(5)")
-        settle(page)
-        frames.append(Image.open(BytesIO(panel.screenshot(animations="disabled"))).convert("RGB"))
+    """A looping WebP: the opening writes itself, and then its heads are switched off."""
+    panel = page.locator(".hs-stage-top")
+    frames: list[Image.Image] = []
+
+    def watch(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            began = time.monotonic()
+            frames.append(Image.open(BytesIO(panel.screenshot())).convert("RGB"))
+            page.wait_for_timeout(max(0, FRAME - 1000 * (time.monotonic() - began)))
+
+    page.get_by_role("button", name="Replay").click()
+    watch(PLAYED)
+    page.get_by_role("switch", name="Turn these").click()
+    watch(SWITCHED)
     file = BytesIO()
     durations = [FRAME] * (len(frames) - 1) + [LAST_FRAME]
     frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=80)
@@ -63,7 +70,7 @@ def main() -> None:
             page = open_page(browser, url, theme, width=1440, height=900)
             keep(f"{theme}.png", page.screenshot(animations="disabled"))
             page.close()
-        keep("replay.webp", replay(open_page(browser, url, "light", width=1180, height=820)))
+        keep("replay.webp", replay(open_page(browser, url, "light", "no-preference", width=1180, height=820)))
 
 
 if __name__ == "__main__":

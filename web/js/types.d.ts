@@ -115,6 +115,8 @@ export interface FittingHead {
 /** The snapshots that training kept of a model (web/serving/snapshots.py). */
 export interface TrainingReport {
   steps: number[];
+  /** Those that open without a download. */
+  on_disk?: number[];
   /** The step whose weights the model has, if known; otherwise the last one. */
   kept?: number | null;
   history?: { step: number; train_loss: number; validation_loss: number }[];
@@ -254,8 +256,14 @@ export interface Writing {
   writeAnother(): void;
   /** Write the current text as it is and with heads scaled, side by side: from its prompt, or its first tokens. */
   writeScaled(mask: number[][] | null, n_given?: number): void;
-  /** Write a text without showing it; `follow` gets its pointers. Rejects where the server refuses it. */
-  writeAside(fields: object, follow: (pointer: SentPointer) => void): Promise<void>;
+  /** Write another text in the place of this one; or, in a conversation, its next answer. */
+  writeText(text: string, isMessage: boolean): void;
+  /** Let the model read another text in the place of this one. Rejects where it cannot. */
+  readText(text: string): Promise<void>;
+  /** Let the model write on from the end of this text. */
+  goOn(): void;
+  /** Stop the texts that are being written, with what is shown of them. */
+  stop(): void;
 }
 
 /** A text in an HTML file (model/drawing/drawing.py). Strings that hold numbers are compressed, in base64. */

@@ -24,13 +24,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from model import CheckpointError
+from model import CheckpointError, InputError, LoadedModel
 from model.checkpoint.files import read_json
 from model.checkpoint.weights import file_hash, weight_files
+from model.lens.head_roles import describe_roles
 
+from ..ask.head_roles import measure_roles
 from ..assets import URL, main_module
 from ..request_path import path_of
 from ..runs.openings import FIRST_SCREEN
+from ..runs.run import Run
 from ..seams.gradio import address_of, theme_address, with_start_replaced
 from ..services import Services, make_services
 from ..settings import Settings
@@ -41,6 +44,7 @@ from .model_list import model_list
 from .pointers import opening_pointer
 
 MAX_FIRST_SCREEN_BYTES = 2_000_000  # of a checkpoint's stored first screen
+DIGITS = 4  # of what heads add and of the scores of their roles
 MAX_FIRST_VOCABULARY = 8_192  # tokens; with more, the first screen shows no probabilities until the model is loaded
 
 # What takes the place of Gradio's own script, whose fifty files would delay the first drawing.
@@ -76,15 +80,35 @@ async def prepare(services: Services, name: str) -> dict[str, Any]:
         f"heads/{layer}/{head}?start=0": services.runs.exact.picture(run, layer, head, 0),
     }
     vocabulary: list[str] | None = None
+    position = max(len(opening.ids) - 2, 0)
+    answers[f"queries/{position}"] = services.runs.exact.query(run, position)
     if run.loaded.config.vocab_size <= MAX_FIRST_VOCABULARY:
-        position = max(len(opening.ids) - 2, 0)
         answers[f"logits/{position}?count=1"] = services.runs.exact.logits(run, position)
         vocabulary = [token.text for token in run.loaded.tokens(range(run.loaded.config.vocab_size))]
     return {
         "pointer": pointer | {"run": RUN, "rate": 0},
         "answers": {path: base64.b64encode(answer).decode() for path, answer in answers.items()},
         "vocabulary": vocabulary,
+        "attribution": attribution_at(run, position),
+        "roles": known_roles(services, run.loaded),
     }
+
+
+def attribution_at(run: Run, position: int) -> dict[str, Any]:
+    """What each head adds to the logit of the token after ``position``, layer by layer."""
+    token = run.ids[min(position + 1, len(run.ids) - 1)]
+    heads = run.loaded.attribution(run.ids, position=position, token=token).heads
+    return {"position": position, "token": token, "heads": [round(value, DIGITS) for value in heads.flatten().tolist()]}
+
+
+def known_roles(services: Services, loaded: LoadedModel) -> list[Any] | None:
+    """What the heads of a model do, as the page is told; None if its context is too short to measure that."""
+    try:
+        roles = describe_roles(measure_roles(services.answers, loaded))["heads"]
+    except InputError:
+        return None
+    rounded: list[Any] = json.loads(json.dumps(roles), parse_float=lambda number: round(float(number), DIGITS))
+    return rounded
 
 
 def read_prepared(services: Services, name: str) -> dict[str, Any] | None:
@@ -96,8 +120,8 @@ def read_prepared(services: Services, name: str) -> dict[str, Any] | None:
         return None
     try:
         kept: Any = read_json(source / FIRST_SCREEN, MAX_FIRST_SCREEN_BYTES)
-        if kept["pointer"]["sha256"] != file_hash(weight_files(source), source):
-            return None
+        if kept["pointer"]["sha256"] != file_hash(weight_files(source), source) or "attribution" not in kept:
+            return None  # of other weights, or written before the page showed what heads add
         kept["pointer"]["model"] = name
         return dict(kept)
     except (CheckpointError, KeyError, TypeError):

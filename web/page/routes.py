@@ -47,7 +47,9 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     @router.get("/steps/{model:path}")
     def get_steps(model: str) -> JSONResponse:
         """A model's snapshots, with the losses and head scores recorded in training."""
-        content = {"steps": services.snapshots.steps(model)} | services.snapshots.training(model)
+        snapshots = services.snapshots
+        steps = {"steps": snapshots.steps(model), "on_disk": snapshots.steps_on_disk(model)}
+        content = steps | snapshots.training(model)
         return JSONResponse(content, headers={"Cache-Control": "no-store"})
 
     @router.post("/snapshot")
@@ -60,7 +62,7 @@ def page_routes(services: Services, writer: PageWriter, trainings: Trainings) ->
     async def read_text(request: Request, asked: ReadAgain) -> JSONResponse:
         """A pointer to the same text, read by another model or with heads scaled, or to another text."""
         run = await services.page_pool.run(client_of(request), read_again, services, asked)
-        return JSONResponse(pointer(run, "read", {}))
+        return JSONResponse(pointer(run, "read", {}) | ({} if asked.text is None else {"ids": run.ids}))
 
     @router.post("/write")
     async def write(request: Request) -> Response:

@@ -207,7 +207,7 @@ def test_a_link_is_copied_over_plain_http(browser: Any, server: Server) -> None:
     """There, browsers have no clipboard to write to; where they refuse to copy at all, the button says so."""
     page = open_new(browser, server.url)
     page.context.grant_permissions(["clipboard-read"], origin=server.url)
-    button = page.locator(".hs-link button").first
+    button = page.locator(".hs-panels .hs-link button").first
     page.evaluate("window.clip = navigator.clipboard")
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
     button.click()

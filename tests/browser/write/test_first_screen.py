@@ -105,18 +105,3 @@ def test_the_column_labels_of_means_and_rollouts_are_not_cut_off(
             assert label.evaluate("e => e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight"), width
             if n_head < 8 or width > 767:  # otherwise the panel scrolls
                 assert edge["x"] <= box["x"] and box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, width
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_head", [8, 16, 32])
-def test_many_heads_fit_without_details(
-    browser: Any, launch: Callable[..., Server], tmp_path: Path, n_head: int
-) -> None:
-    server = launch(save_tiny(tmp_path / "wide", n_head=n_head))
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    page.add_init_script('localStorage["headscope-details"] = localStorage["headscope-view"] = ""')
-    page.goto(server.url)
-    expect(page.locator(".hs-grid button[aria-pressed=true]")).to_be_visible()
-    assert page.locator(".hs-scroll").evaluate("e => e.scrollWidth <= e.clientWidth")
-    tile = page.locator(".hs-grid canvas").first.bounding_box()
-    assert tile["width"] == tile["height"] > 19

@@ -6,7 +6,7 @@ import { METRICS, indexOfDistance } from "../../../web/js/lib/metrics.mjs";
 import { HeadWeights } from "../../../web/js/lib/triangle.mjs";
 import { describePicture } from "../../../web/js/look/panels/top_heads.mjs";
 import { labelOf } from "../../../web/js/look/roles/role_words.mjs";
-import { clearestPattern, patternsOf, strongestCell } from "../../../web/js/look/roles/text_patterns.mjs";
+import { clearestPattern, patternsOf } from "../../../web/js/look/roles/text_patterns.mjs";
 import { measuredPatterns, patternDoes, patternName } from "../../../web/js/look/roles/text_patterns.mjs";
 
 /** @param {number[][]} rows */
@@ -109,18 +109,4 @@ test("what is said about a head agrees with the role on its tile, in a short tex
     describePicture({ ...store, rows: 50 }, [0, 0]),
     /0\.91\. Here: it follows no simple rule in this text; nearly/,
   );
-});
-
-test("the place that is shown has the largest weight of the pattern", () => {
-  const n = 20;
-  const rows = Array.from({ length: n }, (_row, query) =>
-    Array.from({ length: query + 1 }, (_, key) => (query === 8 ? Number(key === 7) : Number(key === 0))),
-  );
-  const ids = Array.from({ length: n }, (_, i) => i);
-  const weights = weightsOf(rows);
-  const [previous] = patternsOf(weights, ids, n);
-  assert.deepEqual(strongestCell(weights, previous, 2, n), { query: 8, key: 7 });
-  assert.deepEqual(strongestCell(weights, null, 9, n), { query: 9, key: 0 });
-  assert.equal(strongestCell(weights, { ...previous, keys: () => [] }, 1, n), null);
-  assert.equal(strongestCell(weights, null, 1, 1), null);
 });

@@ -11,12 +11,11 @@ import {
   effectOn,
   changeWords,
   likeliestWords,
-  lookWords,
   originOf,
-  shareWords,
+  restWords,
+  someHeads,
   strongestFor,
   theseHeads,
-  titlesOf,
 } from "../../../web/js/lib/without_heads.mjs";
 import { withoutAlike } from "../../../web/js/look/roles/heads_alike.mjs";
 
@@ -183,26 +182,14 @@ test("the heads that are counted are those that are switched off, and do what is
     assert.ok(removal);
     assert.deepEqual(removal.heads, changedHeads(removal.mask));
     const isCopying = roles[open[0]][open[1]].scores.copying >= 0.9;
-    assert.deepEqual(removal.look, { word: " kite", isCopying });
     for (const head of removal.heads) {
       assert.ok(weightOf(head, 2) >= (isCopying ? 0.1 : 0.3));
       if (isCopying) assert.ok(roles[head[0]][head[1]].scores.copying >= 0.9);
     }
-    const said = lookWords(removal.heads.length, removal.look);
-    if (removal.heads.length > 1) assert.ok(said.startsWith(`${removal.heads.length} heads look back at “kite”`));
     store.selectedHeads.chosen = heads.slice(0, 3);
     const chosen = await withoutAlike(store);
-    assert.deepEqual([chosen?.heads.length, chosen?.look], [3, null]);
+    assert.equal(chosen?.heads.length, 3);
   }
-});
-
-test("what heads look at is said of all of them, or of none", () => {
-  const look = { word: " kite", isCopying: true };
-  assert.equal(lookWords(7, look), "7 heads look back at “kite” and copy it. ");
-  assert.equal(lookWords(2, { ...look, isCopying: false }), "2 heads look back at “kite”. ");
-  assert.deepEqual([lookWords(1, look), lookWords(3, null)], ["", ""]);
-  assert.deepEqual(titlesOf(1), ["With this head, the likeliest words", "Without it"]);
-  assert.deepEqual(titlesOf(7), ["With these 7 heads, the likeliest words", "Without them"]);
 });
 
 test("how much some heads add is a share only where it is one", () => {
@@ -211,35 +198,64 @@ test("how much some heads add is a share only where it is one", () => {
     const random = randomNumbers(seed);
     const shift = [-1, -0.6, -0.5, -0.2, 0][seed % 5];
     const values = Array.from({ length: 4 }, () => Array.from({ length: 3 }, () => random() + shift));
+    const all = values.flat();
     const some = strongestFor(values);
-    const said = shareWords(values, some, "“kite”", "“new”");
-    const total = values.flat().reduce((sum, value) => sum + value, 0);
-    const part = some.reduce((sum, { value }) => sum + value, 0);
-    const largest = Math.max(...values.flat());
+    const adds = some.map(({ value }) => value);
+    const spoken = said(restWords({ n: some.length, copied: null, adds, all }, " kite", "word"));
+    const total = all.reduce((sum, value) => sum + value, 0);
+    const part = adds.reduce((sum, value) => sum + value, 0);
     // The strongest heads are those that add most, in order, and none of them counts against the word.
-    const rest = values.flat().filter((value) => !some.some((one) => one.value === value));
+    const rest = all.filter((value) => !adds.includes(value));
     assert.deepEqual(
-      some.map(({ value }) => value),
-      some.map(({ value }) => value).sort((a, b) => b - a),
+      adds,
+      [...adds].sort((a, b) => b - a),
     );
-    assert.ok(some.length <= 6 && some.every(({ value }) => value > 0 && value >= largest / 3));
-    assert.ok(!some.length || rest.every((value) => value <= /** @type {any} */ (some.at(-1)).value));
-    const one = some.length === 1;
-    const favour = one ? "One head favours “kite” over “new”" : `${some.length} heads favour “kite” over “new”`;
-    const they = one ? "it adds" : "they add";
-    if (!some.length) {
-      assert.ok(largest <= 0);
-      assert.equal(said, "No head favours “kite” over “new”.");
-    } else if (total <= 0) assert.equal(said, `${favour}, but all 12 together count against it.`);
-    else if (part > total)
-      assert.equal(said, `${favour}: ${they} more than all 12 together, as others count against it.`);
-    else assert.equal(said, `${favour}: of what all 12 heads add, ${they} ${share(part / total)}.`);
-    kinds.add(said.replace(/[\d.]+/g, "N"));
+    assert.ok(adds.length <= 6 && adds.every((value) => value > 0 && value >= Math.max(...all) / 3));
+    assert.ok(!adds.length || rest.every((value) => value <= /** @type {number} */ (adds.at(-1))));
+    if (!some.length) assert.equal(spoken, "No head adds to “kite”: the rest of the model chooses it.");
+    else if (total <= 0 || part > total) assert.match(spoken, /more to “kite” than all 12 heads together/);
+    else assert.ok(spoken.endsWith(` add${some.length === 1 ? "s" : ""} ${share(part / total)}.`), spoken);
+    kinds.add(spoken.replace(/[\d.]+/g, "N"));
   }
   assert.ok(kinds.size >= 5, [...kinds].join("\n"));
-  assert.equal(shareWords([[2, -3]], [{ value: -3 }], "“kite”", ""), "One head does not favour “kite”.");
+});
+
+/** @param {import("../../../web/js/lib/without_heads.mjs").Part[]} parts */
+const said = (parts) => parts.map((part) => (typeof part === "string" ? part : part.strong)).join("");
+
+test("the sentence at rest is true in every case", () => {
+  const rest = (/** @type {any} */ group) => said(restWords(group, " kite", "word"));
+  const heads = [3, 2, 1, -1];
   assert.equal(
-    shareWords([[1, 3]], [{ value: 3 }], "“kite”", ""),
-    "One head favours “kite”: of what all 2 heads add, it adds 75%.",
+    rest({ n: 2, copied: " kite", adds: [3, 1], all: heads }),
+    "Two heads look back at “kite” and copy it. Of what all 4 heads add to the next word, these 2 add 80%.",
   );
+  assert.equal(
+    rest({ n: 1, copied: " kite", adds: [3], all: heads }),
+    "One head looks back at “kite” and copies it. Of what all 4 heads add to the next word, this one adds 60%.",
+  );
+  assert.equal(
+    rest({ n: 2, copied: null, adds: [3, 2], all: [3, 2, 3] }),
+    "Two heads add most to “kite”: of what all 3 heads add to the next word, they add 63%.",
+  );
+  assert.equal(
+    rest({ n: 2, copied: null, adds: [3, 2], all: heads.concat(-4) }),
+    "Two heads add more to “kite” than all 5 heads together: others count against it.",
+  );
+  assert.equal(
+    rest({ n: 1, copied: " kite", adds: [3], all: [3, -4] }),
+    "One head looks back at “kite” and copies it. " +
+      "This one adds more to “kite” than all 2 heads together: others count against it.",
+  );
+  assert.equal(rest({ n: 2, copied: " kite", adds: null, all: null }), "Two heads look back at “kite” and copy it. ");
+  assert.equal(
+    rest({ n: 2, copied: " kite", adds: [-1, -2], all: heads }),
+    "Two heads look back at “kite” and copy it. ",
+  );
+  assert.equal(
+    rest({ n: 0, copied: null, adds: [], all: heads }),
+    "No head adds to “kite”: the rest of the model chooses it.",
+  );
+  assert.equal(rest({ n: 0, copied: null, adds: null, all: null }), "");
+  assert.equal(someHeads(11), "11 heads");
 });

@@ -38,6 +38,10 @@ def test_a_shipped_first_screen_is_what_the_model_computes(folder: Path) -> None
     heads = [pointer.pop("suggested_heads") for pointer in (kept["pointer"], made["pointer"])]
     assert [each["head"] for each in heads[0]] == [list(each["head"]) for each in heads[1]]
     assert kept["pointer"] == json.loads(json.dumps(made["pointer"]))
+    assert kept["attribution"]["token"] == made["attribution"]["token"]
+    assert np.allclose(kept["attribution"]["heads"], made["attribution"]["heads"], atol=10 * MAX_OFF)
+    labels = [[[head["label"] for head in layer] for layer in screen["roles"]] for screen in (kept, made)]
+    assert labels[0] == labels[1]
     for path in kept["answers"]:
         a, b = (base64.b64decode(screen["answers"][path]) for screen in (kept, made))
         if path.startswith("rows"):

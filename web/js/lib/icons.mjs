@@ -10,6 +10,7 @@ const SHAPES = {
   end: "M3 3l6 5-6 5zM12 3v10",
   pin: "M6 2h4l-.5 5 2.5 2H4l2.5-2zM8 9v5",
   close: "M4 4l8 8M12 4l-8 8",
+  more: "M3 8h.01M8 8h.01M13 8h.01",
   menu: "M2 4h12M2 8h12M2 12h12",
   dice: "M3 3h10v10H3zM6 6h.01M10 6h.01M8 8h.01M6 10h.01M10 10h.01",
 };

@@ -4,7 +4,7 @@
 import { mostProbable, softmax } from "./sampling.mjs";
 import { headEntries } from "./heads.mjs";
 import { counted, share } from "./numbers.mjs";
-import { spoken } from "./words.mjs";
+import { capitalised, spoken } from "./words.mjs";
 
 /** @import { PictureId } from "../types.js" */
 /** @import { Floats } from "./sampling.mjs" */
@@ -80,21 +80,6 @@ export function comparedIds(from, to, { count, written = null, by }) {
 /** "this head", "these 7 heads". @param {number} n */
 export const theseHeads = (n) => (n === 1 ? "this head" : `these ${n} heads`);
 
-/**
- * What all heads look at that are switched off together, and whether all copy it.
- * @typedef {{ word: string, isCopying: boolean } | null} Look
- */
-
-/**
- * What they have in common; "" if that is not known.
- * @param {number} n heads
- * @param {Look} look
- */
-export function lookWords(n, look) {
-  if (!look || n < 2) return "";
-  return `${counted(n, "head")} look back at ${spoken(look.word)}${look.isCopying ? " and copy it" : ""}. `;
-}
-
 const ORIGINS = { given: ", which was given,", drawn: ", drawn by chance,", written: "", "": "" };
 
 /**
@@ -139,13 +124,6 @@ export function likeliestWords({ id, likeliest, without }, n, unit) {
 /** @param {Word} word @returns {Part} */
 const name = ({ text }) => ({ strong: spoken(text) });
 
-/**
- * The two texts that are written from the same beginning, both with the likeliest words.
- * @param {number} n heads that are off in the second one
- * @returns {[string, string]} their titles
- */
-export const titlesOf = (n) => [`With ${theseHeads(n)}, the likeliest words`, `Without ${n === 1 ? "it" : "them"}`];
-
 // Which heads favour a word.
 
 const MIN_NAMED_SHARE = 1 / 3; // of the largest contribution: heads with a smaller share are not named
@@ -163,25 +141,44 @@ export function strongestFor(values) {
   return sorted.filter(({ value }) => value >= MIN_NAMED_SHARE * sorted[0].value).slice(0, MAX_NAMED_HEADS);
 }
 
+const NUMBERS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+/** "seven heads", "12 heads". @param {number} n */
+export const someHeads = (n) => (NUMBERS[n] ? `${NUMBERS[n]} head${n === 1 ? "" : "s"}` : counted(n, "head"));
+
 /**
- * Of what all heads add to a word, how much some of them add.
- * @param {number[][]} values [layer][head] what each adds
- * @param {{ value: number }[]} some of them
- * @param {string} word as it is said
- * @param {string} against the word whose part is subtracted; "" for none
+ * What a group of heads does for a word.
+ * @param {object} group
+ * @param {number} group.n heads in it
+ * @param {string | null} group.copied the word that all of them look at and copy; null if they do not
+ * @param {number[] | null} group.adds what each of them adds; null if that is not known
+ * @param {number[] | null} group.all what each head of the model adds
+ * @param {string} word the next one
+ * @param {"word" | "letter"} unit
+ * @returns {Part[]}
  */
-export function shareWords(values, some, word, against) {
-  const favoured = against ? `${word} over ${against}` : word;
-  if (!some.length) return `No head favours ${favoured}.`;
-  const all = values.flat();
+export function restWords({ n, copied, adds, all }, word, unit) {
+  const next = { strong: spoken(word) };
+  const [some, one] = [capitalised(someHeads(n)), n === 1];
+  if (!n) return all ? ["No head adds to ", next, ": the rest of the model chooses it."] : [];
+  const looks = copied === null ? [] : [`${some} ${one ? "looks" : "look"} back at `, { strong: spoken(copied) }];
   const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, value) => total + value, 0);
-  const [part, total] = [sum(some.map(({ value }) => value)), sum(all)];
-  const isOne = some.length === 1;
-  const heads = isOne ? "One head" : `${some.length} heads`;
-  if (part <= 0) return `${heads} ${isOne ? "does" : "do"} not favour ${favoured}.`;
-  const favour = `${heads} ${isOne ? "favours" : "favour"} ${favoured}`;
-  if (total <= 0) return `${favour}, but all ${all.length} together count against it.`;
-  const they = isOne ? "it adds" : "they add";
-  if (part > total) return `${favour}: ${they} more than all ${all.length} together, as others count against it.`;
-  return `${favour}: of what all ${all.length} heads add, ${they} ${share(part / total)}.`;
+  const [part, total] = [sum(adds ?? []), sum(all ?? [])];
+  const these = one ? "this one adds" : `these ${n} add`;
+  if (looks.length) looks.push(` and ${one ? "copies" : "copy"} it. `);
+  if (!adds || !all || part <= 0) return looks.length ? looks : [];
+  const of = `all ${all.length} heads add to the next ${unit}`;
+  if (total <= 0 || part > total) {
+    const start = looks.length ? [capitalised(these)] : [`${some} ${one ? "adds" : "add"}`];
+    return [...looks, ...start, " more to ", next, ` than all ${all.length} heads together: others count against it.`];
+  }
+  const amount = { strong: share(part / total) };
+  if (looks.length) return [...looks, `Of what ${of}, ${these} `, amount, "."];
+  return [
+    `${some} ${one ? "adds" : "add"} most to `,
+    next,
+    `: of what ${of}, ${one ? "it adds" : `they add`} `,
+    amount,
+    ".",
+  ];
 }

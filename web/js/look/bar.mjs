@@ -19,7 +19,7 @@ const PAGES = { look: "Look", learn: "Learn", train: "Train", use: "Use" };
 /** @typedef {keyof typeof PAGES} PageName */
 
 /** What to try, by the model that shows it; those that are served are offered. @type {Record<string, string>} */
-const EXAMPLES = { "stories-bpe": "a story", "shakespeare-char": "Shakespeare", "two-layer-steps": "induction" };
+const EXAMPLES = { "stories-bpe": "a story", "shakespeare-char": "Shakespeare", "two-layer-steps": "a head is born" };
 
 const MAX_HEIGHT = 140; // CSS pixels of the prompt
 
@@ -66,11 +66,19 @@ export class Bar {
     const drop = smallButton("Drop the space", () => this.#dropSpace());
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
-    this.write = make("button", { type: "button", id: "hs-write", onclick: actions.write }, "Write");
-    this.stop = make("button", { type: "button", id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
+    this.write = make(
+      "button",
+      { type: "button", id: "hs-write", class: "hs-detail", onclick: actions.write },
+      "Write",
+    );
+    this.stop = make(
+      "button",
+      { type: "button", id: "hs-stop", class: "hs-detail", onclick: actions.stop, hidden: true },
+      "Stop",
+    );
     const begin = () => this.prompt.focus();
     this.chat = new Chat(() => this.#showChat(), begin);
-    this.box = make("div", { class: "hs-prompt-box" }, this.prompt, this.chat.toggle);
+    this.box = make("div", { class: "hs-prompt-box hs-detail" }, this.prompt, this.chat.toggle);
     const titles = Object.entries(PAGES).filter(([name]) => name !== "train" || withTraining);
     this.tabs = titles.map(([name, title]) =>
       make(
@@ -84,11 +92,13 @@ export class Bar {
     this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
     const help = make(
       "button",
-      { type: "button", class: "hs-help", onclick: actions.help, title: "Introduction" },
+      { type: "button", class: "hs-help", onclick: actions.help, title: "What you see" },
       "?",
     );
-    help.setAttribute("aria-label", "Introduction");
-    const more = make("div", { class: "hs-more" }, this.examples, pages, detailsSwitch(view), help);
+    help.setAttribute("aria-label", "Guide");
+    const detail = detailsSwitch(view);
+    detail.classList.add("hs-detail");
+    const more = make("div", { class: "hs-more" }, this.examples, pages, detail, help);
     this.menu = make("button", { type: "button", class: "hs-menu-button", "aria-label": "Menu" }, icon("menu"));
     more.addEventListener("click", ({ target }) => {
       if (target instanceof Element && target.closest("button:not(.hs-details)")) this.popover.toggle(false);
@@ -160,6 +170,13 @@ export class Bar {
     this.chat.open(chat);
     this.#showChat();
     if (!this.chat.isOn) this.suggest(prompt, true);
+  }
+
+  /** Enter what was typed elsewhere. @param {string} text */
+  enter(text) {
+    this.#typed = true;
+    this.prompt.value = text;
+    this.#grow();
   }
 
   /** A message was sent: the next one is typed in its place. */

@@ -23,11 +23,8 @@ export class Chat {
   constructor(changed, begin) {
     this.toggle = make("button", { type: "button", class: "hs-chat-switch", role: "switch", hidden: true }, "Chat");
     this.toggle.title = "Converse with the model: its chat template turns the messages into the text that it reads";
-    this.toggle.addEventListener("click", () => {
-      this.#isOn = !this.#isOn;
-      this.#show();
-      changed();
-    });
+    this.changed = changed;
+    this.toggle.addEventListener("click", () => this.turn(!this.#isOn));
     this.system = make("textarea", { rows: 2, "aria-label": "System message", spellcheck: "false" });
     this.more = make("details", {}, make("summary", {}, "System message"), this.system);
     const another = () => {
@@ -38,6 +35,13 @@ export class Chat {
     this.another = smallButton("New conversation", another, { hidden: true });
     this.element = make("div", { class: "hs-chat", hidden: true }, this.more, this.another);
     this.#show();
+  }
+
+  /** @param {boolean} isOn whether what is typed is a message, from now on */
+  turn(isOn) {
+    this.#isOn = isOn;
+    this.#show();
+    this.changed();
   }
 
   /** Whether what is typed is a message. */

@@ -12,6 +12,12 @@ const STORED = "headscope-details";
 /** Whether the visitor chose to see the details. */
 export const wantsDetails = () => readStored(STORED) === "on";
 
+/** Show them or not, from now on. @param {View} view @param {boolean} details */
+export function chooseDetails(view, details) {
+  writeStored(STORED, details ? "on" : "off");
+  view.set({ details });
+}
+
 /** The switch, which the browser remembers. @param {View} view */
 export function detailsSwitch(view) {
   const button = make("button", { type: "button", class: "hs-details", role: "switch" }, "Details");
@@ -21,11 +27,7 @@ export function detailsSwitch(view) {
     setFlag(button, "aria-checked", details);
     document.body.dataset.details = details ? "on" : "off";
   };
-  button.addEventListener("click", () => {
-    const details = !view.options.details;
-    writeStored(STORED, details ? "on" : "off");
-    view.set({ details });
-  });
+  button.addEventListener("click", () => chooseDetails(view, !view.options.details));
   view.on(show);
   show();
   return button;

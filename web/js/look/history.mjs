@@ -8,7 +8,6 @@
  * @property {PageName} page
  * @property {string} ask the question of Ask; "" for none
  * @property {string} askWith the choices made for it, which have no entries of their own
- * @property {"" | "without" | "why" | "instead"} answer the question that is answered in plain words
  * @property {boolean} sheet whether the open head is a sheet over the text
  * @property {boolean} comparing whether two texts are compared
  * @property {boolean} menu whether the menu of a narrow screen is open
@@ -20,12 +19,11 @@ const MAX_ENTRIES = 30; // entries of a chain
 const BACK_TIMEOUT = 1000; // milliseconds within which the browser goes back
 
 /** @param {PageState} opened */
-const keyOf = ({ page, ask, answer, sheet, comparing, menu }) =>
-  [page, ask, answer, sheet, comparing, menu ?? false].join();
+const keyOf = ({ page, ask, sheet, comparing, menu }) => [page, ask, sheet, comparing, menu ?? false].join();
 
 /** How much is open. @param {PageState} opened */
-const countOf = ({ ask, answer, sheet, comparing, menu }) =>
-  [ask !== "", !["", "list"].includes(ask), answer !== "", sheet, comparing, menu].filter(Boolean).length;
+const countOf = ({ ask, sheet, comparing, menu }) =>
+  [ask !== "", !["", "list"].includes(ask), sheet, comparing, menu].filter(Boolean).length;
 
 export class PageHistory {
   #isGoingBack = false;
@@ -55,7 +53,7 @@ export class PageHistory {
   get #current() {
     const page = this.pageOf(location.hash);
     const comparing = new URLSearchParams(location.search).has("b_sha256");
-    const opened = { page, ask: "", askWith: "", answer: "", sheet: false, comparing, menu: false };
+    const opened = { page, ask: "", askWith: "", sheet: false, comparing, menu: false };
     return { opened, chain: [], ...history.state };
   }
 
@@ -100,7 +98,7 @@ export class PageHistory {
     const before = this.#hasBegun ? null : history.state?.opened;
     if (before?.ask) this.show({ ...this.read(), ask: before.ask, askWith: before.askWith });
     const now = this.read();
-    const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", answer: "", sheet: false, menu: false });
+    const plain = /** @type {PageState} */ ({ ...now, ask: "", askWith: "", sheet: false, menu: false });
     const isFirst = !this.#hasBegun && !history.state?.opened && keyOf(plain) !== keyOf(now);
     this.#hasBegun = true;
     if (isFirst) {

@@ -6,7 +6,6 @@ import { sentence } from "../lib/words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Store } from "./state/store.mjs" */
-/** @import { TextView } from "./panels/text_view.mjs" */
 
 /**
  * Handle a key event: two keys move to other tokens, Enter locks, Escape unlocks.
@@ -37,7 +36,7 @@ export function moveByKey(store, event, { back, forward }, announcement) {
 const OPEN_BUTTONS = ":is(.hs-topbar, .hs-written, .hs-pair-text) button";
 // Inside these, the list or the field handles the keys; while a button's list is open, that list does.
 const OCCUPIED = "[role=dialog], [role=listbox], [role=menu], .hs-tabs, table, [aria-expanded=true]";
-export const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
+const OPEN_LIST = ".hs-popover-anchor [aria-expanded=true], .hs-menu [aria-expanded=true]";
 
 /** Whether the focused element leaves the arrow keys unused. @param {EventTarget | null} target */
 function isFree(target) {
@@ -49,7 +48,7 @@ function isFree(target) {
 /**
  * Left, Right, Home and End step through a text while it is on the page, even if the focus is on a nearby button or
  * nowhere.
- * @param {TextView} text
+ * @param {{ element: HTMLElement, stepByKey: (event: KeyboardEvent) => boolean }} text
  */
 export function stepKeys(text) {
   // On the window, so that all other handlers have already run.
@@ -61,9 +60,9 @@ export function stepKeys(text) {
 
 /** @type {Record<string, string>} */
 const TARGETS = {
-  heads: ".hs-grid button[tabindex='0'], .hs-strips",
-  "the open head": ".hs-open :is(.hs-board, .hs-text, .hs-lines)",
-  "the next token": ".hs-next button[tabindex='0']",
+  heads: ".hs-head-tile[tabindex='0'], .hs-grid button[tabindex='0'], .hs-strips",
+  "the open head": ".hs-card button, .hs-open :is(.hs-board, .hs-text, .hs-lines)",
+  "the next token": ".hs-ghost button, .hs-next button[tabindex='0']",
 };
 
 /** @param {Element} element */

@@ -4,8 +4,9 @@ import { make, PHONE } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
+import { baseName } from "../lib/words.mjs";
 import { isBusy } from "./state/pointer.mjs";
-import { restoreLinkedView, showOpening } from "./address.mjs";
+import { openText, restoreLinkedView, showOpening } from "./address.mjs";
 import { Bar } from "./bar.mjs";
 import { asSent } from "./chat.mjs";
 import { wantsDetails } from "./details.mjs";
@@ -15,7 +16,7 @@ import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
-import { Tour } from "./tour.mjs";
+import { Guide } from "./stage/guide.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
@@ -124,16 +125,15 @@ class Page {
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
-    this.tour = new Tour(this.texts);
+    this.guide = new Guide();
     for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [
       this.bar.element,
       this.bar.chat.element,
       this.bar.refusal,
       this.bar.spaceHint,
-      this.tour.element,
       this.texts.element,
-      this.tour.veil,
+      this.guide.element,
     ];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.history = new PageHistory({
@@ -150,8 +150,7 @@ class Page {
       store.on("state thumbnails problem", () => isOver() && resolve());
     });
     void this.firstDrawing.then(() => this.texts.workspace.addAsk());
-    this.store.on("placed chosen", () => this.texts.address.follow());
-    this.texts.workspace.answer.on("asked", () => this.history.record());
+    this.store.on("chosen", () => this.texts.address.follow());
     view.on(
       (changed) =>
         ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) &&
@@ -173,10 +172,9 @@ class Page {
     else this.reopen();
   }
 
-  /** Start the introduction, which is about the text. */
+  /** Explain what is seen. */
   help() {
-    this.showPage("look");
-    this.tour.open();
+    this.guide.open();
   }
 
   /** The address has changed: abandon the text of the previous one. */
@@ -354,6 +352,28 @@ class Page {
     });
   }
 
+  /** @param {string} text @param {boolean} isMessage of a conversation */
+  writeText(text, isMessage) {
+    if (isMessage !== this.bar.chat.isOn) this.bar.chat.turn(isMessage);
+    this.bar.enter(text);
+    this.write();
+  }
+
+  /** @param {string} text */
+  async readText(text) {
+    const { store } = this;
+    const { sha256, model } = store.pointer;
+    const body = { sha256, model, text, n_prompt: 1 };
+    const { ids = [] } = /** @type {SentPointer} */ (await (await request("look/read", { body })).json());
+    openText(store, { ids, n_prompt: ids.length });
+  }
+
+  goOn() {
+    const { ids, pointer } = this.store;
+    this.abandon();
+    void this.send({ prompt: ids, model: baseName(pointer.model), head_mask: pointer.head_mask });
+  }
+
   /** Write a second text from a token on. @param {Branch} data the token, and what comes before it */
   branch(data) {
     const from = this.texts.stores.find(({ pointer }) => pointer.run === data.of)?.pointer;
@@ -365,11 +385,6 @@ class Page {
   writeAnother() {
     const { chat, model, run } = this.store.pointer;
     void this.send({ seed: null, ...(chat ? { model, messages: asSent(chat) } : {}) }, { beside: run });
-  }
-
-  /** Write a text without showing it. @param {object} fields @param {(pointer: SentPointer) => void} follow */
-  writeAside(fields, follow) {
-    return this.writer.write(fields, {}, undefined, follow);
   }
 
   stop() {
@@ -394,6 +409,7 @@ class Page {
       this.follow(pointer);
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
+      this.texts.workspace.stage.birth.playSoon();
       this.texts.address.shown = `?model=${encodeURIComponent(name)}`;
       history.pushState(this.history.entry, "", `${this.texts.address.shown}${location.hash}`);
     } catch (error) {
@@ -441,20 +457,17 @@ class Page {
     const { view } = this.store;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
-    const { asked: answer } = this.texts.workspace.answer;
     const menu = this.bar.popover.isOpen;
-    return { page: shown, ask, askWith, answer, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
+    return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
   }
 
   /** Show what an entry of the history holds. @param {import("./history.mjs").PageState} opened */
-  #show({ page: shown, ask, askWith, answer, sheet, comparing }) {
+  #show({ page: shown, ask, askWith, sheet, comparing }) {
     this.bar.popover.toggle(false);
     this.showPage(shown);
     if (!comparing) this.texts.showAlone("a");
     const { view } = this.store;
     view.set({ ask, askWith });
-    const plain = this.texts.workspace.answer;
-    if (answer !== plain.asked && answer !== "instead") void plain.open(answer);
     view.lift(sheet && matchMedia(PHONE).matches);
   }
 }

@@ -70,7 +70,7 @@ export class Settings {
       "aria-controls": "hs-settings",
     });
     button.append(icon("sliders"), make("span", {}, "Settings"));
-    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor" }, button, this.panel);
+    this.element = make("div", { class: "hs-popover-anchor hs-settings-anchor hs-detail" }, button, this.panel);
     const popover = new Popover(this.element, button, (isOpen) => (this.panel.hidden = !isOpen));
   }
 

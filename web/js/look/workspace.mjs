@@ -2,7 +2,6 @@
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
-import { PlainAnswer } from "./answers/plain_answer.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./ask/mixer.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
@@ -10,9 +9,10 @@ import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
 import { headPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
-import { tilesExplanation } from "./panels/first_words.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
+import { Stage } from "./stage/stage.mjs";
+import { stageMenu } from "./stage/menu.mjs";
 import { Store } from "./state/store.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
@@ -34,23 +34,25 @@ export class Workspace {
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
     const mixer = new Mixer(store, texts);
-    this.answer = new PlainAnswer(store, mixer, texts);
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer, this.answer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, this.answer), nextPanel);
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
+    view.on((changed) => changed.includes("details") && this.showMessages()); // before the panels draw themselves
     this.mixer = mixer;
     const heads = headsPanel(
       store,
       (grid) => [saveGrid(store, grid)],
       (rows) => [saveStep(store, rows)],
     );
-    heads.prepend(tilesExplanation(store));
     mixTiles(mixer, heads);
-    const withModel = () => [copyLink(store, () => /** @type {Texts} */ (texts).address.copy()), headScale(mixer)];
-    const actionsOfHead = view.isLookOnly ? [saveHead(store)] : [askButton(store), saveHead(store), ...withModel()];
+    const link = () => copyLink(store, () => /** @type {Texts} */ (texts).address.copy());
+    const actionsOfHead = view.isLookOnly
+      ? [saveHead(store)]
+      : [askButton(store), saveHead(store), link(), headScale(mixer)];
     this.head = headPanel(store, actionsOfHead);
     this.panels.append(heads, this.head);
-    this.element = make("div", { class: "hs-workspace" }, this.notices, this.panels);
+    this.stage = new Stage(store, mixer, texts, stageMenu(store, view.isLookOnly ? null : link()));
+    this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, this.panels);
     store.on("state problem thumbnails", () => this.showMessages());
     store.on("tokens", () => this.#wasGrowing !== store.isGrowing && this.showMessages());
     onThemeChange(() => store.redraw());
@@ -76,7 +78,8 @@ export class Workspace {
     const messages = messagesOf(store);
     const joined = messages.join("\n");
     // At the end of the text, where they take room without moving anything else; on their own if there is no text.
-    const place = (store.pointer.run && this.panels.querySelector(".hs-text-box")) || this.element;
+    const box = store.view.options.details && store.pointer.run ? this.panels.querySelector(".hs-text-box") : null;
+    const place = box ?? this.element;
     if (joined !== this.#messages || this.notices.parentElement !== place) {
       const text = place.querySelector(".hs-text");
       const isAtEnd = text && text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
@@ -85,11 +88,12 @@ export class Workspace {
       this.notices.replaceChildren(
         ...messages.map((message) => make("p", message === why ? { class: "hs-at-end" } : {}, message)),
       );
-      place.append(this.notices);
+      if (box) place.append(this.notices);
+      else place.prepend(this.notices);
       if (text && isAtEnd) text.scrollTop = text.scrollHeight;
     }
     this.element.dataset.state = store.pointer.state;
-    this.panels.hidden = !store.pointer.run; // only messages to see
+    this.panels.hidden = !store.pointer.run || !store.view.options.details; // only messages to see, or the stage
   }
 }
 

@@ -13,12 +13,6 @@ import { TrianglePainter } from "./images.mjs";
 /** @import { Cell, MatrixSelection, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
 
-/** @param {string} withDetails @param {string} without */
-const axisTitle = (withDetails, without) => [
-  make("span", { class: "hs-detail" }, withDetails),
-  make("span", { class: "hs-simple" }, without),
-];
-
 const PICTURED = ["open", "weights", "tokens", "view"]; // topics that change more than the marks
 
 export class Matrix {
@@ -58,8 +52,8 @@ export class Matrix {
     this.element = make(
       "div",
       { class: "hs-matrix" },
-      make("p", { class: "hs-axis-key" }, ...axisTitle("looks at that token (key) →", "looks back at →")),
-      make("p", { class: "hs-axis-query" }, ...axisTitle("this token (query) →", "looks from →")),
+      make("p", { class: "hs-axis-key" }, "looks at that token (key) →"),
+      make("p", { class: "hs-axis-query" }, "this token (query) →"),
       this.board,
     );
     store.on(`${PICTURED.join(" ")} focus step`, (topics) => {

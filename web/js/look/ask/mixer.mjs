@@ -30,8 +30,6 @@ export class Mixer extends Emitter {
   #source = null;
   /** @type {Changed | null} */
   #changed = null;
-  /** @type {Mask | undefined} tried without opening the question */
-  #tried;
 
   /** @param {Store} store @param {Texts | null} texts null where there is no model */
   constructor(store, texts) {
@@ -77,25 +75,12 @@ export class Mixer extends Emitter {
 
   /** Whether a tap on a tile mutes its head. */
   get tapsMute() {
-    return this.isOn && this.#tried === undefined && this.choices.tap === "mute";
-  }
-
-  /** Show for a while what a mask does, without opening the question; undefined to end that. @param {Mask} [mask] */
-  try(mask) {
-    if (mask === this.#tried) return;
-    this.#tried = mask;
-    this.store.refreshView();
-  }
-
-  /** Whether the tiles show the mask. */
-  get isShown() {
-    return this.isOn || this.#tried !== undefined;
+    return this.isOn && this.choices.tap === "mute";
   }
 
   /** The chosen mask; until the visitor chooses one, the mask the text was written with. @returns {Mask} */
   get mask() {
     const { pointer } = this.store;
-    if (this.#tried !== undefined) return this.#tried;
     const { mask } = this.choices;
     if (!this.isOn || mask === AS_WRITTEN) return pointer.head_mask;
     const decoded = decodeMask(mask, pointer);
@@ -104,7 +89,7 @@ export class Mixer extends Emitter {
 
   /** Whether it differs from the mask that the text was written with. */
   get isChanged() {
-    return this.isShown && !isSameMask(this.mask, this.store.pointer.head_mask);
+    return this.isOn && !isSameMask(this.mask, this.store.pointer.head_mask);
   }
 
   /** Choose a mask, and open the question. @param {Mask} mask */

@@ -79,8 +79,6 @@ export class CompareView {
     const show = (line) => SIDES.map((side) => this.texts[side].view.scrollTo(alignment.divergesAt(side) ?? 0, line));
     const [a, b] = show(1);
     if (a !== b) show(Math.max(a, b));
-    const parts = alignment.divergesAt("a");
-    if (parts !== null && !this.pair.view.options.details) this.pair.goto(alignment.stepOf("a", parts));
   }
 
   name() {

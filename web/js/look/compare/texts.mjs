@@ -109,6 +109,7 @@ export class Texts extends Emitter {
   compareWith(pointer, of) {
     const { a, b } = this.pair.stores;
     const { step, locked } = this.first.selection;
+    this.pair.view.set({ details: true }); // comparing belongs to the details
     if (!this.#isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
@@ -149,22 +150,6 @@ export class Texts extends Emitter {
     const left = { address: this.address.shown, selected: store.selection.selected };
     this.#saved.adopt(store);
     return (run) => (this.#left = { ...left, run });
-  }
-
-  /** Compare two texts that other stores hold; closing the comparison returns to this one. @param {Store[]} stores */
-  compareBoth(stores) {
-    const { heads, stores: pair, view } = this.pair;
-    const begun = this.leave();
-    heads.viewB.openQuietly(view.open);
-    SIDES.forEach((side, i) => pair[side].adopt(stores[i]));
-    this.#isComparing = true;
-    begun(pair.a.pointer.run);
-    heads.link();
-    this.workspace.store.begin();
-    this.element.replaceChildren(this.compare.element);
-    this.compare.heads.startMuting(false);
-    this.compare.ranking.begin();
-    this.#changed(this.address.shown); // the comparison gets its own address once the texts are aligned
   }
 
   /** What closing the comparison returns to; null for text A. */

@@ -11,8 +11,8 @@ import { menu } from "../../widgets/menu.mjs";
 /** @typedef {Omit<typeof import("./print.mjs"), "toPng" | "toSvg">} Print */
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
 
-/** @param {Store} store */
-export function saveHead(store) {
+/** @param {Store} store @param {string} [label] what assistive technology calls the menu */
+export function saveHead(store, label = "Save this picture") {
   const kinds = {
     ...pictures((print) =>
       store.view.options.mode === "lines" ? print.linesPicture(store) : print.headPicture(store),
@@ -23,7 +23,7 @@ export function saveHead(store) {
   };
   const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
   const isReady = () => store.count > 0;
-  return saveMenu({ store, label: "Save this picture", kinds, name, isReady }).element;
+  return saveMenu({ store, label, kinds, name, isReady }).element;
 }
 
 /**

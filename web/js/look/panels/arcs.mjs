@@ -198,25 +198,12 @@ export class Arcs {
     const selection = `${store.pointer.run} ${store.open} ${arcs.map(({ query }) => query).at(-1)}`;
     const isChosen = selection !== this.#last && !store.selection.hover && !store.isGrowing;
     this.#last = selection;
-    if (isChosen && arcs.length) this.trace();
-  }
-
-  /** Animate the arcs from start to end. */
-  trace() {
-    if (isStill()) return;
-    traceArcs(this.#paths, DRAWING);
-  }
-}
-
-/**
- * Draw arcs from the token that looks to what it looks at.
- * @param {Iterable<Element>} paths
- * @param {number} duration in milliseconds
- */
-export function traceArcs(paths, duration) {
-  for (const path of paths) {
-    if (!path.hasAttribute("d")) continue;
-    path.animate({ strokeDasharray: ["1 1", "1 1"], strokeDashoffset: [1, 0] }, { duration, easing: "ease-out" });
+    if (!isChosen || !arcs.length || isStill()) return;
+    for (const path of this.#paths) {
+      if (!path.hasAttribute("d")) continue;
+      const drawn = { strokeDasharray: ["1 1", "1 1"], strokeDashoffset: [1, 0] };
+      path.animate(drawn, { duration: DRAWING, easing: "ease-out" });
+    }
   }
 }
 

@@ -25,7 +25,6 @@ import { Roving } from "../../widgets/roving.mjs";
 
 const LAYERS = "Layers and heads are counted from 0: L0 is the first layer";
 const LAYER_NAMES = 24; // CSS pixels of their column
-const HOVER_DELAY = 120; // milliseconds that the pointer stays on a tile before its head is shown
 const TILES_PER_FRAME = 8; // tiles that are drawn in one frame while a text grows
 const MIN_ROLLOUT_WIDTH = 46; // CSS pixels of a column in which "rollout" fits
 
@@ -72,10 +71,6 @@ export class Grid {
     if (this.#due.size) this.#nextFrame.request();
   });
   #wasGrowing = false; // the text, when tiles were last drawn: at its end, all are drawn again, with new names
-  /** @type {PictureId | null} the open picture while another one is shown because the pointer is on its tile */
-  #peeked = null;
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  #timer;
   #sheet = offscreenContext(SIDE, SIDE); // for pictures that are enlarged
   /** @type {(picture: PictureId | null) => void} */
   #hovered = () => {};
@@ -93,7 +88,7 @@ export class Grid {
       columns: () => this.columns(),
       isFlow: () => store.view.options.sorted !== "",
     });
-    this.element.addEventListener("pointerover", (event) => this.hover(event.target, event.pointerType === "mouse"));
+    this.element.addEventListener("pointerover", (event) => this.hover(event.target));
     this.element.addEventListener("pointerleave", () => this.hover(null));
     store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
     store.on("state", () => this.build() && this.draw());
@@ -131,27 +126,11 @@ export class Grid {
     this.#hovered = callback;
   }
 
-  /** @param {EventTarget | null} target @param {boolean} [isMouse] */
-  hover(target, isMouse = false) {
+  /** @param {EventTarget | null} target */
+  hover(target) {
     const button = target instanceof Element ? target.closest("button") : null;
     const card = this.shown.find((shown) => shown.button === button);
     this.#hovered(card?.picture ?? null);
-    const { details, ask } = this.store.view.options;
-    clearTimeout(this.#timer);
-    if (details || ask || this.store.isGrowing) this.#peeked = null;
-    else if (card && isMouse) this.#timer = setTimeout(() => this.#peek(card.picture), HOVER_DELAY);
-    else if (!target) this.#peek(null);
-  }
-
-  /**
-   * Without details, everything shows the head under the pointer, until the pointer leaves the tiles.
-   * @param {PictureId | null} picture
-   */
-  #peek(picture) {
-    const { view } = this.store;
-    const chosen = this.#peeked ?? view.open;
-    this.#peeked = picture && chosen;
-    view.choose(picture ?? chosen);
   }
 
   /** Make the cards if the model's shape is another one. Returns whether there are new ones. */
@@ -224,11 +203,9 @@ export class Grid {
     card.word = word;
     setText(line, [word, tag].find(this.#fits) ?? "");
     button.classList.toggle("hs-filtered", card.filtered);
-    if (!store.isGrowing || store.view.options.details) {
-      setText(card.number, short(card.value));
-      const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
-      card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part || 0))));
-    }
+    setText(card.number, short(card.value));
+    const part = (card.value - ends.least) / Math.max(ends.most - ends.least, 1e-9);
+    card.bar.style.setProperty("--part", String(Math.min(1, Math.max(0.02, part || 0))));
     if (store.isGrowing && button.title) return; // renamed when the text is complete
     const value = measured(card.value, { unit });
     const group = groupSentence(picture, store.pointer);
@@ -295,7 +272,7 @@ export class Grid {
   draw() {
     const { store } = this;
     this.build();
-    if (!this.#cards.length) return;
+    if (!this.#cards.length || !store.view.options.details) return;
     this.measure();
     this.arrange();
     if (this.#isResized) this.#measureRoom();
@@ -305,12 +282,12 @@ export class Grid {
     else this.#drawDue(this.shown.length);
   }
 
-  /** How many tokens the tiles show: in full colour, and with the faded ones after them, which are details. */
+  /** How many tokens the tiles show: in full colour, and with the faded ones after them. */
   get rows() {
-    const { readable, view } = this.store;
+    const { readable } = this.store;
     const { step } = this.store.selection;
     const rows = step ?? readable;
-    return [rows, view.options.details ? readable : rows];
+    return [rows, readable];
   }
 
   /** Draw the cards that have waited longest. @param {number} most */
@@ -319,7 +296,7 @@ export class Grid {
     this.#wasGrowing = store.isGrowing;
     const room = this.#room * (window.devicePixelRatio || 1);
     const [rows, drawn] = this.rows;
-    const isFilled = store.isGrowing || !store.view.options.details;
+    const isFilled = store.isGrowing;
     const painter = new ThumbnailPainter(
       store.data.thumbnails,
       new Scale(store.view.options),
@@ -378,13 +355,10 @@ export class Grid {
   openAt(button, adds) {
     const card = this.#cards.find((candidate) => candidate.button === button);
     if (!card) return;
-    clearTimeout(this.#timer);
     if (adds) {
-      this.#peek(null);
       this.store.selectedHeads.toggle(card.picture);
       return;
     }
-    this.#peeked = null;
     this.store.selectedHeads.choose([]);
     this.store.choosePicture(card.picture);
   }

@@ -7,11 +7,10 @@ import { icon } from "../../lib/icons.mjs";
 import { closeBySwipe } from "../../lib/swipe.mjs";
 import { MODES } from "../../lib/options.mjs";
 import { roleSentence, scaledWords, shortRole } from "../roles/role_words.mjs";
-import { spelledName } from "./focus_sentence.mjs";
 import { attentionLegend, weightLegend } from "./legend.mjs";
 import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
-import { describePicture, plainDoes } from "./top_heads.mjs";
+import { describePicture } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { effect } from "../../vendor/signals.mjs";
@@ -43,19 +42,17 @@ export function headPanel(store, actions) {
   const close = smallButton(icon("close"), () => lift(false), { class: "hs-close", "aria-label": "Back to the heads" });
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
   const role = make("p", { class: "hs-head-role hs-detail" });
-  const plain = make("p", { class: "hs-head-role hs-simple" });
   const measured = make("p", { class: "hs-head-role hs-role-line" }); // reserves a line, because the words arrive later
   const describe = () => {
     const { pointer, open } = store;
     const group = groupSentence(open, pointer);
     setText(role, `${scaledWords(pointer, open) || describePicture(store, open)} ${group}`);
-    setText(plain, `${scaledWords(pointer, open) || plainDoes(store, open)} ${group}`);
     region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
     setText(measured, shortRole(store, store.open));
     measured.title = roleSentence(store, store.open);
   };
   const text = new SheetText(store);
-  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, plain, role, measured);
+  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
   region.append(weightLegend(store), table.element);
   store.on("state open thumbnails weights", describe);
@@ -65,7 +62,7 @@ export function headPanel(store, actions) {
     const { mode } = view.options;
     for (const [name, part] of Object.entries(parts)) setHidden(part, name !== mode);
     modes.show(mode);
-    setText(title, view.options.details ? store.openName : spelledName(store));
+    setText(title, store.openName);
     region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
   };
   show();

@@ -3,17 +3,16 @@
 
 import { mouseOrTouch, make, setFlag, setHidden } from "../../lib/dom.mjs";
 import { LatestLoader, pauseFor } from "../../lib/latest.mjs";
-import { counted, exact, share, signed } from "../../lib/numbers.mjs";
+import { counted, exact, signed } from "../../lib/numbers.mjs";
 import { drawnHow, logSoftmax, mostProbable, probabilities, softmax } from "../../lib/sampling.mjs";
 import { comparedIds } from "../../lib/without_heads.mjs";
-import { plainly, readAfter, unitOf, visible, wordUpTo } from "../../lib/words.mjs";
+import { readAfter, visible } from "../../lib/words.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { bar, setPart } from "../../widgets/controls.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 
-/** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Settings } from "../settings.mjs" */
@@ -38,8 +37,6 @@ import { Roving } from "../../widgets/roving.mjs";
 /** @typedef {{ element: HTMLElement, fill: (id: number, shown: Shown) => void }} Row */
 
 const MAX_TOKENS = 20; // tokens, plus the written one
-const MAX_PLAIN_TOKENS = 5; // without details
-const HOVER_DELAY = 100; // milliseconds that the pointer stays on a token before its logits are loaded
 const MAX_CACHED = 24; // positions whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several positions are requested
 
@@ -48,19 +45,14 @@ const MAX_NUMBERS = 1024; // loaded at a time when several positions are request
  * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
  * @param {Texts | null} texts null where there is no model
  * @param {Mixer} mixer
- * @param {PlainAnswer} answer shows another text in plain words, without details
  */
-export function nextTokenPanel(store, settings, texts, mixer, answer) {
+export function nextTokenPanel(store, settings, texts, mixer) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
    * @param {number} at
    */
   const branchAt = (token, at) => {
-    if (!store.view.options.details) {
-      void answer.instead(token, at);
-      return;
-    }
     const { run, model, sha256, n_prompt } = store.pointer;
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     const instead = store.tokens[at]?.id ?? null;
@@ -72,20 +64,10 @@ export function nextTokenPanel(store, settings, texts, mixer, answer) {
     { class: "hs-status hs-detail", hidden: isLookOnly },
     mouseOrTouch("click one to branch", "tap one to branch"),
   );
-  const title = make("h2", {});
+  const title = make("h2", {}, "Next token");
   const top = make("div", { class: "hs-top" }, title, hint);
-  const name = () => {
-    const { details } = store.view.options;
-    const after = store.tokens[next.position] ? ` after “${wordUpTo(store.tokens, next.position)}”` : "";
-    const without = next.isChanged ? ", heads off (line: with them)" : "";
-    const words = details ? "Next token" : `Next ${unitOf(store)}${after}${without}`;
-    title.title = next.isChanged ? "Lines: with these heads" : "";
-    if (title.textContent !== words) title.textContent = words;
-  };
   const next = new NextToken(store, settings, branchAt, mixer);
-  next.onShown(name);
-  store.on("state view", name);
-  name();
+  next.onShown(() => (title.title = next.isChanged ? "Lines: with these heads" : ""));
   const how = make("p", { class: "hs-hint hs-drawn-how hs-detail" });
   const explain = () => (how.textContent = drawnHow(settings.values));
   settings.on(explain);
@@ -140,9 +122,8 @@ export class NextToken {
       report: (error) => store.report(`Could not fetch the logits: ${error.message}`),
       size: MAX_CACHED,
     });
-    store.waitFor((n) => n < 2 || this.loader.has(store.fetcher, n - 2));
-    store.on("state tokens step focus", () => this.want());
-    store.view.on((changed) => changed.includes("details") && this.draw());
+    store.waitFor((n) => n < 2 || !store.view.options.details || this.loader.has(store.fetcher, n - 2));
+    store.on("state tokens step focus view", () => this.want());
     settings.on(() => this.draw());
     mixer.on("changed", () => {
       this.draw();
@@ -158,15 +139,13 @@ export class NextToken {
   want() {
     const { store } = this;
     const { run, state } = store.pointer;
-    // Without details, that is the token under the pointer, from which the arcs are drawn.
-    const pointed = store.view.options.details || store.isGrowing ? null : store.selection.hover;
-    const position = pointed?.query ?? store.selection.predictor;
-    const isShown = run !== "" && position >= 0;
+    const position = store.selection.predictor;
+    const isShown = store.view.options.details && run !== "" && position >= 0;
     // Until another text begins, the bars of the previous one keep their space.
     setHidden(this.element, !isShown && !(this.#found && isBusy(state)));
     setFlag(this.table, "aria-busy", this.#source !== store.fetcher || this.#position !== position);
     const { isBehind } = store.playback;
-    const pause = isBehind ? 0 : pointed ? HOVER_DELAY : pauseFor(state === "writing");
+    const pause = isBehind ? 0 : pauseFor(state === "writing");
     this.loader.want(store.fetcher, isShown ? position : null, pause, isBehind ? store.soonRow : position);
   }
 
@@ -242,11 +221,9 @@ export class NextToken {
     const plain = probabilities(logits, this.settings.values);
     const [drawn, shownOwn] = prediction ? [prediction.drawn, prediction.own] : [plain, own];
     const written = (this.#written = this.writtenId);
-    const { details } = this.store.view.options;
-    const count = details ? MAX_TOKENS : MAX_PLAIN_TOKENS;
-    const likely = most.slice(0, count);
-    const ids = prediction // with details, the order stays while a head is scaled
-      ? comparedIds(own, prediction.own, { count, written, by: details ? own : prediction.own })
+    const likely = most.slice(0, MAX_TOKENS);
+    const ids = prediction // the order stays while a head is scaled
+      ? comparedIds(own, prediction.own, { count: MAX_TOKENS, written, by: own })
       : written === null || likely.includes(written)
         ? likely
         : [...likely, written];
@@ -263,7 +240,7 @@ export class NextToken {
       row.fill(id, { drawn: drawn[id], own: shownOwn[id], ...more });
     });
     const others = logits.length - ids.length;
-    if (others && details) {
+    if (others) {
       /** @param {Float64Array} all */
       const remainder = (all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
       const { cells, set } = numberCells();
@@ -271,7 +248,7 @@ export class NextToken {
       set({ drawn: remainder(drawn), own: remainder(shownOwn), ...more });
       this.rest.replaceChildren(...makeRow([counted(others, "other"), ...cells]).cells);
     }
-    const shown = [...rows.map((row) => row.element), ...(others && details ? [this.rest] : [])];
+    const shown = [...rows.map((row) => row.element), ...(others ? [this.rest] : [])];
     // Only if the number of rows changes, so that a button keeps the focus.
     if (this.body.children.length !== shown.length) this.body.replaceChildren(...shown);
     this.roving.update();
@@ -288,21 +265,20 @@ export class NextToken {
     /** @type {Row["fill"]} */
     const fill = (id, shown) => {
       token = id;
-      const { details } = this.store.view.options;
-      const text = (details ? visible : plainly)(this.#textAt(id));
+      const text = visible(this.#textAt(id));
       const isWritten = id === this.#written;
       const fits = this.#position + 2 <= this.store.pointer.context_length;
       button.textContent = text;
       const isName = isWritten || this.store.view.isLookOnly;
-      const does = details ? `Write another text with “${text}” here` : `What if it were “${text}”?`;
-      const label = details ? `Branch here with “${text}”` : does;
+      const does = `Write another text with “${text}” here`;
+      const label = `Branch here with “${text}”`;
       button.disabled = isName || !fits;
       button.setAttribute("aria-label", isName ? `“${text}”` : label);
       button.title = isName ? "" : fits ? does : "The context is full";
       setHidden(mark, !isWritten);
       element.classList.toggle("hs-is-written", isWritten);
       element.dataset.id = String(id);
-      set(shown, details);
+      set(shown);
     };
     return { element, fill };
   }
@@ -312,14 +288,14 @@ export class NextToken {
 function numberCells() {
   const amount = bar(0, "hs-amount");
   const [drawnNumber, ownCell, changeCell] = [make("span"), makeCell(""), makeCell("", { class: "hs-change" })];
-  /** @param {Shown} shown @param {boolean} [details] */
-  const set = ({ drawn, own, plain, change }, details = true) => {
-    const before = plain && (details ? plain.drawn : plain.own);
-    setPart(amount, details ? drawn : own);
+  /** @param {Shown} shown */
+  const set = ({ drawn, own, plain, change }) => {
+    const before = plain?.drawn;
+    setPart(amount, drawn);
     amount.style.setProperty("--plain", String(before ?? 0));
     amount.classList.toggle("hs-outlined", before !== undefined);
     amount.title = before === undefined ? "" : `${exact(before)} with these heads`;
-    drawnNumber.textContent = details ? exact(drawn) : share(own);
+    drawnNumber.textContent = exact(drawn);
     ownCell.textContent = exact(own);
     changeCell.textContent = change === undefined ? "" : signed(change, 3);
     if (plain === undefined) changeCell.remove();

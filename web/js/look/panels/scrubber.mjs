@@ -9,7 +9,7 @@ import { dropdown, rangeInput, setRange, smallButton } from "../../widgets/contr
 
 /** @import { Clock, ScrubSource, Token } from "../../types.js" */
 
-const SPEEDS = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
+export const PACES = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
 const STORED = "headscope-speed"; // storage key of the chosen speed
 
 export class Scrubber {
@@ -37,14 +37,14 @@ export class Scrubber {
     this.skip.setAttribute("aria-label", "Skip to the end");
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));
-    this.speed = dropdown("Speed", SPEEDS, (key) => this.setSpeed(key));
+    this.speed = dropdown("Speed", PACES, (key) => this.setSpeed(key));
     this.speed.classList.add("hs-detail");
     this.speed.title = "How fast text appears and is replayed. The model always writes as fast as it can.";
     this.status = make("output", { class: "hs-scrubber-status hs-detail" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
     store.on("state tokens step", () => this.draw());
-    this.setSpeed(readSpeed());
+    this.setSpeed(readPace());
     this.pause();
   }
 
@@ -59,11 +59,10 @@ export class Scrubber {
     }
   }
 
-  /** @param {string} key of SPEEDS */
+  /** @param {string} key of PACES */
   setSpeed(key) {
     this.speed.value = key;
-    this.store.playback.setSpeed(Number(key));
-    writeStored(STORED, key);
+    choosePace(this.store.playback, key);
     if (this.#timer) this.play();
   }
 
@@ -136,7 +135,17 @@ export function describeToken(token, position) {
   return { text: `“${visible(token.text)}” token ${position}`, numbers };
 }
 
-export function readSpeed() {
-  const speed = readStored(STORED);
-  return Object.hasOwn(SPEEDS, speed) ? speed : "20";
+export function readPace() {
+  const pace = readStored(STORED);
+  return Object.hasOwn(PACES, pace) ? pace : "20";
+}
+
+/**
+ * From now on texts appear at this pace.
+ * @param {Pick<import("../state/playback.mjs").Playback, "setSpeed">} playback
+ * @param {string} key of PACES
+ */
+export function choosePace(playback, key) {
+  playback.setSpeed(Number(key));
+  writeStored(STORED, key);
 }

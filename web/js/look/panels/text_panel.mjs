@@ -8,7 +8,6 @@ import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { compareMenu } from "../compare/compare_menu.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
-import { textExplanation } from "./first_words.mjs";
 import { TextView } from "./text_view.mjs";
 import { nameWithBytes, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
@@ -18,16 +17,16 @@ import { makeRow, makeTable } from "../../widgets/table.mjs";
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Texts } from "../compare/texts.mjs" */
-/** @import { PlainAnswer } from "../answers/plain_answer.mjs" */
+/** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
  * @param {Texts | null} texts null where there is no model
- * @param {PlainAnswer} answer
+ * @param {Mixer} mixer
  */
-export function textPanel(store, next, texts, answer) {
+export function textPanel(store, next, texts, mixer) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
@@ -67,19 +66,8 @@ export function textPanel(store, next, texts, answer) {
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
-  const focusSentence = new FocusSentence(store, answer).element;
-  const parts = [
-    top,
-    ...(view.isLookOnly ? [] : [textExplanation(store)]),
-    box,
-    text.announcement,
-    table.element,
-    focusSentence,
-    answer.element,
-    scrubber,
-    others,
-    controls,
-  ];
+  const focusSentence = new FocusSentence(store, mixer).element;
+  const parts = [top, box, text.announcement, table.element, focusSentence, scrubber, others, controls];
   for (const part of [table.element, others, legends.attention, legends.surprise]) part.classList.add("hs-detail");
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);

@@ -105,7 +105,6 @@ export class TextView {
     if (!isPlain) store.on("tokens focus view step", () => this.colour());
     store.on("step", () => this.scrollToStep());
     store.on("heads", () => this.drawArcs());
-    store.on("key placed", () => this.scrollToKey());
     const remeasure = () => {
       this.blocks.dissolve(this.#spans);
       this.places.forget();
@@ -411,7 +410,7 @@ export class TextView {
   }
 
   /**
-   * A click shows where a token looks or, with details, the step at which it was written; Shift locks it.
+   * A click shows the step at which a token was written; Shift locks it.
    * @param {MouseEvent} event
    */
   choose(event) {
@@ -420,8 +419,7 @@ export class TextView {
     if (position === null) return;
     const { store } = this;
     if (event.shiftKey) store.selection.lock({ query: position }, true);
-    else if (store.view.options.details) store.selection.select(position);
-    else store.selection.look(position);
+    else store.selection.select(position);
   }
 }
 

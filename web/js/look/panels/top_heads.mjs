@@ -4,7 +4,7 @@ import { make, steadily } from "../../lib/dom.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
-import { capitalised, pictureName, unitOf } from "../../lib/words.mjs";
+import { capitalised, pictureName } from "../../lib/words.mjs";
 import { effect, untracked } from "../../vendor/signals.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
@@ -54,7 +54,6 @@ export function topHeads(store) {
   };
 
   const showSuggested = () => {
-    if (!view.options.details) return;
     const suggestions = suggestionsOf(store);
     const copying = copyingHeads(store).slice(0, Math.max(MIN_SUGGESTIONS - suggestions.length, 0));
     const inText = suggestions.map(({ head, pattern }) => {
@@ -77,7 +76,6 @@ export function topHeads(store) {
   };
 
   const showTop = () => {
-    if (!view.options.details) return;
     const { metric } = view.options;
     const { name, index, unit } = METRICS[metric];
     const heads = store.data.heads.map((head) => ({ head, value: store.data.metric(head, index) }));
@@ -179,22 +177,4 @@ export function describePicture(store, picture) {
   const here = isTooShort(store) ? "this text is too short for a pattern" : "it follows no simple rule in this text";
   if (!role) return `${title}: ${here}; ${spread}.`;
   return `On random tokens ${title} ${role.does}: ${role.score.toFixed(2)}. Here: ${here}; ${spread}.`;
-}
-
-/**
- * What a head does, in a few words without numbers, for somebody who sees heads for the first time.
- * @param {Store} store
- * @param {PictureId} picture
- */
-export function plainDoes(store, picture) {
-  const [layer, head] = picture;
-  const { n_layer, n_head } = store.pointer;
-  if (!store.rows) return "";
-  if (layer >= n_layer || head >= n_head) return describePicture(store, picture);
-  const pattern = patternOf(store, picture);
-  const here = pattern && patternDoes(pattern);
-  const does = clearRole(store, picture)?.does ?? here;
-  if (!does) return "Over the whole text it follows no simple rule.";
-  const mostly = here && here !== does ? `; mostly it ${here}` : "";
-  return `${capitalised(does)}${mostly}.`.replaceAll("token", unitOf(store));
 }

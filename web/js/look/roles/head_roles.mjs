@@ -4,7 +4,7 @@
 import { CLEAR_ROLE } from "../../lib/metrics.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { PREPARED } from "../state/prepared.mjs";
+import { PREPARED, preparedRoles } from "../state/prepared.mjs";
 import { askServer } from "../state/ask_server.mjs";
 
 /** @import { HeadRole } from "../../lens.js" */
@@ -58,7 +58,7 @@ export function loadRoles(store) {
   };
   store.on("state", () => {
     const { run, state, model, sha256, context_length } = store.pointer;
-    store.setRoles(known.get(sha256) ?? null);
+    store.setRoles(known.get(sha256) ?? preparedRoles(sha256));
     if (
       !run ||
       run === PREPARED ||

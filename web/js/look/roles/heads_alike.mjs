@@ -7,61 +7,13 @@ import { plainly } from "../../lib/words.mjs";
 import { copies, roleOf } from "./head_roles.mjs";
 
 /** @import { Mask } from "../../lib/head_masks.mjs" */
-/** @import { Look } from "../../lib/without_heads.mjs" */
 /** @import { Focus, PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const MIN_COPIED = 0.1; // of its attention: a copying head that gives a word this much makes it likely
 export const MIN_LOOK = 0.3; // of its attention: any other head that gives a word this much looks at it
 export const MIN_FOCUSED = 0.1; // if the strongest weight is below this, the head is said to look everywhere
-const MAX_DISTANCE = 24; // tokens back that are usually in view with the looking one
 const ROLES_TIMEOUT = 10_000; // milliseconds to wait for the heads' roles
-
-/** Which tokens are words, or parts of them. @param {Store} store */
-const wordsOf = ({ tokens }) => tokens.map(({ text }) => /[\p{L}\p{N}]/u.test(text));
-
-/**
- * The head that looks back most clearly at a word from a token, best of all at the one that comes next, and best of
- * those a head that copies; null for none.
- * @param {Store} store
- * @param {Float32Array} weights of the token in every picture
- * @param {number} query
- */
-export function headLookingBack(store, weights, query) {
-  const isWord = wordsOf(store);
-  const { tokens } = store;
-  let [best, most] = [/** @type {PictureId | null} */ (null), MIN_LOOK];
-  for (const head of store.data.heads) {
-    const start = store.data.index(head) * (query + 1);
-    for (let key = 1; key < query - 1; key++) {
-      const weight = isWord[key] ? weights[start + key] : 0;
-      const isNext = tokens[key].id === tokens[query + 1]?.id;
-      const clarity =
-        weight < MIN_LOOK ? 0 : weight + (isNext ? 1 : 0) + (isNext && copies(roleOf(store, head)) ? 1 : 0);
-      if (clarity > most) [best, most] = [head, clarity];
-    }
-  }
-  return best;
-}
-
-/**
- * The written word from which the open head looks back most clearly at one not far away, best of all at the one that
- * comes next; null if there is none.
- * @param {Store} store
- */
-export function queryLookingBack(store) {
-  const { tokens, weights, firstStep, count } = store;
-  const isWord = wordsOf(store);
-  let [best, most] = [/** @type {number | null} */ (null), MIN_LOOK];
-  for (let query = firstStep - 1; query < count - 1; query++) {
-    for (let key = Math.max(query - MAX_DISTANCE, 1); isWord[query] && key < query; key++) {
-      const weight = isWord[key] ? weights.at(query, key) : 0;
-      const clarity = weight < MIN_LOOK ? 0 : weight + (tokens[key].id === tokens[query + 1].id ? 1 : 0);
-      if (clarity > most) [best, most] = [query, clarity];
-    }
-  }
-  return best;
-}
 
 /** Whether the open picture is a head that is not switched off. @param {Store} store */
 export const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(pointer.head_mask, open) !== 0;
@@ -78,8 +30,8 @@ export function looksElsewhere(store, least = MIN_FOCUSED) {
 }
 
 /**
- * Heads to switch off together, the mask without them, the token that looks, and what they have in common.
- * @typedef {{ heads: PictureId[], mask: Mask, query: number, look: Look }} Removal
+ * Heads to switch off together, the mask without them, and the token that looks.
+ * @typedef {{ heads: PictureId[], mask: Mask, query: number }} Removal
  */
 
 /**
@@ -93,13 +45,8 @@ export async function withoutAlike(store) {
   const { focus } = store.selection;
   if (!focus || focus.key === null) return null;
   const { query } = focus;
-  /** @param {PictureId[]} heads @param {Removal["look"]} [look] */
-  const without = (heads, look = null) => ({
-    heads,
-    mask: withScale(pointer.head_mask, pointer, heads, 0),
-    query,
-    look,
-  });
+  /** @param {PictureId[]} heads */
+  const without = (heads) => ({ heads, mask: withScale(pointer.head_mask, pointer, heads, 0), query });
   const { chosen } = store.selectedHeads;
   if (chosen.length > 1) return without(chosen);
   if (!looksElsewhere(store)) return without([store.open]);
@@ -108,8 +55,7 @@ export async function withoutAlike(store) {
     // On a page that has just been opened, what the heads do is not known yet.
     if (!store.roles) await Promise.race([store.rolesKnown(), wait(ROLES_TIMEOUT)]);
     if (fetcher !== store.fetcher) return null;
-    const look = { word: store.tokens[focus.key].text, isCopying: copies(roleOf(store, store.open)) };
-    return without(headsAlike(store, weights, focus), look);
+    return without(headsAlike(store, weights, focus));
   } catch (error) {
     store.report(`Could not fetch the attention weights: ${/** @type {Error} */ (error).message}`);
     return null;

@@ -91,27 +91,6 @@ export function clearestPattern(patterns) {
   return clear.length ? clear.reduce((best, one) => (one.mean > best.mean ? one : best)) : null;
 }
 
-/**
- * The query at which a head puts most weight on one key of a pattern or, without a pattern, on any earlier token.
- * null if there is none from `first` on.
- * @param {Pick<HeadWeights, "at">} weights
- * @param {CountedPattern | null} pattern
- * @param {number} first query
- * @param {number} end one past the last query
- * @returns {{ query: number, key: number } | null}
- */
-export function strongestCell(weights, pattern, first, end) {
-  let [strongest, most] = [/** @type {{ query: number, key: number } | null} */ (null), 0];
-  for (let query = Math.max(first, 1); query < end; query++) {
-    const keys = pattern ? pattern.keys(query) : Array.from({ length: query }, (_, key) => key);
-    for (const key of keys) {
-      const weight = weights.at(query, key);
-      if (weight > most) [strongest, most] = [{ query, key }, weight];
-    }
-  }
-  return strongest;
-}
-
 /** @type {[PatternName, number, number][]} name, how many tokens back, and index in a frame */
 const MEASURED = [
   ["previous_token", 1, METRICS.previous.index],
@@ -145,7 +124,7 @@ export function measuredPatterns(store, head) {
  * Whether the weights of the open picture have arrived for the whole text. The last token of a full context has no row.
  * @param {Store} store
  */
-export const isComplete = ({ count, readable, pointer, isGrowing }) =>
+const isComplete = ({ count, readable, pointer, isGrowing }) =>
   count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
 
 /** @type {WeakMap<Store, { of: string, patterns: CountedPattern[] }>} the latest result */

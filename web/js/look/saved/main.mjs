@@ -26,7 +26,8 @@ export async function start() {
   root.classList.toggle("hs-without-model", !saved.vocab_size);
   usePrepared(await openSaved(saved, shown?.answered ?? null));
   const view = new View(true);
-  view.set({ details: wantsDetails(), ...shown?.options });
+  // A file that no page has saved shows everything; the stage is about the next word, which attention alone lacks.
+  view.set({ details: wantsDetails() || !shown || saved.is_square || !saved.vocab_size, ...shown?.options });
   const controls = saved.controls ?? [];
   const sliders = new FewSettings(controls, saved.pointer.settings ?? {});
   const workspace = new Workspace(view, sliders, null);

@@ -1,7 +1,7 @@
 // A text that is drawn like any other, but without a server: the opening in the page's HTML (web/page/first_screen.py),
 // until the server has the model, or the text of a file (saved/main.mjs).
 
-/** @import { ModelInfo, SentPointer } from "../../types.js" */
+/** @import { ModelInfo, Roles, SentPointer } from "../../types.js" */
 /** @import { AskRequest } from "./ask_server.mjs" */
 
 /**
@@ -10,6 +10,13 @@
  * @property {SentPointer} pointer to a run that the server has not named yet
  * @property {Record<string, string>} answers base64 by path below the run's address
  * @property {string[] | null} vocabulary
+ * @property {KnownAttribution | null} [attribution]
+ * @property {Roles | null} [roles] of its model
+ */
+
+/**
+ * What each head adds to the logit of a token after a position.
+ * @typedef {{ position: number, token: number, heads: number[] }} KnownAttribution
  */
 
 /**
@@ -19,6 +26,8 @@
  * @property {(path: string) => ArrayBuffer | undefined} answer to a path below the run's address
  * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; there is no server if a text has this
  * @property {AskRequest} [asked] the question that it can answer
+ * @property {KnownAttribution | null} [attribution]
+ * @property {Roles | null} [roles]
  */
 
 /** The run of a prepared text; that of an opening until the server names it. */
@@ -33,9 +42,11 @@ export function usePrepared(given) {
 }
 
 /** @param {FirstScreen} screen @returns {Prepared} */
-export const fromFirstScreen = ({ pointer, answers, vocabulary }) => ({
+export const fromFirstScreen = ({ pointer, answers, vocabulary, attribution, roles }) => ({
   sha256: pointer.sha256 ?? "",
   vocabulary,
+  attribution,
+  roles,
   answer: (path) => (path in answers ? fromBase64(answers[path]) : undefined),
 });
 
@@ -47,6 +58,20 @@ export const preparedAnswer = (path) => prepared?.answer(path);
 
 /** @param {string} sha256 of the weights */
 export const preparedVocabulary = (sha256) => (prepared?.sha256 === sha256 ? prepared.vocabulary : null);
+
+/**
+ * What each head adds to a token, if it is kept with the text.
+ * @param {string} sha256 of the weights
+ * @param {number} position
+ * @param {number | null} token
+ */
+export function preparedAttribution(sha256, position, token) {
+  const known = prepared?.sha256 === sha256 ? prepared.attribution : null;
+  return known?.position === position && known.token === token ? known.heads : null;
+}
+
+/** The roles of a model's heads, if they are kept with the text. @param {string} sha256 */
+export const preparedRoles = (sha256) => (prepared?.sha256 === sha256 ? (prepared.roles ?? null) : null);
 
 /** What a file without a server answers to a question. @returns {((asked: AskRequest) => any) | undefined} */
 export const preparedAnswers = () => prepared?.answerTo;

@@ -23,7 +23,6 @@ const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? n
 
 export class Selection {
   #selected = NOTHING;
-  #automatic = ""; // the selection that was made for the visitor
 
   /**
    * @param {Store} store
@@ -203,21 +202,5 @@ export class Selection {
   /** @param {Partial<Selected>} changes */
   #change(changes) {
     this.#selected = { ...this.#selected, ...changes };
-  }
-
-  /** The selection was made for the visitor, who has not chosen anything yet. */
-  markAutomatic() {
-    this.#automatic = this.#name;
-    this.emit("placed");
-  }
-
-  /** Whether the selection is still the one that was made for the visitor. */
-  get isAutomatic() {
-    return this.#automatic === this.#name;
-  }
-
-  get #name() {
-    const { pointer, open } = this.store;
-    return [pointer.run, open, this.step, this.locked.map(({ query }) => query)].join(";");
   }
 }

@@ -29,9 +29,7 @@ const EVERYTHING = ["state", "open", ...SHOWN_TOPICS];
  * - focus: the cell that is described
  * - step: the step to which the text is shown
  * - heads: which are selected together, or where they look
- * - placed: the selection was made for the visitor
  * - chosen: the visitor chose a picture on its tile, or by its name
- * - key: the text should show the key in focus
  * - view: the options, or what else decides how the text is shown
  * - problem
  */
@@ -326,10 +324,5 @@ export class Store extends Emitter {
   choosePicture(picture) {
     this.view.choose(picture);
     this.emit("chosen");
-  }
-
-  /** Let the text show the key in focus. */
-  showKey() {
-    this.emit("key");
   }
 }

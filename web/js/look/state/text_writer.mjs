@@ -28,9 +28,8 @@ export class TextWriter {
    * @param {object} fields what to write, as the server takes it
    * @param {Partial<SentPointer>} [more] added to every pointer
    * @param {(run: string) => void} [started] gets the run of the text once it is known
-   * @param {(pointer: SentPointer) => void} [follow] gets the pointers of this text
    */
-  async write(fields, more = {}, started = () => {}, follow = this.follow) {
+  async write(fields, more = {}, started = () => {}) {
     const controller = new AbortController();
     this.#streams.add(controller);
     /** @type {SentPointer | null} */
@@ -40,13 +39,13 @@ export class TextWriter {
         const current = { ...pointer, ...more };
         const isFirst = !last;
         last = current;
-        follow(current);
+        this.follow(current);
         if (isFirst) started(current.run ?? "");
       }
     } catch (error) {
       if (controller.signal.aborted) return;
       if (!last) throw error;
-      follow({ ...last, new: [], state: "failed", why: "The connection to the server was lost." });
+      this.follow({ ...last, new: [], state: "failed", why: "The connection to the server was lost." });
     } finally {
       this.#streams.delete(controller);
     }

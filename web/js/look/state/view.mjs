@@ -37,8 +37,9 @@ export class View {
     this.#listeners.push(callback);
   }
 
-  /** @param {Partial<Options>} changes */
-  set(changes) {
+  /** @param {Partial<Options>} chosen */
+  set(chosen) {
+    const changes = chosen.ask ? { ...chosen, details: true } : chosen; // the questions belong to the details
     const names = /** @type {(keyof Options)[]} */ (Object.keys(changes));
     const changed = names.filter((name) => this.#options[name] !== changes[name]);
     if (!changed.length) return;

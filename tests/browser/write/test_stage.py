@@ -1,0 +1,263 @@
+"""The stage: the sentence, the threads of its heads, the words that could come next, the switch and the field."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.page import AT_ONCE, two_frames
+from helpers.serve_once import ROOT
+from helpers.server import Server, start
+
+COPYING = [(4, 3), (4, 5), (5, 5), (5, 6), (6, 0), (7, 6), (7, 7)]  # look back at “kite”
+SKIPPED = ".hs-sentence, .hs-next-words, .hs-all-heads, .hs-skip, .hs-card-matrix"
+# What is visible in the window, without the sentence, the next words and the field: controls, words, sizes of letters.
+VISIBLE = """(skipped) => {
+  const isSeen = (element) => {
+    const { top, bottom, width, height } = element.getBoundingClientRect();
+    return !element.closest(skipped) && element.checkVisibility() && width > 2 && height > 2 && top < innerHeight
+      && bottom > 0;
+  };
+  const root = document.querySelector(".hs-page");
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const words = [];
+  const sizes = new Set();
+  while (walker.nextNode()) {
+    const { parentElement: element, data } = walker.currentNode;
+    if (!data.trim() || !isSeen(element)) continue;
+    words.push(data);
+    sizes.add(parseFloat(getComputedStyle(element).fontSize));
+  }
+  const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")].filter(isSeen).length;
+  return { controls: controls + 3, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
+}"""
+PLACES = """() => [...document.querySelectorAll(".hs-sentence, .hs-head-tile, .hs-stage-actions, .hs-card")]
+  .map((part) => { const { x, y, width } = part.getBoundingClientRect(); return [x, y, width].map(Math.round); })"""
+
+
+@pytest.fixture(scope="module")
+def stories() -> Iterator[Server]:
+    server = start(*(ROOT / "checkpoints" / name for name in ("stories-bpe", "shakespeare-char", "two-layer-steps")))
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def prompt() -> str:
+    declared: dict[str, str] = json.loads((ROOT / "checkpoints/stories-bpe/opening.json").read_text())
+    return declared["prompt"]
+
+
+def opened(browser: Any, server: Server, width: int = 1440, height: int = 900, query: str = "", **options: Any) -> Any:
+    """The page of somebody who has been here before, with the threads of its opening drawn."""
+    page = browser.new_page(viewport={"width": width, "height": height}, **options)
+    page.add_init_script(AT_ONCE)
+    page.add_init_script('localStorage["headscope-details"] = ""; localStorage["headscope-played"] = "yes"')
+    page.goto(server.url + query)
+    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    return page
+
+
+def said(page: Any) -> Any:
+    return page.locator(".hs-stage-say")
+
+
+def switch(page: Any) -> Any:
+    return page.locator(".hs-stage-body .hs-switch")
+
+
+def next_word(page: Any) -> Any:
+    return page.locator(".hs-now .hs-ghost-word")
+
+
+def percent(part: float) -> str:
+    return f"{100 * part:.0f}%" if part >= 0.0995 else f"{100 * part:.1f}%"
+
+
+def test_the_first_screen_says_little_and_scrolls_nothing(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    seen = page.evaluate(VISIBLE, SKIPPED)
+    assert seen["controls"] <= 24, seen
+    assert len(re.findall(r"[A-Za-z’]+", seen["text"])) <= 120, seen["text"]
+    assert set(seen["sizes"]) <= {12, 13, 14, 17, 18}, seen["sizes"]
+    assert page.evaluate("document.documentElement.scrollHeight") <= 900
+    assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
+
+
+def test_a_thread_leads_from_the_last_word_to_where_each_head_looks(browser: Any, stories: Server, prompt: str) -> None:
+    """The widest is that of the head that adds most to the next word; nothing but its own words does it touch."""
+    page = opened(browser, stories)
+    loaded = stories.served.models["stories-bpe"]
+    weights = loaded.trace(prompt).attention[:, :, -1]
+    token = loaded.parse_prompt(f"{prompt} kite")[-1]
+    adds = loaded.attribution(prompt, token=token).heads
+    threads = page.locator(".hs-threads path[data-head]")
+    expect(threads).to_have_count(64)
+    head = int(adds.argmax())
+    widest = threads.last
+    expect(widest).to_have_attribute("data-head", str(head))
+    key = int(weights.flatten(0, 1)[head].argmax())
+    ends = widest.evaluate("""(path) => [0, path.getTotalLength()].map((at) => {
+      const point = path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
+      return [point.x, point.y];
+    })""")
+    last = weights.shape[-1] - 1
+    for (x, y), at in zip(ends, (last, key), strict=True):
+        box = page.locator(f".hs-sentence [data-i='{at}'] .hs-letters").bounding_box()
+        assert box["x"] <= x <= box["x"] + box["width"] and box["y"] - 4 <= y <= box["y"] + box["height"] + 4
+    expect(page.locator(".hs-head-tile.hs-matters")).to_have_count(int((adds >= 0.1 * adds.max()).sum()))
+    part = float(sum(adds[head] for head in COPYING) / adds.sum())
+    expect(said(page)).to_have_text(
+        f"Seven heads look back at “kite” and copy it. Of what all 64 heads add to the next word, these 7 add "
+        f"{percent(part)}."
+    )
+
+
+def test_one_switch_turns_the_heads_off_and_nothing_moves(browser: Any, stories: Server, prompt: str) -> None:
+    page = opened(browser, stories)
+    loaded = stories.served.models["stories-bpe"]
+    mask = [[0.0 if (layer, head) in COPYING else 1.0 for head in range(8)] for layer in range(8)]
+    kite, new = (loaded.parse_prompt(f"{prompt}{word}")[-1] for word in (" kite", " new"))
+    whole, off = (
+        [loaded.attribution(text, token=token).probability for token in (kite, new)]
+        for text in (prompt, loaded.trace(prompt, head_mask=mask))
+    )
+    expect(next_word(page)).to_have_text("kite")
+    expect(switch(page)).to_have_text("Turn these 7 heads off")
+    before = page.evaluate(PLACES)
+    switch(page).click()
+    expect(said(page)).to_have_text(
+        f"Without these 7 heads, “kite”, the likeliest word, falls from {percent(whole[0])} to {percent(off[0])}. "
+        f"Then “new” is the likeliest ({percent(off[1])})."
+    )
+    expect(next_word(page)).to_have_text("new")
+    expect(page.locator(".hs-threads path.hs-cut")).to_have_count(7)
+    expect(page.locator(".hs-head-tile.hs-cut")).to_have_count(7)
+    expect(switch(page)).to_have_attribute("aria-checked", "false")
+    assert page.evaluate(PLACES) == before
+    assert page.locator(".hs-now .hs-ghost-number").text_content() == percent(off[1])
+    switch(page).click()
+    expect(next_word(page)).to_have_text("kite")
+    expect(page.locator(".hs-cut")).to_have_count(0)
+    assert page.evaluate(PLACES) == before
+
+
+def test_a_tile_lights_its_thread_and_opens_its_matrix(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    before = page.evaluate(PLACES)
+    page.locator("[data-head='7,4']").hover()
+    expect(page.locator(".hs-threads path.hs-lit")).to_have_attribute("data-head", str(7 * 8 + 4))
+    page.locator("[data-head='0,4']").click()
+    card = page.get_by_role("region", name="Open head")
+    expect(card).to_contain_text("Head 4 of layer 0")
+    expect(card).to_contain_text("“my” looks at “at”")
+    assert page.evaluate(PLACES) == before
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-head='0,5']")).to_be_focused()
+    page.locator("[data-i='10'] .hs-letters").hover()
+    assert page.locator(".hs-head-tile.hs-lit").count() == page.locator(".hs-threads path.hs-lit").count()
+
+
+def test_a_ghost_goes_on_with_its_word_and_back_takes_it_back(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.get_by_role("button", name=re.compile("^new, ")).click()
+    page.wait_for_url("**ids=**")
+    sentence = page.locator(".hs-sentence-text")
+    expect(sentence).to_contain_text('"Look at my new')
+    expect(next_word(page)).to_have_text("kite")
+    page.get_by_role("button", name="Take it back").click()
+    expect(sentence).to_have_text(re.compile('"Look at my$'))
+    expect(next_word(page)).to_have_text("kite")
+
+
+def test_a_word_shows_what_came_after_it(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.locator("[data-i='10'] .hs-letters").click()
+    expect(page.locator(".hs-from")).to_have_text(page.locator("[data-i='10'] .hs-letters").text_content())
+    expect(page.locator(".hs-word-token")).to_have_count(11)
+    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    more = page.get_by_role("button", name=re.compile("more …"))
+    more.click()
+    expect(page.locator(".hs-sentence-text")).to_have_text(re.compile('"Look at my$'))
+
+
+def test_a_text_is_written_in_the_place_of_the_sentence(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.get_by_role("button", name="Write", exact=True).click()
+    field = page.get_by_label("Your text")
+    expect(field).to_be_focused()
+    field.fill("Tom had a red ball. Sue had a blue hat. Sue liked her blue")
+    field.press("Enter")
+    expect(page.locator(".hs-sentence-text")).to_have_text(re.compile("^Tom had a red ball.*her blue$"))
+    expect(next_word(page)).to_have_text("hat")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator(".hs-page[data-state=done]")).to_be_visible()
+    # It stays at its end, with what the last word was chosen from.
+    shown = page.locator(".hs-word-token").count()
+    expect(page.locator(".hs-from")).to_have_text(page.locator(".hs-word-token").nth(shown - 1).inner_text().strip())
+    page.get_by_role("button", name="Write", exact=True).click()
+    page.get_by_label("Your text").fill("")
+    page.keyboard.press("Escape")
+    expect(page.locator(".hs-sentence-text")).to_be_visible()
+
+
+def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories, reduced_motion="reduce")  # nothing plays by itself, and Play goes to the end
+    page.get_by_role("button", name="a head is born").click()
+    steps = page.get_by_label("Step of the training")
+    expect(steps).to_have_attribute("max", "11")
+    expect(said(page)).to_contain_text("looks back at “cat” and copies it")
+    steps.fill("0")
+    expect(page.locator(".hs-birth p")).to_have_text(
+        re.compile(r"^After 0 steps of training, “cat” has 0\.\d%\.$")
+    )
+    page.locator(".hs-birth button").click()
+    expect(page.locator(".hs-birth p")).to_have_text(re.compile(r"^After 3,000 steps of training, “cat” has 9\d%\.$"))
+    expect(next_word(page)).to_have_text("cat")
+
+
+def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Server) -> None:
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script('localStorage["headscope-details"] = ""')
+    page.goto(stories.url)
+    expect(page.locator(".hs-waiting").first).to_be_attached()
+    page.keyboard.press("Shift")
+    expect(page.locator(".hs-waiting")).to_have_count(0)
+    expect(next_word(page)).to_have_text("kite")
+    page.reload()
+    expect(next_word(page)).to_have_text("kite")
+    expect(page.locator(".hs-stage[data-play]")).to_have_count(0)
+
+
+def test_a_phone_shows_one_head_at_a_time_within_reach_of_a_thumb(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories, 390, 844, has_touch=True, is_mobile=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    bar = switch(page).bounding_box()
+    assert bar["y"] > 600 and page.locator(".hs-stage-body .hs-stage-actions").bounding_box()["height"] < 844 / 3
+    for control in page.locator(".hs-page button:visible").all():
+        if control.evaluate("e => e.closest('.hs-skip, .hs-all-heads') === null"):
+            assert control.bounding_box()["height"] >= 43.5, control.get_attribute("aria-label")
+    assert min(page.evaluate(VISIBLE, SKIPPED)["sizes"]) >= 14
+    card = page.get_by_role("region", name="Open head")
+    first = card.get_by_role("heading").text_content()
+    page.get_by_role("button", name="Next head").click()
+    expect(card.get_by_role("heading")).not_to_have_text(first)
+    expect(page.locator(".hs-threads path.hs-lit")).to_have_count(1)
+
+
+def test_details_show_the_instrument_and_are_remembered(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    expect(page.locator(".hs-panels")).to_be_hidden()
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="All details").click()
+    expect(page.locator(".hs-panels")).to_be_visible()
+    expect(page.locator(".hs-stage")).to_be_hidden()
+    expect(page.locator(".hs-grid canvas").first).to_be_visible()
+    assert page.evaluate("localStorage['headscope-details']") == "on"
+    page.get_by_role("switch", name="Details").click()
+    expect(page.locator(".hs-stage")).to_be_visible()
+    two_frames(page)
+    expect(page.locator(".hs-threads path[data-head]")).to_have_count(64)

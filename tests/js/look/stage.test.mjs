@@ -1,0 +1,120 @@
+// How much heads matter, how that looks, and what is said of it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { softmax } from "../../../web/js/lib/sampling.mjs";
+import { fieldLayout, startsGroup, tileName } from "../../../web/js/look/stage/field.mjs";
+import { gainsOf, kindOf, looksOf, MATTERS, opacityOf, widthOf } from "../../../web/js/look/stage/gains.mjs";
+import { ghostsOf, SHOWN } from "../../../web/js/look/stage/ghosts.mjs";
+
+const role = (/** @type {string} */ label, copying = 0) => /** @type {any} */ ({ label, scores: { copying } });
+
+test("a gain is the part of the largest contribution, and never negative", () => {
+  assert.deepEqual(gainsOf([2, -1, 4, 0]), [0.5, 0, 1, 0]);
+  assert.deepEqual(gainsOf([-2, -1]), [0, 0]);
+  assert.deepEqual(gainsOf([]), []);
+});
+
+test("without attribution, a head matters by its weight on one word, unless it rests", () => {
+  const rows = [
+    [0.9, 0.05, 0.05],
+    [0.1, 0.8, 0.1],
+    [0.1, 0.1, 0.8],
+  ];
+  assert.deepEqual(looksOf(rows), [0, 0.8, 0]);
+});
+
+test("width and strength grow with the gain, and fog is fog", () => {
+  assert.equal(widthOf(0, 4.5), 0.75);
+  assert.equal(widthOf(1, 4.5), 4.5);
+  assert.ok(opacityOf(MATTERS) > 2 * opacityOf(MATTERS - 0.01));
+  assert.equal(opacityOf(0), opacityOf(MATTERS - 0.01));
+});
+
+test("what a head does is its measured role, else where it looks", () => {
+  const even = [0.25, 0.25, 0.25, 0.25];
+  assert.equal(kindOf(role("induction"), even, 0.9), "copies");
+  assert.equal(kindOf(role("no clear role", 0.95), even, 0.9), "copies");
+  assert.equal(kindOf(role("previous token"), even, 0.9), "previous");
+  assert.equal(kindOf(role("first token"), even, 0.9), "first");
+  assert.equal(kindOf(role("no clear role"), [0.1, 0.2, 0.5, 0.2], 0.9), "previous");
+  assert.equal(kindOf(null, [0.4, 0.2, 0.2, 0.2], 0.9), "first");
+  assert.equal(kindOf(null, even, 0.9), "other");
+  assert.equal(kindOf(null, [1], 0.9), "first"); // a text of one word
+});
+
+const texts = ["a", "b", "c", "d", "e", "f", "g", "h"];
+const all = softmax(Float64Array.from([5, 4, 3, 2, 1, 0, -1, -2]));
+const without = softmax(Float64Array.from([-2, 4, 3, 2, 1, 0, -1, 5]));
+
+test("ghosts are the likeliest words and all others together, and add up to 1", () => {
+  for (const off of [null, without]) {
+    const ghosts = ghostsOf(all, off, texts, null);
+    for (const name of /** @type {const} */ (["probability", "withAll"])) {
+      const sum = ghosts.reduce((total, ghost) => total + ghost[name], 0);
+      assert.ok(Math.abs(sum - 1) < 1e-12);
+    }
+    const named = ghosts.slice(0, -1).map(({ probability }) => probability);
+    assert.deepEqual(
+      named,
+      [...named].sort((a, b) => b - a),
+    );
+    assert.equal(ghosts.at(-1)?.id, null);
+    assert.equal(ghosts.length, SHOWN + 1);
+  }
+});
+
+test("with heads off, the words that were and those that are the likeliest are both there", () => {
+  const ghosts = ghostsOf(all, without, texts, null);
+  assert.equal(ghosts[0].text, "h");
+  assert.ok(ghosts.some(({ text }) => text === "a"));
+  const a = ghosts.find(({ text }) => text === "a");
+  assert.equal(a?.withAll, all[0]);
+  assert.equal(a?.probability, without[0]);
+});
+
+test("the word that stands in the text is always among the ghosts", () => {
+  for (const off of [null, without]) assert.ok(ghostsOf(all, off, texts, 6).some(({ id }) => id === 6));
+  assert.equal(ghostsOf(all, null, texts, 6).length, SHOWN + 1);
+});
+
+test("a small vocabulary has no other words", () => {
+  const ghosts = ghostsOf(softmax(Float64Array.from([1, 2])), null, ["x", "y"], null);
+  assert.deepEqual(
+    ghosts.map(({ text }) => text),
+    ["y", "x"],
+  );
+});
+
+const SHAPES = [
+  { n_layer: 8, n_head: 8, tile: 61 },
+  { n_layer: 12, n_head: 12, tile: 39 },
+  { n_layer: 2, n_head: 4, tile: 124 },
+  { n_layer: 32, n_head: 32, n_kv_head: 8, tile: 13 },
+];
+
+for (const { tile, ...shape } of SHAPES) {
+  test(`a field of ${shape.n_layer} x ${shape.n_head} fills its place and no more`, () => {
+    const { width, height, gap, group } = fieldLayout(shape, 520);
+    assert.equal(width, tile);
+    const more = group > 1 ? shape.n_head / group - 1 : 0;
+    assert.ok(shape.n_head * width + (shape.n_head - 1 + more) * gap <= 520);
+    assert.ok(shape.n_layer * height + (shape.n_layer - 1) * gap <= 520);
+    assert.ok(height <= width);
+  });
+}
+
+test("30 layers of 16 heads keep the field's size, with flat tiles", () => {
+  const { width, height, gap } = fieldLayout({ n_layer: 30, n_head: 16 }, 520);
+  assert.ok(16 * (width + gap) > 490 && 30 * (height + gap) > 450);
+});
+
+test("tiles are named by layer and head; groups begin where their heads do", () => {
+  assert.equal(tileName([7, 6]), "7·6");
+  const shape = { n_head: 8, n_kv_head: 2 };
+  assert.deepEqual(
+    [0, 1, 4, 5].map((head) => startsGroup([0, head], shape)),
+    [false, false, true, false],
+  );
+  assert.ok(!startsGroup([0, 4], { n_head: 8 }));
+});

@@ -1,0 +1,188 @@
+// A head is born: the text as the model read it at each step of its training that was kept, from the first to the last.
+// The steps that open without a download are read while the page is idle; playing reads no others.
+
+import { isStill, make, setText, svg } from "../../lib/dom.mjs";
+import { request } from "../../lib/http.mjs";
+import { wait } from "../../lib/latest.mjs";
+import { share } from "../../lib/numbers.mjs";
+import { softmax } from "../../lib/sampling.mjs";
+import { baseName, spoken } from "../../lib/words.mjs";
+import { rangeInput, setRange } from "../../widgets/controls.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { PREPARED } from "../state/prepared.mjs";
+import { RunFetcher } from "../state/run_fetcher.mjs";
+
+/** @import { SentPointer } from "../../types.js" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownStep } from "./shown_step.mjs" */
+
+const RESTING = 450; // milliseconds at each step, once it is drawn
+const [WIDTH, HEIGHT] = [1000, 44]; // units of the curve
+
+/** `probability`: of the next word. @typedef {{ step: number, pointer: SentPointer, probability: number }} Reading */
+
+export class Birth {
+  #base = "";
+  #text = ""; // what was read: the model, and the tokens
+  /** @type {number[]} */
+  #steps = [];
+  /** @type {Reading[]} */
+  #readings = [];
+  #word = "";
+  #turn = 0;
+  #isPlaying = false;
+  #wantsPlay = false;
+
+  /** @param {Store} store @param {ShownStep} step */
+  constructor(store, step) {
+    this.store = store;
+    this.step = step;
+    this.button = make("button", { type: "button", class: "hs-quiet-action" }, "Play");
+    this.button.addEventListener("click", () => (this.#isPlaying ? this.pause() : void this.play()));
+    this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
+    this.range.addEventListener("input", () => {
+      const at = Number(this.range.value);
+      this.pause();
+      this.#show(at);
+    });
+    this.line = svg("path", { class: "hs-birth-line", "vector-effect": "non-scaling-stroke" });
+    this.area = svg("path", { class: "hs-birth-area" });
+    const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
+    this.words = make("p", { role: "status" });
+    const curve = make("div", { class: "hs-birth-curve" }, svg("svg", box, this.area, this.line), this.range);
+    this.element = make("div", { class: "hs-birth", hidden: true }, this.words, this.button, curve);
+    store.on("state tokens", () => void this.follow());
+  }
+
+  /** Whether there are steps to play. */
+  get isThere() {
+    return this.#readings.length > 1;
+  }
+
+  /** Play as soon as the steps of the text that is shown have been read. */
+  playSoon() {
+    this.#wantsPlay = !isStill();
+    if (this.isThere) void this.play();
+  }
+
+  /** Read the text that is shown at every step, if its model has steps and it is at rest. */
+  async follow() {
+    const { pointer, ids, isGrowing } = this.store;
+    const base = baseName(pointer.model);
+    if (pointer.state === "snapshot" || pointer.run === PREPARED || !pointer.run || isBusy(pointer.state)) {
+      this.#draw();
+      return;
+    }
+    const text = `${base} ${ids}`;
+    if (isGrowing || text === this.#text || !ids.length) return;
+    this.#text = text;
+    this.#readings = [];
+    this.#isPlaying = false;
+    this.#draw();
+    const turn = ++this.#turn;
+    try {
+      if (base !== this.#base) {
+        this.#base = base;
+        this.#steps = [];
+        const response = await request(`look/steps/${encodeURIComponent(base)}`);
+        const { on_disk: steps = [] } = await response.json();
+        if (turn === this.#turn) this.#steps = steps;
+      }
+      if (turn !== this.#turn || this.#steps.length < 2) return;
+      await idle();
+      const readings = await this.#read(turn);
+      if (turn !== this.#turn) return;
+      this.#readings = readings;
+      this.#draw();
+      if (this.#wantsPlay) void this.play();
+    } catch {
+      if (turn === this.#turn) this.#base = ""; // shown like a model without steps, until the next text
+    }
+  }
+
+  /** @param {number} turn @returns {Promise<Reading[]>} */
+  async #read(turn) {
+    const { ids, pointer, tokens } = this.store;
+    const { query } = this.step;
+    const target = this.step.whole?.target ?? ids[query + 1];
+    this.#word = spoken(tokens[query + 1]?.text ?? this.step.texts[target] ?? "");
+    /** @type {Reading[]} */
+    const readings = [];
+    for (const step of this.#steps) {
+      if (turn !== this.#turn) return [];
+      const body = { model: this.#base, step, ids, n_prompt: pointer.n_prompt };
+      /** @type {SentPointer} */
+      const read = await (await request("look/snapshot", { body })).json();
+      const known = () => ({ sha256: read.sha256 ?? "", ids, n_prompt: pointer.n_prompt, head_mask: null });
+      const logits = await new RunFetcher(read.run ?? "", known).logits(query);
+      readings.push({ step, pointer: { ...read, settings: pointer.settings }, probability: softmax(logits)[target] });
+    }
+    return readings;
+  }
+
+  /** @param {number} at the number of a reading */
+  #show(at) {
+    const { store } = this;
+    const { locked, step } = store.selection;
+    store.follow(this.#readings[at].pointer);
+    store.selection.restore(locked, step);
+  }
+
+  /** From the first step to the last, where it stays. */
+  async play() {
+    this.#wantsPlay = false;
+    if (!this.isThere || this.#isPlaying) return;
+    this.#isPlaying = true;
+    const turn = this.#turn;
+    const last = this.#readings.length - 1;
+    const isGoing = () => this.#isPlaying && turn === this.#turn;
+    for (let at = this.#at === last ? 0 : this.#at; at <= last && isGoing(); at++) {
+      this.#show(isStill() ? last : at);
+      if (isStill()) break;
+      await this.#drawn(isGoing);
+      await wait(RESTING);
+    }
+    this.#isPlaying = false;
+    this.#draw();
+  }
+
+  /** Resolves once the step is drawn. @param {() => boolean} isGoing */
+  async #drawn(isGoing) {
+    while (isGoing() && !(this.step.isCurrent && this.step.whole?.isKnown)) await this.step.next("changed");
+  }
+
+  pause() {
+    this.#isPlaying = this.#wantsPlay = false;
+    this.#draw();
+  }
+
+  /** The number of the reading that is shown; of the last one for the model itself. */
+  get #at() {
+    const { training_step: step } = this.store.pointer;
+    const at = this.#readings.findIndex((reading) => reading.step === step);
+    return at < 0 ? this.#readings.length - 1 : at;
+  }
+
+  #draw() {
+    this.element.hidden = !this.isThere;
+    if (!this.isThere) return;
+    setText(this.button, this.#isPlaying ? "Pause" : "Play");
+    const at = this.#at;
+    const { step, probability } = this.#readings[at];
+    setRange(this.range, at, { max: this.#readings.length - 1 });
+    const words = `After ${step.toLocaleString("en")} steps of training, ${this.#word} has ${share(probability)}.`;
+    this.range.setAttribute("aria-valuetext", words);
+    setText(this.words, words);
+    const x = (/** @type {number} */ i) => (WIDTH * i) / (this.#readings.length - 1);
+    const points = this.#readings.map((reading, i) => `${x(i)},${HEIGHT - 2 - (HEIGHT - 4) * reading.probability}`);
+    this.line.setAttribute("d", `M${points.join("L")}`);
+    this.area.setAttribute("d", `M0,${HEIGHT}L${points.join("L")}L${WIDTH},${HEIGHT}Z`);
+  }
+}
+
+/** Resolves when the page is idle. */
+const idle = () =>
+  new Promise((resolve) => {
+    if (window.requestIdleCallback) window.requestIdleCallback(() => resolve(null), { timeout: 3000 });
+    else setTimeout(resolve, 500);
+  });

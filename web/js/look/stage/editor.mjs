@@ -1,0 +1,102 @@
+// Writing in the place of the sentence: another text, or the same one changed.
+
+import { make } from "../../lib/dom.mjs";
+import { baseName, promptText } from "../../lib/words.mjs";
+
+/** @import { Texts } from "../compare/texts.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+export class Editor {
+  /**
+   * @param {Store} store
+   * @param {Texts | null} texts
+   * @param {() => void} changed it was opened or closed
+   */
+  constructor(store, texts, changed) {
+    this.store = store;
+    this.texts = texts;
+    this.changed = changed;
+    this.field = make("textarea", {
+      class: "hs-stage-editor",
+      rows: 2,
+      spellcheck: "false",
+      "aria-label": "Your text",
+    });
+    this.problem = make("p", { class: "hs-own-problem", role: "alert" });
+    const button = (/** @type {string} */ words, /** @type {() => void} */ act, name = "hs-quiet-action") =>
+      make("button", { type: "button", class: name, onclick: act }, words);
+    this.read = button("What comes next?", () => void this.#read(), "hs-switch");
+    this.read.title = "Enter";
+    const write = button("Let it write", () => this.#write());
+    this.message = button("Send as a message", () => this.#write(true));
+    const cancel = button("Cancel", () => this.close());
+    const buttons = make("div", { class: "hs-stage-actions" }, this.read, write, this.message, cancel);
+    this.element = make("div", { class: "hs-editor", hidden: true }, this.field, this.problem, buttons);
+    this.field.addEventListener("input", () => this.#grow());
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.close();
+      else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        if (this.#isChat) this.#write();
+        else void this.#read();
+      } else return;
+      event.preventDefault();
+    });
+    store.on("state", () => this.isOpen && store.isGrowing && this.close());
+  }
+
+  get isOpen() {
+    return !this.element.hidden;
+  }
+
+  /** Whether what is written is a message of a conversation. */
+  get #isChat() {
+    return this.store.pointer.chat !== null;
+  }
+
+  open() {
+    const { store, field } = this;
+    this.element.hidden = false;
+    this.problem.textContent = "";
+    const model = this.texts?.models.find(({ name }) => name === baseName(store.pointer.model));
+    this.read.hidden = this.#isChat;
+    this.message.hidden = this.#isChat || !model?.chat;
+    field.value = this.#isChat ? "" : promptText(store);
+    field.placeholder = this.#isChat ? "Your message" : "A text for the model to read";
+    this.changed();
+    this.#grow();
+    field.focus();
+    if (!this.#isChat) field.select();
+  }
+
+  close() {
+    if (!this.isOpen) return;
+    this.element.hidden = true;
+    this.changed();
+  }
+
+  #grow() {
+    const { field } = this;
+    field.style.height = "auto";
+    field.style.height = `${field.scrollHeight}px`;
+  }
+
+  /** Read the text without writing on. */
+  async #read() {
+    const { field } = this;
+    if (!field.value) return;
+    this.problem.textContent = "";
+    try {
+      if (field.value !== promptText(this.store)) await this.texts?.writing.readText(field.value);
+      this.close();
+    } catch (error) {
+      this.problem.textContent = /** @type {Error} */ (error).message;
+    }
+  }
+
+  /** @param {boolean} [isMessage] the first one of a conversation */
+  #write(isMessage = this.#isChat) {
+    const { value } = this.field;
+    this.close();
+    this.texts?.writing.writeText(value, isMessage);
+  }
+}

@@ -1,0 +1,147 @@
+// The open head: its matrix, and what it does for the next word. It opens from its tile.
+
+import { isStill, make, setText } from "../../lib/dom.mjs";
+import { isHead } from "../../lib/heads.mjs";
+import { share, signed } from "../../lib/numbers.mjs";
+import { tile as tileOf } from "../../lib/thumbnails.mjs";
+import { capitalised, pictureName, spoken, spokenAt, wordUpTo } from "../../lib/words.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { roleSentence } from "../roles/role_words.mjs";
+import { spokenHead } from "./field.mjs";
+import { KINDS } from "./gains.mjs";
+import { kindColours, paintHead } from "./tiles.mjs";
+
+/** @import { PictureId } from "../../types.js" */
+/** @import { ShownStep } from "./shown_step.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+
+const SWIPE = 40; // CSS pixels that a finger moves to turn to another head
+const OPENING = 280; // milliseconds in which the matrix grows from its tile
+
+export class HeadCard {
+  /** @type {{ query: number, key: number } | null} the cell under the pointer */
+  #pointed = null;
+
+  /**
+   * @param {Store} store
+   * @param {ShownStep} step
+   * @param {(by: number) => void} turn to another head that matters
+   */
+  constructor(store, step, turn) {
+    this.store = store;
+    this.step = step;
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    this.row = make("i", { class: "hs-card-row", "aria-hidden": "true" });
+    this.cell = make("i", { class: "hs-card-cell", "aria-hidden": "true" });
+    this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell);
+    this.name = make("h3", {});
+    this.role = make("p", { class: "hs-card-role" });
+    this.adds = make("p", {});
+    this.looks = make("p", {});
+    const ask = smallButton("Ask", () => store.view.set({ ask: "list", details: true }));
+    const words = make("div", { class: "hs-card-words" }, this.name, this.role, this.adds, this.looks);
+    if (!store.view.isLookOnly) words.append(ask);
+    this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
+    const turns = [
+      smallButton("‹", () => turn(-1), { "aria-label": "Previous head" }),
+      smallButton("›", () => turn(1), { "aria-label": "Next head" }),
+    ];
+    words.append(make("div", { class: "hs-turn-heads" }, ...turns));
+    let start = 0;
+    this.element.addEventListener("touchstart", ({ touches }) => (start = touches[0].clientX), { passive: true });
+    this.element.addEventListener("touchend", ({ changedTouches }) => {
+      const by = changedTouches[0].clientX - start;
+      if (Math.abs(by) >= SWIPE) turn(-Math.sign(by));
+    });
+    this.matrix.addEventListener("pointermove", (event) => this.#point(event));
+    this.matrix.addEventListener("pointerleave", () => this.#point(null));
+  }
+
+  /** @param {PointerEvent | null} event */
+  #point(event) {
+    const { left, top, width } = this.canvas.getBoundingClientRect();
+    const n = this.#rows;
+    const at = (/** @type {number} */ offset) => Math.max(0, Math.min(n - 1, Math.floor((offset / width) * n)));
+    const cell = event && { query: at(event.clientY - top), key: at(event.clientX - left) };
+    this.#pointed = cell && cell.key <= cell.query ? cell : null;
+    this.#describe();
+  }
+
+  get #rows() {
+    const { query } = this.step;
+    return query >= 0 ? query + 1 : this.store.readable;
+  }
+
+  /** @param {number} head its number @param {PictureId} picture */
+  draw(head, picture) {
+    const { store, step } = this;
+    const kind = step.kinds[head] ?? "other";
+    this.element.dataset.kind = kind;
+    this.head = head;
+    this.picture = picture;
+    const room = this.canvas.clientWidth * (window.devicePixelRatio || 1) || 344;
+    const colour = kindColours(this.element)[kind];
+    paintHead(this.canvas, store.data.thumbnails, {
+      picture: store.data.index(picture),
+      rows: this.#rows,
+      room,
+      colour,
+    });
+    const isOne = isHead(picture, store.pointer);
+    setText(this.name, isOne ? capitalised(spokenHead(picture)) : pictureName(picture, store.pointer));
+    const measured = isOne ? roleSentence(store, picture) : "";
+    setText(this.role, kind === "other" ? "" : KINDS[kind]);
+    this.role.title = measured;
+    this.#describe();
+  }
+
+  head = -1;
+  /** @type {PictureId} */
+  picture = [0, 0];
+
+  #describe() {
+    const { store, step, head } = this;
+    const { shown, query: at } = step;
+    const n = this.#rows;
+    const place = this.#pointed ?? (shown && head >= 0 ? { query: at, key: shown.keys[head] } : null);
+    this.row.hidden = this.cell.hidden = !place || !n;
+    if (!place || !n || !store.tokens[place.query]) {
+      this.adds.replaceChildren();
+      this.looks.replaceChildren();
+      return;
+    }
+    const { query, key } = place;
+    const { thumbnails } = store.data;
+    const [size, row, column] = [n - 1, query, key].map((position) => tileOf(position, thumbnails.factor));
+    const part = 100 / (size + 1);
+    this.row.style.cssText = `top:${row * part}%;width:${(row + 1) * part}%;height:${part}%`;
+    this.cell.style.cssText = `top:${row * part}%;left:${column * part}%;width:${part}%;height:${part}%`;
+    const weight =
+      !this.#pointed && shown
+        ? shown.rows[head][key]
+        : store.weights.rows > query
+          ? store.weights.at(query, key)
+          : null;
+    const from = `“${wordUpTo(store.tokens, query)}” looks at `;
+    const much = weight === null ? [] : [": ", make("b", {}, share(weight))];
+    this.looks.replaceChildren(from, make("b", {}, spokenAt(store.tokens, key)), ...much);
+    const adds = shown?.adds?.[head];
+    const word = spoken(step.texts[shown?.target ?? -1] ?? "");
+    if (step.isCutAt(head)) this.adds.replaceChildren("switched off");
+    else if (adds === undefined) this.adds.replaceChildren();
+    else this.adds.replaceChildren("adds ", make("b", {}, signed(adds, 1)), ` to ${word}`);
+  }
+
+  /** Let the matrix grow from its tile. @param {HTMLElement | undefined} tile */
+  openFrom(tile) {
+    if (!tile || isStill()) return;
+    const [from, to] = [tile.getBoundingClientRect(), this.matrix.getBoundingClientRect()];
+    if (!to.width || !from.width) return;
+    const scale = from.width / to.width;
+    const moved = `translate(${from.left - to.left}px, ${from.top - to.top}px) scale(${scale})`;
+    this.matrix.animate(
+      { transform: [moved, "none"], transformOrigin: ["0 0", "0 0"] },
+      { duration: OPENING, easing: "cubic-bezier(.2,0,0,1)" },
+    );
+  }
+}

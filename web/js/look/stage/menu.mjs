@@ -1,0 +1,35 @@
+// One quiet menu for what a visitor needs now and then: save, link, pace, and all details.
+
+import { make } from "../../lib/dom.mjs";
+import { icon } from "../../lib/icons.mjs";
+import { dropdown, smallButton } from "../../widgets/controls.mjs";
+import { Popover } from "../../widgets/popover.mjs";
+import { chooseDetails } from "../details.mjs";
+import { saveHead } from "../export/save_menu.mjs";
+import { choosePace, PACES, readPace } from "../panels/scrubber.mjs";
+
+/** @import { Store } from "../state/store.mjs" */
+
+/**
+ * @param {Store} store
+ * @param {HTMLElement | null} link copies it; null where there is no address
+ */
+export function stageMenu(store, link) {
+  const pace = dropdown("Pace", PACES, (key) => choosePace(store.playback, key));
+  const details = smallButton("All details", () => chooseDetails(store.view, true));
+  details.title = "Every number, legend and tool, for those who want them all";
+  const button = make("button", { type: "button", class: "hs-quiet-action", "aria-label": "More" }, icon("more"));
+  const parts = [
+    saveHead(store, "Save the text or the open head"),
+    ...(link ? [link] : []),
+    make("label", {}, "Pace ", pace),
+    details,
+  ];
+  const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...parts);
+  const element = make("div", { class: "hs-popover-anchor" }, button, panel);
+  new Popover(element, button, (isOpen) => {
+    panel.hidden = !isOpen;
+    if (isOpen) pace.value = readPace();
+  });
+  return element;
+}
