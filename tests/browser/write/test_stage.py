@@ -211,9 +211,7 @@ def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
     expect(steps).to_have_attribute("max", "11")
     expect(said(page)).to_contain_text("looks back at “cat” and copies it")
     steps.fill("0")
-    expect(page.locator(".hs-birth p")).to_have_text(
-        re.compile(r"^After 0 steps of training, “cat” has 0\.\d%\.$")
-    )
+    expect(page.locator(".hs-birth p")).to_have_text(re.compile(r"^After 0 steps of training, “cat” has 0\.\d%\.$"))
     page.locator(".hs-birth button").click()
     expect(page.locator(".hs-birth p")).to_have_text(re.compile(r"^After 3,000 steps of training, “cat” has 9\d%\.$"))
     expect(next_word(page)).to_have_text("cat")
