@@ -361,7 +361,7 @@ export class Stage {
   /** Let the text write itself, then its threads, then the next word. */
   async play() {
     const { store, sentence, element } = this;
-    if (!this.#isShown || this.#isPlaying || store.isGrowing || this.editor.isOpen || isStill()) return;
+    if (!this.#isShown || element.dataset.play || store.isGrowing || this.editor.isOpen || isStill()) return;
     this.#isPlaying = true;
     this.board.clear();
     sentence.threads.replaceChildren();
