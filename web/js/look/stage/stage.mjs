@@ -27,10 +27,13 @@ import { Tiles } from "./tiles.mjs";
 
 const STORED = "headscope-played"; // storage key: whether an opening has played before
 const [TOKEN, PAUSE] = [75, 150]; // milliseconds for a token of an opening that writes itself, and for a mark
+const FONT = '40px "IBM Plex Sans"'; // in another one, the lines of the text would be others
+const FONT_TIMEOUT = 600; // milliseconds
 const THREADS = 1700; // milliseconds in which threads draw themselves
 
 export class Stage {
   #isPlaying = false;
+  #hasFont = false;
   #drawn = ""; // the step whose threads were drawn
   #openedFor = ""; // the text for which the leading head was opened
   /** @type {number | null} the head under the pointer */
@@ -117,6 +120,10 @@ export class Stage {
     this.element.addEventListener("pointerdown", () => this.#hurry());
     new ResizeObserver(() => store.isGrowing || this.draw(true)).observe(this.sentence.element);
     document.fonts.addEventListener("loadingdone", () => this.draw(true));
+    void Promise.race([document.fonts.load(FONT), wait(FONT_TIMEOUT)]).then(() => {
+      this.#hasFont = true;
+      this.draw();
+    });
   }
 
   get #isShown() {
@@ -127,7 +134,8 @@ export class Stage {
   draw(isResized = false) {
     const { store, step } = this;
     const { pointer, isGrowing, tokens } = store;
-    this.element.hidden = !pointer.run;
+    this.element.hidden = !pointer.run || !this.#hasFont;
+    if (!this.#hasFont) return;
     if (!this.#isShown || !pointer.run || (pointer.state === "snapshot" && !tokens.length)) return;
     const isEditing = this.editor.isOpen;
     this.element.classList.toggle("hs-editing", isEditing);
