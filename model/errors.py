@@ -4,17 +4,27 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Self
 
 MAX_FOUND = 500  # characters of a checkpoint's own content that an error repeats
 MAX_SHOWN = 60  # characters of any other value that an error repeats
 
 
 class Busy(Exception):
-    """The queue is full."""
+    """There is no room for a request; there may be in ``retry_seconds``."""
+
+    def __init__(
+        self, message: str = "Too many requests are waiting. Try again in a moment.", retry_seconds: int = 2
+    ) -> None:
+        super().__init__(message)
+        self.retry_seconds = retry_seconds
 
 
 class Closed(Exception):
-    """The engine accepts no more requests."""
+    """No more requests are accepted."""
+
+    def __init__(self) -> None:
+        super().__init__("The server is shutting down.")
 
 
 class OutOfTime(Exception):
@@ -72,6 +82,11 @@ class InputError(ValueError):
     def __init__(self, field: str, message: str, code: str | None = None) -> None:
         super().__init__(message)
         self.field, self.code = field, code or self.code
+
+    def about(self, field: str) -> Self:
+        """The same error, which names another field."""
+        self.field = field
+        return self
 
 
 class InvalidValue(InputError):

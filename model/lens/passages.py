@@ -98,7 +98,7 @@ def read_long_text(tokenizer: Tokenizer, text: str) -> list[int]:
     try:
         ids = tokenizer.encode(text)
     except InputError as error:
-        raise InputError("text", str(error), error.code) from None
+        raise error.about("text") from None
     if len(ids) < 2:
         raise InputError("text", "The text must have at least two tokens, so that one can attend to another.")
     return ids

@@ -176,7 +176,7 @@ def parse_column(lens: Lens, name: str, value: Any) -> Any:
         if value is not None:
             lens.parse(value)
     except InputError as error:
-        raise InputError(name, str(error), error.code) from None
+        raise error.about(name) from None
     return value
 
 

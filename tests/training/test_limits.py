@@ -42,6 +42,7 @@ def test_waiting_trainings_report_their_place_in_the_queue(narrow: Server, activ
     assert second.watch_until("state")["place"] == 1
     refused = third.train(TEXT)
     assert refused.status_code == 429 and "Too many" in refused.json()["detail"]
+    assert int(refused.headers["retry-after"]) >= 60  # as its message says
     state = third.get("/train/state").json()
     assert (state["at_work"], state["waiting"], state["mine"]) == (1, 1, None)
     assert active.train(TEXT).status_code == 409

@@ -95,4 +95,4 @@ def as_completion(loaded: LoadedModel, asked: ChatRequest, limits: Limits, promp
 
 def renamed(error: InputError) -> InputError:
     """An error about the prompt, renamed to be about the messages that the prompt was made from."""
-    return InputError("messages", str(error), error.code) if error.field == "prompt" else error
+    return error.about("messages") if error.field == "prompt" else error

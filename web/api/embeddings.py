@@ -21,8 +21,7 @@ class Embeddings:
         try:
             self.inputs = parse_prompts(limits, loaded, asked.input, "input")
         except PromptError as error:
-            error.field = "input"
-            raise
+            raise error.about("input") from None
 
     def compute(self) -> list[Tensor]:
         """A vector for each input, ``(n_embd,)`` float32."""

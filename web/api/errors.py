@@ -18,9 +18,11 @@ from model.sampling import SAMPLING_OPTIONS
 
 from ..request_path import path_of
 from ..serving.budget import NoRoom
+from ..serving.chat_templates import TemplatesUnavailable
 from ..serving.engine_client import EngineLost
 
 RETRY_SECONDS = 2
+REFUSALS = (InputError, ValidationError, Busy, Closed, OutOfTime, EngineLost, TemplatesUnavailable)
 CLIENT_LEFT = 499  # nginx's status for a client that disconnected; no client reads this answer
 
 # For a union type, pydantic reports an error per alternative; these messages are shorter.
@@ -51,7 +53,8 @@ class ApiError(HTTPException):
         code: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(status, message, headers)
+        retry = {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else {}
+        super().__init__(status, message, retry | dict(headers or {}))
         self.param, self.code = param, code
 
     @property
@@ -61,8 +64,7 @@ class ApiError(HTTPException):
         return {"error": {"message": self.detail, "type": kind, "param": self.param, "code": self.code}}
 
     def response(self) -> JSONResponse:
-        retry = {"Retry-After": str(RETRY_SECONDS)} if self.status_code in (429, 503) else {}
-        return JSONResponse(self.body, self.status_code, retry | dict(self.headers or {}))
+        return JSONResponse(self.body, self.status_code, self.headers)
 
 
 def as_api_error(error: Exception) -> ApiError:
@@ -80,17 +82,17 @@ def as_api_error(error: Exception) -> ApiError:
             return ApiError(error.status_code, str(error.detail), code=code, headers=error.headers)  # Allow, with a 405
         case ClientDisconnect():
             return ApiError(CLIENT_LEFT, "The client disconnected.")
-        case NoRoom():
-            message = "The server's memory budget for requests is used up. Try again in a moment."
-            return ApiError(429, str(error) or message, code="memory_budget")
         case Busy():
-            return ApiError(429, "Too many requests are waiting. Try again in a moment.", code="queue_full")
+            code = "memory_budget" if isinstance(error, NoRoom) else "queue_full"
+            return ApiError(429, str(error), code=code, headers={"Retry-After": str(error.retry_seconds)})
         case OutOfTime():
             return ApiError(400, str(error), code="deadline")
         case EngineLost():
             return ApiError(502, str(error), code="engine_lost")
         case Closed() | Cancelled():  # a question is cancelled when its client disconnects or the server shuts down
-            return ApiError(503, "The server is shutting down.", code="closing")
+            return ApiError(503, str(Closed()), code="closing")
+        case TemplatesUnavailable():
+            return ApiError(503, str(error), code="templates_unavailable")
         case FloatingPointError():
             return ApiError(500, f"The model failed: {error}", code="model_failed")
     return ApiError(500, "Internal error; see the server log.", code="internal_error")
@@ -117,10 +119,14 @@ async def answer_input_error(_request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error), "field": error.field}, 400)
 
 
-async def answer_busy(_request: Request, error: Exception) -> Response:
-    """The response to a request that the server has no capacity for."""
+async def answer_refusal(_request: Request, error: Exception) -> Response:
+    return refusal(error)
+
+
+def refusal(error: Exception) -> Response:
+    """The response outside /v1 to a request that cannot be answered at the moment."""
     api_error = as_api_error(error)
-    return JSONResponse({"detail": api_error.detail}, api_error.status_code, {"Retry-After": str(RETRY_SECONDS)})
+    return JSONResponse({"detail": api_error.detail}, api_error.status_code, api_error.headers)
 
 
 async def answer_bad_address(_request: Request, _error: Exception) -> Response:
@@ -132,7 +138,7 @@ async def answer_bad_address(_request: Request, _error: Exception) -> Response:
 OUTSIDE_V1 = {
     RequestValidationError: answer_bad_body,
     InputError: answer_input_error,
-    Busy: answer_busy,
+    **dict.fromkeys((Busy, Closed, TemplatesUnavailable, ClientDisconnect), answer_refusal),
     httpx.InvalidURL: answer_bad_address,
 }
 

@@ -5,17 +5,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import gradio as gr
-from pydantic import ValidationError
 from starlette.datastructures import Address
 
-from model import InputError, LoadedModel
-from model.errors import Busy, Closed, OutOfTime
+from model import LoadedModel
 
 from ..client import client_of
 from ..prometheus import outcome_of
 from ..services import Services
-from ..serving.engine_client import EngineLost
-from .errors import ApiError, as_api_error
+from .errors import REFUSALS, ApiError, as_api_error
 
 
 def check_loaded(services: Services) -> None:
@@ -55,7 +52,7 @@ def refusals(services: Services, route: str = "") -> Iterator[None]:
     try:
         services.engines.check_open()
         yield
-    except (InputError, ValidationError, Busy, Closed, OutOfTime, EngineLost) as error:
+    except REFUSALS as error:
         if route:
             services.metrics.count(route, outcome_of(error))
         raise gr.Error(as_api_error(error).detail, print_exception=False) from None

@@ -134,7 +134,7 @@ async def parse_inquiry(services: Services, question: Question, body: BaseModel,
             try:
                 models[field] = await model_to_read_with(services, given[field], client)
             except InputError as error:
-                raise InputError(field, str(error), error.code) from None
+                raise error.about(field) from None
     # Reading many prompts takes a while, which must not hold up the event loop.
     return await asyncio.to_thread(question.parse, services.limits, models, given)
 

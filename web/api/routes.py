@@ -9,19 +9,17 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.routing import BaseRoute, Mount, Route
 
 from model import InputError, LoadedModel, __version__
-from model.errors import Busy, Closed, OutOfTime, shorten
+from model.errors import shorten
 from model.lens.interventions.sites import find_site
 
 from ..client import client_of
 from ..prometheus import outcome_of
 from ..services import Services
-from ..serving.engine_client import EngineLost
 from ..serving.fair_pool import FairPool
 from ..serving.inputs import parse_ids
 from ..serving.server_sent_events import EVENT_STREAM
@@ -32,7 +30,7 @@ from .attention_answer import AttentionAnswer
 from .chat import answer_conversation
 from .completions import Completion
 from .embeddings import Embeddings
-from .errors import ApiError, as_api_error
+from .errors import REFUSALS, ApiError, as_api_error
 from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with
 from .lens import POSTED, QUERIES, add_lens_routes
 from .model_info import model_info
@@ -62,17 +60,7 @@ ACTIVATIONS = "/v1/activations"
 
 JSON, BINARY = "application/json", "application/octet-stream"
 # ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
-ERRORS = (
-    InputError,
-    ValidationError,
-    Busy,
-    Closed,
-    OutOfTime,
-    EngineLost,
-    HTTPException,
-    ClientDisconnect,
-    Exception,
-)
+ERRORS = (*REFUSALS, HTTPException, ClientDisconnect, Exception)
 
 
 def api_routes(services: Services) -> list[BaseRoute]:

@@ -35,7 +35,7 @@ async def tokenize(
         else:
             ids = tokenizer.encode(text) if asked.add_special_tokens is False else tokenizer.encode_prompt(text)
     except InputError as error:
-        raise InputError(field, str(error), error.code) from None
+        raise error.about(field) from None
     texts = [token.text for token in loaded.tokens(ids)] if asked.return_token_strs else None
     return {"count": len(ids), "max_model_len": loaded.config.context_length, "tokens": ids, "token_strs": texts}
 
@@ -47,6 +47,5 @@ def detokenize(loaded: LoadedModel, asked: DetokenizeRequest, limits: Limits) ->
         raise InputError("tokens", f"tokens has {counted(len(ids), 'id')}; at most {most:,} are accepted.")
     for token_id in ids:
         if token_id >= loaded.config.vocab_size:
-            error = UnknownTokens(token_id, loaded.config.vocab_size)
-            raise InputError("tokens", str(error), error.code)
+            raise UnknownTokens(token_id, loaded.config.vocab_size).about("tokens")
     return {"prompt": loaded.tokenizer.decode(ids)}

@@ -22,12 +22,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from model.errors import counted, shorten
+from model.errors import Busy, counted, shorten
 
+from ..api.errors import refusal
 from ..client import client_in
 from ..request_path import path_of
 from ..seams.gradio import QueuedEvents, event_ended, event_joined, n_arguments
-from ..serving.budget import NoRoom
 from ..serving.uncollected_answers import UncollectedAnswers
 from ..settings import MAX_RUN_ID, Limits
 from .bodies import GRADIO, read_body, replay
@@ -44,7 +44,6 @@ MAX_VALUES = 10_000
 MAX_DEPTH = 100  # of lists and objects in a message to MCP
 WATCH_SECONDS = 1.0
 MEMORY_PER_BYTE = 4  # bytes in memory per byte of a body, roughly
-BUSY = "Too many requests are waiting. Try again in a moment."
 # Gradio looks for whatever file these paths name, and fails if the system allows no such name.
 FILES = ("/static/", "/assets/", "/svelte/")
 MAX_FILE_PATH_BYTES = 255
@@ -299,10 +298,10 @@ class GradioQueueMiddleware:
         n_bytes = MEMORY_PER_BYTE * len(body)
         try:
             if sessions.n_waiting(client) >= sessions.most:
-                raise NoRoom
+                raise Busy
             sessions.answers.budget.take(n_bytes, client)
-        except NoRoom:
-            await refuse(429, BUSY)(scope, receive, send)
+        except Busy as error:
+            await refusal(error)(scope, receive, send)
             return
         joined = False
 

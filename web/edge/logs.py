@@ -14,6 +14,7 @@ from urllib.parse import quote
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..api.errors import CLIENT_LEFT
 from ..settings import LogFormat
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -94,7 +95,7 @@ class RequestLogMiddleware:
         given = Headers(scope=scope).get(HEADER, "")
         # Unique, but no secret: reading secret bytes is a system call, during which other threads take Python's lock.
         request_id = given if GIVEN.fullmatch(given) else f"req-{random.getrandbits(96):024x}"
-        began, status, n_bytes = time.monotonic(), 499, 0  # nginx's status for a client that left before the response
+        began, status, n_bytes = time.monotonic(), CLIENT_LEFT, 0
 
         async def answered(message: Message) -> None:
             nonlocal status, n_bytes

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -32,14 +33,14 @@ MAX_BIGRAMS = 2  # trained at the same time
 log = logging.getLogger(__name__)
 
 TOO_MANY_BIGRAMS = "The server is already training as many bigram models as it can. Try again soon."
-BUSY = {"Retry-After": "5"}  # seconds, about the time that training a bigram model takes
+BIGRAM_SECONDS = 5  # that training a bigram model takes, about
 
 
 def learn_routes(services: Services) -> APIRouter:
     """``GET /learn/sources/{name}.json``, and POST for ``bigram``, ``notebooks/{name}.ipynb`` and each lesson."""
     router = APIRouter(prefix="/learn", include_in_schema=False)
     served = services.served
-    bigrams = FairPool(MAX_BIGRAMS, MAX_WAITING_BIGRAMS)
+    bigrams = FairPool(MAX_BIGRAMS, MAX_WAITING_BIGRAMS, busy=partial(Busy, TOO_MANY_BIGRAMS, BIGRAM_SECONDS))
 
     def find_lesson(name: str) -> "Lesson | None":
         from .lessons import LESSONS
@@ -65,10 +66,7 @@ def learn_routes(services: Services) -> APIRouter:
             await served.wait()
         check_bigram(served, settings)
         client = client_of(request)
-        try:
-            bigrams.check_room(client)
-        except Busy:
-            raise HTTPException(429, TOO_MANY_BIGRAMS, headers=BUSY) from None
+        bigrams.check_room(client)
 
         async def lines() -> AsyncGenerator[bytes]:
             async with AsyncExitStack() as stack:
@@ -84,9 +82,7 @@ def learn_routes(services: Services) -> APIRouter:
                         yield orjson.dumps(report) + b"\n"
                 except Busy:
                     yield failed("The server is already writing as many texts as it can. Try again soon.")
-                except Closed:
-                    yield failed("The server is shutting down.")
-                except EngineLost as error:
+                except (Closed, EngineLost) as error:
                     yield failed(str(error))
                 except Exception:
                     log.exception("training a bigram model failed")

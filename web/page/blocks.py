@@ -14,12 +14,13 @@ from typing import Any
 import gradio as gr
 
 from model import InputError
-from model.errors import Busy
+from model.errors import Busy, Closed
 
 from ..assets import main_module
 from ..client import client_of
 from ..seams.gradio import check_queue_every, fields_of
 from ..services import Services
+from ..serving.chat_templates import TemplatesUnavailable
 from ..settings import MAX_RUN_ID
 from .controls import CONTROLS
 from .page_text import read_page_text
@@ -115,7 +116,7 @@ def write_by_event(services: Services, writer: PageWriter, view: gr.HTML) -> Non
         asked = {"asked": str(fields.get("asked"))[:MAX_RUN_ID]}
         try:
             text = await read_page_text(services, client_of(request), fields)
-        except InputError as error:
+        except (InputError, Closed, TemplatesUnavailable) as error:
             yield asked | {"refused": str(error)}
             return
         except Busy:

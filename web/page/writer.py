@@ -15,6 +15,7 @@ from model.errors import Busy, Closed, counted
 from ..runs.run import Run
 from ..runs.store import RunWriter
 from ..services import Services
+from ..serving.budget import NoRoom
 from ..serving.engine_client import EngineLost
 from ..serving.generation import Generation
 from .page_text import PageText
@@ -138,12 +139,12 @@ def recorded(asked: GenerationRequest, is_remote: bool) -> GenerationRequest:
 def why_failed(error: Exception) -> str:
     """What the page says about an error that ended a text."""
     match error:
+        case NoRoom() | Closed():
+            return str(error)
         case Busy():
-            return str(error) or TOO_MANY
+            return TOO_MANY
         case EngineLost():
             return f"{error} Try again soon."
-        case Closed():
-            return "The server is shutting down."
         case gr.Error():  # which is for visitors: on ZeroGPU, theirs is the quota that is used up
             return str(error.message)
     log.error("writing failed", exc_info=error)

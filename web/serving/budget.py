@@ -25,6 +25,11 @@ DROP = "headscope.drop"  # in a scope's extensions: closes the connection
 class NoRoom(Busy):
     """The budget has no room for this now."""
 
+    def __init__(
+        self, message: str = "The server's memory budget for requests is used up. Try again in a moment."
+    ) -> None:
+        super().__init__(message)
+
 
 class Sending:
     """Bytes held for an answer while its client reads it."""

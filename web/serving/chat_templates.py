@@ -6,6 +6,7 @@ A template may loop forever or ask for more memory than there is; neither may ho
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -27,9 +28,18 @@ MAX_PROCESSES = 4  # conversations rendered at once, of which one client has at 
 MAX_WAITING = 64  # conversations
 MAX_LINE = 12 * MAX_CHARACTERS  # bytes: a character may be sent as two escapes
 
+log = logging.getLogger(__name__)
+
 
 class TemplateFailed(Exception):
     """A template cannot be rendered for these messages; the error's message says why."""
+
+
+class TemplatesUnavailable(Exception):
+    """No process can be started, whatever the template and the messages."""
+
+    def __init__(self) -> None:
+        super().__init__("The server cannot start the process that reads conversations. Try again in a moment.")
 
 
 class Templates:
@@ -44,7 +54,10 @@ class Templates:
         self.processes: list[TemplateProcess] = []  # the least recently used first
 
     async def render(self, client: Hashable, source: str, context: Mapping[str, Any]) -> str:
-        """Render the template ``source`` with ``context``. Raises ``TemplateFailed`` and ``Busy``."""
+        """Render the template ``source`` with ``context``.
+
+        Raises ``TemplateFailed``, ``TemplatesUnavailable`` and ``Busy``.
+        """
         async with self.turns.place(client):
             with self.process_for(source) as process:
                 reply = await process.render(context)
@@ -109,24 +122,33 @@ class TemplateProcess:
                 self.kill()
 
     async def running(self) -> Process:
-        if self.process is None or self.process.returncode is not None:
-            self.process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "web.serving.template_worker",
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                cwd=ROOT,
-                env=without_secrets(os.environ),
-                limit=MAX_LINE,
-                start_new_session=True,  # Ctrl-C is for the server
-            )
-            assert self.process.stdout is not None
-            async with asyncio.timeout(START_SECONDS):
-                if await self.process.stdout.readline() != READY:
-                    raise OSError("the process did not start")
-        return self.process
+        if self.process is not None and self.process.returncode is None:
+            return self.process
+        try:
+            return await self.start()
+        except OSError as error:  # such as ``TimeoutError``
+            log.error("the process for chat templates did not start", exc_info=error)
+            raise TemplatesUnavailable from None
+
+    async def start(self) -> Process:
+        """A process that waits for conversations. Raises ``OSError``."""
+        process = self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "web.serving.template_worker",
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=ROOT,
+            env=without_secrets(os.environ),
+            limit=MAX_LINE,
+            start_new_session=True,  # Ctrl-C is for the server
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(START_SECONDS):
+            if await process.stdout.readline() != READY:
+                raise OSError("the process ended")
+        return process
 
     async def end(self) -> None:
         """Kill the process, and return when it has ended."""

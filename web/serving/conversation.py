@@ -41,7 +41,7 @@ async def render(
     The checkpoint's own Jinja template makes it, as in transformers. Without a template the prompt is a transcript: a
     line for each message, ``User: ...``, ``Assistant: ...`` or ``System: ...``, and a final ``Assistant:``. The
     ``template_options`` are further variables of the template, such as ``enable_thinking``. Raises
-    ``InputError`` if the template fails, and ``Busy``.
+    ``InputError`` if the template fails, ``TemplatesUnavailable`` and ``Busy``.
     """
     if not loaded.chat_template:
         if template_options:

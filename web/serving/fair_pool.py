@@ -32,10 +32,17 @@ class FairPool:
     """A pool of ``n_places``, in which clients take turns. Thread-safe.
 
     One client may have at most ``max_per_client`` places, by default all. ``max_waiting`` turns more may wait; beyond
-    that, the newest of the client with the most is refused.
+    that, the newest of the client with the most is refused, with the error that ``busy`` makes.
     """
 
-    def __init__(self, n_places: int, max_waiting: int, max_per_client: int | None = None) -> None:
+    def __init__(
+        self,
+        n_places: int,
+        max_waiting: int,
+        max_per_client: int | None = None,
+        busy: Callable[[], Busy] = Busy,
+    ) -> None:
+        self.busy = busy
         self.n_places, self.max_waiting, self.max_per_client = n_places, max_waiting, max_per_client or n_places
         self.queue: FairQueue[Turn] = FairQueue()
         self.active: Counter[Hashable] = Counter()  # places taken, by client
@@ -50,7 +57,7 @@ class FairPool:
             for refused in () if begun else self.to_refuse(client):
                 self.queue.remove(refused)
                 if refused.given.set_running_or_notify_cancel():
-                    refused.given.set_exception(Busy())
+                    refused.given.set_exception(self.busy())
             self.queue.append(turn)
             self.fill_places()
         return turn
@@ -103,7 +110,12 @@ class FairPool:
             return []
         waiting = [turn for turn in self.queue if not turn.begun]
         counts = self.active + Counter(turn.client for turn in waiting)
-        return self.queue.to_refuse(client, len(waiting) + 1 - self.max_waiting, counts, lambda turn: not turn.begun)
+        try:
+            return self.queue.to_refuse(
+                client, len(waiting) + 1 - self.max_waiting, counts, lambda turn: not turn.begun
+            )
+        except Busy:
+            raise self.busy() from None
 
     # ---- For an event loop -------------------------------------------------------------------------------------------
 

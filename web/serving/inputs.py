@@ -87,7 +87,7 @@ def parse_ids(
             check_length(field, field, text, limits.max_prompt_characters)
         return loaded.parse_prompt(text if text is not None else ids or [])
     except InputError as error:
-        raise error if field == "prompt" else InputError(field, str(error), error.code) from None
+        raise error.about(field) from None
 
 
 def check_text(limits: Limits, text: object) -> str:

@@ -14,7 +14,6 @@ import gradio as gr
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel
-from starlette.requests import ClientDisconnect
 
 from model import InputError
 from model.errors import Busy, Closed
@@ -68,10 +67,6 @@ def train_routes(trainings: Trainings) -> APIRouter:
             training = trainings.start(VISITOR.get(), wanted, client_of(request))
         except AlreadyTraining:
             raise HTTPException(409, "You are already training a GPT here; stop it before starting another.") from None
-        except Busy:
-            raise HTTPException(429, "Too many visitors are waiting to train. Try again in a few minutes.") from None
-        except Closed:
-            raise HTTPException(503, "The server is shutting down.") from None
         except DiskFull as error:
             raise HTTPException(507, str(error)) from None
         response = JSONResponse({"name": training.name})
@@ -108,8 +103,6 @@ def train_routes(trainings: Trainings) -> APIRouter:
                 f"The text arrived too slowly: send at least {least}, and all of it within {UPLOAD_SECONDS} seconds."
             )
             raise HTTPException(408, message) from None
-        except ClientDisconnect:
-            return Response(status_code=499)
         return start(request, wanted)
 
     @router.post("/written")
@@ -216,14 +209,8 @@ def train_endpoint(trainings: Trainings) -> Callable[..., Any]:
         try:
             wanted = request_with_text(trainings.limits, size, arch, text.encode())
             training = trainings.start("", wanted, client_of(request))
-        except (InputError, UnicodeEncodeError, DiskFull) as error:
+        except (InputError, UnicodeEncodeError, DiskFull, Busy, Closed) as error:
             raise gr.Error(str(error), print_exception=False) from None
-        except Busy:
-            raise gr.Error(
-                "Too many trainings are waiting. Try again in a few minutes.", print_exception=False
-            ) from None
-        except Closed:
-            raise gr.Error("The server is shutting down.", print_exception=False) from None
         progress = gr.Progress()  # not a parameter: gr.api would take it for an input
         seconds = seconds_of(wanted.size, trainings.limits)
         assert request.request  # of which ``request.scope`` would be a copy in JSON

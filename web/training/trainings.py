@@ -14,10 +14,12 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import model
+from model.errors import Busy
 
 from ..gauges import TrainingGauges
 from ..services import Services
@@ -44,6 +46,8 @@ GRACE_SECONDS = 120  # added to the training time, for starting, finishing and a
 WRITING_SECONDS = 300  # the longest time that a model may take to write the text
 OUT_OF_TIME = "The time limit of this server was reached."
 DISK_FULL = "The server's disk is full. Nothing was kept; try again later."
+TOO_MANY = "Too many visitors are waiting to train. Try again in a few minutes."
+RETRY_SECONDS = 120  # with this message
 SHUT_DOWN = "The server was shut down, and this training ended with it."
 GAVE_WAY = (
     "The queue was full, and most of it came from your address, so another visitor took this place. Try again in a few "
@@ -174,7 +178,8 @@ class Trainings:
     def __init__(self, services: Services) -> None:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
-        self.turns = FairPool(self.limits.max_trainings, self.limits.max_waiting_trainings)
+        busy = partial(Busy, TOO_MANY, RETRY_SECONDS)
+        self.turns = FairPool(self.limits.max_trainings, self.limits.max_waiting_trainings, busy=busy)
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: WorkFolder | None = None
         self.closed = False

@@ -84,8 +84,9 @@ def test_queue_length_per_client_is_limited(launch: Callable[..., Server], check
     engine = GatedEngine(loaded)
     server.services.engines.add(loaded, engine)
     with visitor(server, "127.0.0.66") as attacker, visitor(server, "127.0.0.9") as other:
-        statuses = [call(attacker, "generate", TEXT).status_code for _ in range(6)]
-        assert statuses == [200] * 4 + [429] * 2
+        answers = [call(attacker, "generate", TEXT) for _ in range(6)]
+        assert [answer.status_code for answer in answers] == [200] * 4 + [429] * 2
+        assert all(int(answer.headers["retry-after"]) >= 1 for answer in answers[4:])
         assert call(other, "generate", TEXT).status_code == 200
     engine.gate.release(1_000)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -117,6 +118,30 @@ def test_endless_template_does_not_delay_others(server: Server, monkeypatch: pyt
         assert post_body(server, polite, "chat/completions").status_code == 200
     finally:
         del models["endless"], models["polite"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [("sys", "executable", "/bin/false"), ("sys", "executable", "/nowhere"), ("self", "START_SECONDS", 0.0)],
+)
+def test_a_process_that_does_not_start_is_no_fault_of_the_messages(
+    server: Server, monkeypatch: pytest.MonkeyPatch, module: str, name: str, value: Any
+) -> None:
+    models, source = server.served.models, f"{{{{ messages[0].content }}}}{value}"
+    models["unstarted"] = replace(models["tiny"], name="unstarted", chat_template=source)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(chat_templates if module == "self" else sys, name, value)
+            asked = {"model": "unstarted", "messages": HELLO}
+            answer = post_body(server, asked, "chat/completions")
+            on_page = httpx.post(f"{server.url}/look/write", json=asked)
+        assert answer.status_code == 503 and int(answer.headers["retry-after"]) >= 1
+        assert error_of(answer)["code"] == "templates_unavailable" and "cannot start" in error_of(answer)["message"]
+        assert on_page.status_code == 503 and "cannot start" in on_page.json()["detail"]
+        again = post_body(server, {"model": "unstarted", "messages": HELLO, "max_tokens": 1}, "chat/completions")
+        assert again.status_code == 200
+    finally:
+        del models["unstarted"]
 
 
 def test_named_templates_can_be_chosen(tmp_path: Path) -> None:
