@@ -136,7 +136,10 @@ def question(
     on_request, declared = on_request or {}, get_type_hints(function)["return"]
     fields = fields_of_question(function, on_request)
     if order:
-        fields = [next(field for field in fields if field.name == each) for each in order.split()]
+        by_name, names = {field.name: field for field in fields}, order.split()
+        if sorted(names) != sorted(by_name):
+            raise ValueError(f"{name} is ordered by {names}, but its fields are {list(by_name)}")
+        fields = [by_name[each] for each in names]
     title = "".join(map(str.capitalize, re.split("[-/]", name)))
     left_out = {field: asks for asks, each in on_request.items() for field in each.fields}
 

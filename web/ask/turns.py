@@ -14,7 +14,7 @@ from model import InputError
 from model.errors import Busy, Closed, OutOfTime, counted
 from model.lens.progress import Cancelled, Progress
 
-from ..serving.fair_pool import FairPool, Turn
+from ..serving.fair_pool import FairPool, Place
 from ..settings import NICENESS
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ class Job:
         self.fraction = 0.0
         self.done: Future[bytes] = Future()
         self.cancelled = False
-        self.begun: Turn | None = None  # its place among the jobs that have begun
-        self.running: Turn | None = None  # its newest place among those that run
+        self.begun: Place | None = None  # its place among the jobs that have begun
+        self.running: Place | None = None  # its newest place among those that run
         self.turn_began = 0.0
         self.seconds = 0.0  # the total length of its finished turns
 
@@ -88,9 +88,9 @@ class Turns:
             self.jobs.add(job)
         place.given.add_done_callback(lambda _: self.begin(job, place))
 
-    def begin(self, job: Job, place: Turn) -> None:
+    def begin(self, job: Job, place: Place) -> None:
         """Start a job's thread if it has been given a place, or end it."""
-        if place.has_place:
+        if place.is_held:
             threading.Thread(target=self.run, args=[job, place], name="question", daemon=True).start()
         else:
             self.end(job, Cancelled() if job.cancelled else Busy())
@@ -110,7 +110,7 @@ class Turns:
         for job in jobs:
             self.cancel(job)
 
-    def run(self, job: Job, place: Turn) -> None:
+    def run(self, job: Job, place: Place) -> None:
         """The thread of a job."""
         lower_priority()
         result: bytes | BaseException
@@ -136,7 +136,7 @@ class Turns:
 
     def take_turn(self, job: Job) -> None:
         """Wait until a job may run. Raises ``Cancelled``."""
-        job.running = self.running.join(job.client, begun=True)
+        job.running = self.running.join(job.client, continues=True)
         if job.cancelled:  # before there was this place to give up
             self.running.give_up(job.running)
         try:

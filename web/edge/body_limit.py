@@ -82,7 +82,7 @@ class BodyLimitMiddleware:
         if n_bytes < LARGE_BODY_BYTES:
             return
         try:
-            turn = await self.large_bodies.take_turn(client)
+            place = await self.large_bodies.take_place(client)
         except Busy as error:
             raise as_api_error(error) from None
-        asyncio.get_running_loop().call_later(n_bytes / BYTES_PER_SECOND, self.large_bodies.leave, turn)
+        asyncio.get_running_loop().call_later(n_bytes / BYTES_PER_SECOND, self.large_bodies.leave, place)

@@ -19,19 +19,19 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False)
-class Turn:
-    """A client's place in a pool, once it has been ``given``. That raises ``Busy`` if the turn had to make room."""
+class Place:
+    """A client's place in a pool, once it has been ``given``. That raises ``Busy`` if it went to another client."""
 
     client: Hashable
-    begun: bool
+    continues: bool
     given: Future[None] = field(default_factory=Future)
-    has_place: bool = False
+    is_held: bool = False
 
 
 class FairPool:
     """A pool of ``n_places``, in which clients take turns. Thread-safe.
 
-    One client may have at most ``max_per_client`` places, by default all. ``max_waiting`` turns more may wait; beyond
+    One client may have at most ``max_per_client`` places, by default all. ``max_waiting`` more may wait; beyond
     that, the newest of the client with the most is refused, with the error that ``busy`` makes.
     """
 
@@ -44,48 +44,48 @@ class FairPool:
     ) -> None:
         self.busy = busy
         self.n_places, self.max_waiting, self.max_per_client = n_places, max_waiting, max_per_client or n_places
-        self.queue: FairQueue[Turn] = FairQueue()
+        self.queue: FairQueue[Place] = FairQueue()
         self.active: Counter[Hashable] = Counter()  # places taken, by client
         self.lock = threading.RLock()
 
     # ---- For any thread ----------------------------------------------------------------------------------------------
 
-    def join(self, client: Hashable, *, begun: bool = False) -> Turn:
-        """A turn, which must ``leave``. Raises ``Busy``, unless the work has ``begun`` and this is its next part."""
-        turn = Turn(client, begun)
+    def join(self, client: Hashable, *, continues: bool = False) -> Place:
+        """A place, which the caller must ``leave``. Raises ``Busy``, unless it ``continues`` work that has begun."""
+        place = Place(client, continues)
         with self.lock:
-            for refused in () if begun else self.to_refuse(client):
+            for refused in () if continues else self.to_refuse(client):
                 self.queue.remove(refused)
                 if refused.given.set_running_or_notify_cancel():
                     refused.given.set_exception(self.busy())
-            self.queue.append(turn)
+            self.queue.append(place)
             self.fill_places()
-        return turn
+        return place
 
-    def leave(self, turn: Turn) -> None:
-        """End a turn, or give it up."""
+    def leave(self, place: Place) -> None:
+        """Free a place, or give up waiting for it."""
         with self.lock:
-            if not turn.has_place:
-                self.give_up(turn)
+            if not place.is_held:
+                self.give_up(place)
                 return
-            turn.has_place = False
-            self.active = self.active - Counter([turn.client])
-            self.fill_places(turn.client)
+            place.is_held = False
+            self.active = self.active - Counter([place.client])
+            self.fill_places(place.client)
 
-    def give_up(self, turn: Turn) -> None:
-        """Take a turn out of the queue, if it is still there."""
+    def give_up(self, place: Place) -> None:
+        """Take a place out of the queue, if it is still there."""
         with self.lock:
-            if turn in self.queue:
-                self.queue.remove(turn)
-                turn.given.cancel()
+            if place in self.queue:
+                self.queue.remove(place)
+                place.given.cancel()
 
     def check_room(self, client: Hashable) -> None:
-        """Raise ``Busy`` if a new turn of this client would be refused."""
+        """Raise ``Busy`` if a new place of this client would be refused."""
         with self.lock:
             self.to_refuse(client)
 
-    def in_order(self) -> list[Turn]:
-        """The waiting turns in the order in which they come if no active one ends before."""
+    def in_order(self) -> list[Place]:
+        """Those who wait, in the order in which they come if no active one ends before."""
         with self.lock:
             return self.queue.in_order(self.active)
 
@@ -98,46 +98,46 @@ class FairPool:
             counts = self.active + Counter(left)
             if self.active[self.queue.next_client(counts)] >= self.max_per_client:
                 return
-            turn = self.queue.take(counts)
-            if turn.given.set_running_or_notify_cancel():
-                turn.has_place = True
-                self.active[turn.client] += 1
-                turn.given.set_result(None)
+            place = self.queue.take(counts)
+            if place.given.set_running_or_notify_cancel():
+                place.is_held = True
+                self.active[place.client] += 1
+                place.given.set_result(None)
 
-    def to_refuse(self, client: Hashable) -> list[Turn]:
-        """The turns that must leave the queue to make room for this client. Raises ``Busy`` if that fails."""
+    def to_refuse(self, client: Hashable) -> list[Place]:
+        """Those that must leave the queue to make room for this client. Raises ``Busy`` if that fails."""
         if self.has_room_for(client):
             return []
-        waiting = [turn for turn in self.queue if not turn.begun]
-        counts = self.active + Counter(turn.client for turn in waiting)
+        waiting = [place for place in self.queue if not place.continues]
+        counts = self.active + Counter(place.client for place in waiting)
         try:
             return self.queue.to_refuse(
-                client, len(waiting) + 1 - self.max_waiting, counts, lambda turn: not turn.begun
+                client, len(waiting) + 1 - self.max_waiting, counts, lambda place: not place.continues
             )
         except Busy:
             raise self.busy() from None
 
     # ---- For an event loop -------------------------------------------------------------------------------------------
 
-    async def take_turn(self, client: Hashable, *, begun: bool = False) -> Turn:
-        """Wait for a turn, which must ``leave``. Raises ``Busy``."""
-        turn = self.join(client, begun=begun)
+    async def take_place(self, client: Hashable, *, continues: bool = False) -> Place:
+        """Wait for a place, which the caller must ``leave``. Raises ``Busy``."""
+        place = self.join(client, continues=continues)
         try:
-            if not turn.given.done():
-                await asyncio.wrap_future(turn.given)
-        except BaseException:  # the client may leave just as its turn comes
-            self.leave(turn)
+            if not place.given.done():
+                await asyncio.wrap_future(place.given)
+        except BaseException:  # the client may leave just as it gets the place
+            self.leave(place)
             raise
-        return turn
+        return place
 
     @asynccontextmanager
     async def place(self, client: Hashable) -> AsyncIterator[None]:
-        """Wait for a turn and hold it inside the ``async with`` block. Raises ``Busy``."""
-        turn = await self.take_turn(client)
+        """Wait for a place and hold it inside the ``async with`` block. Raises ``Busy``."""
+        place = await self.take_place(client)
         try:
             yield
         finally:
-            self.leave(turn)
+            self.leave(place)
 
 
 class FairThreads(FairPool):
@@ -153,14 +153,14 @@ class FairThreads(FairPool):
 
     async def resume(self, client: Hashable, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Like ``run``, for the next part of a computation that has begun: it waits its turn but is never refused."""
-        return await self.compute(client, functools.partial(function, *args, **kwargs), begun=True)
+        return await self.compute(client, functools.partial(function, *args, **kwargs), continues=True)
 
-    async def compute(self, client: Hashable, function: Callable[[], T], *, begun: bool = False) -> T:
-        turn = await self.take_turn(client, begun=begun)
+    async def compute(self, client: Hashable, function: Callable[[], T], *, continues: bool = False) -> T:
+        place = await self.take_place(client, continues=continues)
         in_context = functools.partial(contextvars.copy_context().run, function)
         work = asyncio.get_running_loop().run_in_executor(self.threads, in_context)
-        # A thread cannot be interrupted, so the turn lasts until the function returns, even if the client leaves.
-        work.add_done_callback(lambda _: self.leave(turn))
+        # A thread cannot be interrupted, so the place is held until the function returns, even if the client leaves.
+        work.add_done_callback(lambda _: self.leave(place))
         # No caller may be left: mark the error as retrieved.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(work)

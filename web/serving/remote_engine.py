@@ -156,25 +156,25 @@ class RemoteEngine(Slots[RemoteText]):
 
     async def read_along(self, sequence: RemoteText) -> Event:
         """Report the events of a text as it arrives. Returns the one that ends it."""
-        reader, ended = ReadAlong(self.loaded, sequence), False
+        reading, ended = ReadAlong(self.loaded, sequence), False
         while True:
-            while reader.is_behind:
-                n_read, n_written = reader.n_read, len(sequence.written)
-                reader.advance()
-                self.tokens_read += reader.n_read - n_read
+            while reading.is_behind:
+                n_read, n_written = reading.n_read, len(sequence.written)
+                reading.advance()
+                self.tokens_read += reading.n_read - n_read
                 self.tokens_written += len(sequence.written) - n_written
                 await asyncio.sleep(0)  # lets other texts be read and more of this one arrive
-            if reader.reason:
-                return Cut(reader.reason, "")
+            if reading.reason:
+                return Cut(reading.reason, "")
             if ended:
                 break
             await sequence.wakeup.wait()
             sequence.wakeup.clear()
             ended = sequence.stopping or sequence.outcome is not None
             arrived, sequence.arrived = "".join(sequence.arrived), []
-            reader.take(arrived)
+            reading.take(arrived)
             if ended:
-                reader.finish()
+                reading.finish()
         if isinstance(sequence.outcome, Exception):
             return Failure(sequence.outcome)
         rest = sequence.out.finish()

@@ -23,7 +23,7 @@ from model.errors import Busy
 
 from ..gauges import TrainingGauges
 from ..services import Services
-from ..serving.fair_pool import FairPool, Turn
+from ..serving.fair_pool import FairPool, Place
 from ..serving.served_models import PRIVATE_PREFIX
 from .process import TrainingProcess, command
 from .training_request import TrainingRequest, seconds_of
@@ -70,7 +70,7 @@ class Training:
         self.events: list[dict[str, Any] | None] = []
         self.newest: dict[str, int] = {}  # index of the newest event, by kind
         self.follower_events: set[asyncio.Event] = set()  # one for each follower
-        self.turn: Turn | None = None
+        self.place: Place | None = None
         self.process: TrainingProcess | None = None
         self.stopping = False
         self.archiving = threading.Lock()
@@ -218,8 +218,8 @@ class Trainings:
                 raise
         self.forget(previous)
         self.by_visitor[training.visitor] = training
-        training.turn = self.turns.join(client)
-        training.turn.given.add_done_callback(lambda _: self.begin(training))
+        training.place = self.turns.join(client)
+        training.place.given.add_done_callback(lambda _: self.begin(training))
         self.report_turns()
         if not any(task.get_name() == "expire" for task in self.tasks):
             self.run_task(self.expire(), "expire")
@@ -245,7 +245,7 @@ class Trainings:
 
     def begin(self, training: Training) -> None:
         """Start a training if it is its turn, or else end it."""
-        if training.turn and training.turn.has_place:
+        if training.place and training.place.is_held:
             training.enter("starting")
             self.run_task(self.train_and_serve(training), "training")
         elif not training.ended:
@@ -257,9 +257,9 @@ class Trainings:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
-        waiting = {training.turn: training for training in self.by_visitor.values()}
-        for place, turn in enumerate(self.turns.in_order(), 1):
-            waiting[turn].enter("waiting", place=place)
+        waiting = {training.place: training for training in self.by_visitor.values()}
+        for number, place in enumerate(self.turns.in_order(), 1):
+            waiting[place].enter("waiting", place=number)
 
     async def train_and_serve(self, training: Training) -> None:
         """Train, then serve the model to the visitor who trained it."""
@@ -280,8 +280,8 @@ class Trainings:
         finally:
             if training.state == "failed":  # its process may have written files until it ended
                 training.remove_files()
-            assert training.turn
-            self.turns.leave(training.turn)
+            assert training.place
+            self.turns.leave(training.place)
             self.report_turns()
 
     async def run_process(self, training: Training) -> None:
@@ -338,8 +338,8 @@ class Trainings:
             return
         self.services.forget(visitor)
         training.discard()
-        if training.turn:
-            self.turns.give_up(training.turn)
+        if training.place:
+            self.turns.give_up(training.place)
         self.report_turns()
 
     async def expire(self) -> None:

@@ -41,6 +41,18 @@ def test_names_are_used_once() -> None:
         assert sorted(fields) == sorted([*parts, "stream"])
 
 
+@pytest.mark.parametrize("order", ["prompt model", "prompt model layer head_mask extra", "prompt model lyer head_mask"])
+def test_an_order_names_every_field_once(order: str) -> None:
+    def ask(text: TextPass, *, layer: Layer = 0) -> FoundCircuit:
+        """A question."""
+        raise NotImplementedError
+
+    with pytest.raises(
+        ValueError, match=r"ordered by .*, but its fields are \['prompt', 'model', 'layer', 'head_mask'\]"
+    ):
+        declared("ordered", ask, order=order)
+
+
 @every_question
 def test_an_endpoint_takes_the_fields_of_the_body_with_their_help(question: Question) -> None:
     body = BODIES[question.name].model_fields

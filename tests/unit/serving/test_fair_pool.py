@@ -68,7 +68,7 @@ def test_places_per_client_are_limited() -> None:
     turns += [pool.join("b") for _ in range(2)]
     assert pool.active == {"a": 2, "b": 2}  # at once, though others came before
     for turn in turns:
-        assert turn.has_place
+        assert turn.is_held
         pool.leave(turn)
     assert not pool.active and not pool.queue
 
