@@ -6,6 +6,8 @@ from typing import Protocol
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from model.serving.engine import Engine
+
 from .ask.service import AnswerService
 from .runs.store import Runs
 from .serving.budget import Budget
@@ -47,15 +49,16 @@ class Gauges:
         kinds: set[tuple[str, str]] = set()
         for loaded, engine in self.engines.all():
             name = self.model_name(loaded.name)
-            if engine.reader:
-                kinds.add((name, engine.reader.products))
+            reader = engine.reader if isinstance(engine, Engine) else None
+            if reader:
+                kinds.add((name, reader.products))
             numbers.setdefault(name, Counter()).update(
                 batch=len(engine.active),
                 waiting=len(engine.queue),
                 read=engine.tokens_read,
                 shared=engine.tokens_shared,
                 written=engine.tokens_written,
-                compiled=bool(engine.reader and engine.reader.writes_compiled),
+                compiled=bool(reader and reader.writes_compiled),
             )
         for name, counts in numbers.items():
             batch.add_metric([name], counts["batch"])
@@ -85,12 +88,12 @@ class Gauges:
             "headscope_budget_held_bytes", "Bytes of the memory budget that requests hold.", self.budget.held
         )
         yield GaugeMetricFamily("headscope_budget_bytes", "Bytes that requests may hold.", self.budget.n_bytes)
-        turns = self.answers.turns
+        runner = self.answers.runner
         asked = GaugeMetricFamily("headscope_questions", "Questions for Ask that have no answer yet.", labels=["state"])
-        n_begun, n_running = turns.begun.active.total(), turns.running.active.total()
+        n_begun, n_running = runner.begun.active.total(), runner.running.active.total()
         asked.add_metric(["computing"], n_running)
         asked.add_metric(["paused"], max(0, n_begun - n_running))
-        asked.add_metric(["waiting"], len(turns.begun.queue))
+        asked.add_metric(["waiting"], len(runner.begun.queue))
         yield asked
 
 

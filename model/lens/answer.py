@@ -41,7 +41,6 @@ class NotSent:
 
 PerLayer = Annotated[Tensor, Shape(("n_layer",))]
 PerHead = Annotated[Tensor, Shape(("n_layer", "n_head"))]
-PerPosition = Annotated[Tensor, Shape(("T",))]
 TokenId = Annotated[int, IsToken()]
 TokenIds = Annotated[list[int], IsToken()]
 Member = TypeVar("Member", bound=Callable[..., Any])

@@ -11,7 +11,7 @@ from ..loaded import LoadedModel
 from .prefixes import MIN_SHARED, NOTHING, kept_of, may_share, n_shared
 from .reader import MAX_PROMPT_TOKENS, Reader, Reading
 from .sequence import ContextShift, Failure, Listener, TextSequence
-from .slots import Slots, can_wait
+from .text_engine import SteppedEngine, can_wait
 from .torch_reader import TorchReader
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ MIN_WRITING_FOR_SEPARATE_PROMPTS = 4
 MIN_SECONDS_AHEAD = 0.5  # seconds: a text that can be read on for so long gives its slot to one with nothing to read
 
 
-class Engine(Slots[TextSequence]):
+class Engine(SteppedEngine[TextSequence]):
     """Writes the texts of one model. Call ``run`` in a dedicated thread, or ``step`` directly.
 
     Each slot is one of the cache. ``reader`` serves texts admitted from now on; each text keeps the reader it started
@@ -50,6 +50,12 @@ class Engine(Slots[TextSequence]):
         """Let ``reader`` serve the texts admitted from now on; never overwritten by the default of a text just then."""
         with self.changed:
             self.reader = reader
+
+    def run(self) -> None:
+        super().run()
+        with self.changed:
+            if self.reader:
+                self.reader.close()
 
     def step(self) -> None:
         """One forward pass for the texts chosen by ``plan``. An error ends only these texts."""

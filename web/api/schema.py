@@ -27,6 +27,7 @@ from model.generate import MAX_SEED
 from model.lens.interventions.sites import SITE_NAMES, SITES
 from model.sampling import MAX_LOGIT_BIAS, SAMPLING_OPTIONS, GenerationOption
 
+from ..ask.fields import HEAD_MASK
 from ..body_types import MAX_ITEMS, Also, HeadMask, NotEmpty, TokenIds, Whole
 from ..serving.conversation import Conversation
 from ..serving.inputs import whole
@@ -187,7 +188,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is generated from the
     )
     seed: Count = Field(None, ge=-MAX_SEED, le=MAX_SEED)
     logit_bias: LogitBias | None = Field(None, description="Numbers to add to the logits of tokens, by token id.")
-    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
+    head_mask: HeadMask | None = Field(None, description=HEAD_MASK.help)
     context_shift: bool | None = Field(
         False, description="When the context is full, re-read its newer half and continue writing."
     )
@@ -328,7 +329,7 @@ class AttentionRequest(Body):
     tokens: TokenIds | None = Field(None, description="Token ids, instead of a prompt.")
     layers: Indices | None = Field(None, description="Counted from 0; all by default.")
     heads: Indices | None = Field(None, description="Counted from 0; all by default.")
-    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
+    head_mask: HeadMask | None = Field(None, description=HEAD_MASK.help)
     format: Literal["json", "safetensors"] | None = "json"
 
 
@@ -344,7 +345,7 @@ class ActivationsRequest(Body):
     )
     layers: Indices | None = Field(None, description="Counted from 0; all by default.")
     positions: Indices | None = Field(None, description="The positions to read, counted from 0; all by default.")
-    head_mask: HeadMask | None = Field(None, description="`[layer][head]`: 1 keeps a head, 0 removes it.")
+    head_mask: HeadMask | None = Field(None, description=HEAD_MASK.help)
 
 
 class TokenizeRequest(Body):

@@ -66,9 +66,9 @@ def while_idle(service: AnswerService, is_busy: Callable[[], bool]) -> Progress:
     """A progress callback that waits while texts are written; it raises ``Cancelled`` if the server is stopping."""
 
     def wait(_fraction: float) -> None:
-        while is_busy() and not service.turns.closed:
+        while is_busy() and not service.runner.closed:
             time.sleep(IDLE_SECONDS)
-        if service.turns.closed:
+        if service.runner.closed:
             raise Cancelled
 
     return wait

@@ -21,7 +21,7 @@ from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
 from .inquiry import Content, Inquiry, identity, mask_bytes, to_json
-from .turns import Job, Turns
+from .turns import Job, QuestionRunner
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers
@@ -65,7 +65,7 @@ class AnswerService:
 
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
-        self.turns = Turns(limits.max_questions, limits.max_waiting, limits.max_question_seconds)
+        self.runner = QuestionRunner(limits.max_questions, limits.max_waiting, limits.max_question_seconds)
         self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
         self.texts: BoundedCache[Any, TextPass] = BoundedCache(
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
@@ -117,7 +117,7 @@ class AnswerService:
         return self.means.get_or_compute(key, lambda: mean_contexts(self.gpt(loaded), texts, head_mask))
 
     def close(self) -> None:
-        self.turns.close()
+        self.runner.close()
 
 
 class PendingAnswer:
@@ -141,7 +141,7 @@ class PendingAnswer:
             self.job.done.set_result(cached.body)
             return self
         try:
-            self.service.turns.submit(self.job)
+            self.service.runner.submit(self.job)
         except Exception as error:
             self.service.metrics.count(self.route, outcome_of(error))
             raise
@@ -151,7 +151,7 @@ class PendingAnswer:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if not self.job.done.done():
-            self.service.turns.cancel(self.job)
+            self.service.runner.cancel(self.job)
         self.service.metrics.count(self.route, self.outcome)
 
     async def progress(self) -> AsyncIterator[bytes]:

@@ -64,7 +64,7 @@ class Job:
         self.seconds = 0.0  # the total length of its finished turns
 
 
-class Turns:
+class QuestionRunner:
     """Runs at most ``max_running`` jobs at once, each for ``max_seconds`` and in a low-priority thread of its own.
 
     A few have begun, and take turns at running: when its turn is over, a job pauses in its next call of ``progress`` if

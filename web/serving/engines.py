@@ -11,7 +11,7 @@ from model.errors import Closed
 from model.gpt import GPT
 from model.serving.engine import Engine
 from model.serving.reader import Reader
-from model.serving.slots import Slots
+from model.serving.text_engine import TextEngine
 
 from ..prometheus import Metrics
 from ..settings import LEAST_BATCH, MEGABYTE, Limits
@@ -50,8 +50,8 @@ class Engines:
         """
         self.limits, self.metrics, self.elsewhere, self.zero_gpu = limits, metrics, elsewhere or {}, zero_gpu
         self.make_reader = make_reader
-        self.engines: dict[LoadedModel, Slots[Any]] = {}
-        self.gpu_engines: dict[LoadedModel, Slots[Any]] = {}  # on ZeroGPU, for texts requested by a Gradio event
+        self.engines: dict[LoadedModel, TextEngine[Any]] = {}
+        self.gpu_engines: dict[LoadedModel, TextEngine[Any]] = {}  # on ZeroGPU, for texts requested by a Gradio event
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
         self.running: set[Generation] = set()  # those that are being read
@@ -84,14 +84,14 @@ class Engines:
             running=self.running,
         )
 
-    def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> Slots[Any]:
+    def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> TextEngine[Any]:
         on_gpu = in_event and self.zero_gpu and not self.writes_elsewhere(loaded)
         with self.lock:
             if loaded not in (self.gpu_engines if on_gpu else self.engines):
                 self.add(loaded, self.new_engine(loaded, on_gpu), on_gpu=on_gpu)
             return (self.gpu_engines if on_gpu else self.engines)[loaded]
 
-    def new_engine(self, loaded: LoadedModel, on_gpu: bool) -> Slots[Any]:
+    def new_engine(self, loaded: LoadedModel, on_gpu: bool) -> TextEngine[Any]:
         max_batch, max_waiting = self.limits.max_batch, self.limits.max_waiting
         if on_gpu:
             return ZeroGpuEngine(loaded, max_waiting=max_waiting)
@@ -108,7 +108,7 @@ class Engines:
         for request in requests if self.writes_elsewhere(loaded) else ():
             check_supported(loaded, request, same_ids=same_ids)
 
-    def add(self, loaded: LoadedModel, engine: Slots[Any], *, on_gpu: bool = False) -> None:
+    def add(self, loaded: LoadedModel, engine: TextEngine[Any], *, on_gpu: bool = False) -> None:
         (self.gpu_engines if on_gpu else self.engines)[loaded] = engine
         if self.closed:
             engine.close()
@@ -149,7 +149,7 @@ class Engines:
         """Whether any text is being written."""
         return any(engine.active for _, engine in self.all())
 
-    def all(self) -> list[tuple[LoadedModel, Slots[Any]]]:
+    def all(self) -> list[tuple[LoadedModel, TextEngine[Any]]]:
         """Every engine with its model; a model may have two."""
         return [*self.engines.items(), *self.gpu_engines.items()]
 

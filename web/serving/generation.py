@@ -12,7 +12,7 @@ from typing import Any, Self
 from model import GenerationRequest, Step
 from model.errors import Busy, Closed
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last, recorded_bytes
-from model.serving.slots import Slots
+from model.serving.text_engine import TextEngine
 
 from ..prometheus import Metrics, outcome_of
 
@@ -29,7 +29,7 @@ class Generation:
 
     def __init__(
         self,
-        engine: Slots[Any],
+        engine: TextEngine[Any],
         requests: Sequence[GenerationRequest],
         *,
         client: Hashable,

@@ -16,7 +16,7 @@ from model.errors import Busy
 from model.generate import FinishReason
 from model.serving.read_along import ReadAlong
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence
-from model.serving.slots import Slots
+from model.serving.text_engine import TextEngine
 
 from .engine_addresses import EngineAddress
 from .engine_client import TIMEOUT, EngineClient, EngineLost, prompt_text
@@ -59,7 +59,7 @@ class RemoteText(TextSequence):
         self.wake()
 
 
-class RemoteEngine(Slots[RemoteText]):
+class RemoteEngine(TextEngine[RemoteText]):
     """Has a remote engine write texts and reads along, with as many texts at a time as a local engine.
 
     A text keeps its slot until it ends, because the remote engine could not resume it where it was interrupted.

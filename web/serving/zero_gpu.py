@@ -19,7 +19,7 @@ from torch import Tensor
 from model import GenerationRequest, LoadedModel, Step
 from model.serving.engine import Engine
 from model.serving.sequence import Cut, Event, Failure, Listener, TextSequence, is_last
-from model.serving.slots import Slots
+from model.serving.text_engine import SteppedEngine
 
 from ..settings import is_zero_gpu
 
@@ -106,7 +106,7 @@ class GpuText(TextSequence):
         super().stop_soon()
 
 
-class ZeroGpuEngine(Slots[GpuText]):
+class ZeroGpuEngine(SteppedEngine[GpuText]):
     """Writes the texts of one model one at a time: each has the GPU to itself, charged to its visitor's quota."""
 
     def __init__(self, loaded: LoadedModel, *, max_waiting: int = 64) -> None:

@@ -6,11 +6,12 @@ from typing import Annotated, Any, cast
 
 import pytest
 from gradio.utils import get_function_description, get_function_params
+from torch import Tensor
 
 from helpers.models import tiny_model
 from helpers.page_types.lens import FILE, lens_types
 from model import InputError
-from model.lens.answer import Answer, PerPosition, TokenId, first_paragraph
+from model.lens.answer import Answer, Shape, TokenId, first_paragraph
 from model.lens.interventions.circuit import MAX_HEADS, MAX_LOST, FoundCircuit, circuit
 from model.lens.progress import ignore
 from model.lens.question import REQUIRED, Layer
@@ -97,7 +98,7 @@ def test_a_required_field_has_no_default(question: Question) -> None:
 class Norms(Answer):
     """The norm of the residual stream at each position."""
 
-    norms: Annotated[PerPosition, "`[position]`, before the layer."]
+    norms: Annotated[Tensor, Shape(("T",)), "`[position]`, before the layer."]
     largest: TokenId
 
 

@@ -9,14 +9,14 @@ from helpers.gate import Gate, News
 from model.errors import Busy, Closed, OutOfTime
 from model.lens.progress import Cancelled
 from web.ask import turns as turns_module
-from web.ask.turns import MAX_BEGUN, Job, Turns, duration
+from web.ask.turns import MAX_BEGUN, Job, QuestionRunner, duration
 
 
 class Stepper:
     """Jobs that record when they begin, and take a step whenever the test allows it."""
 
     def __init__(self, places: int = 1, max_waiting: int = 9, max_seconds: float = 60.0) -> None:
-        self.turns = Turns(places, max_waiting, max_seconds)
+        self.turns = QuestionRunner(places, max_waiting, max_seconds)
         self.news = News()
         self.begun: list[str] = []
         self.gates: dict[str, Gate] = {}
@@ -187,7 +187,7 @@ def test_deadline_and_close_end_computations() -> None:
     ],
 )
 def test_a_computation_that_would_take_too_long_ends_early(spent: float, fraction: float, took: str) -> None:
-    turns = Turns(1, 9, 1000.0)
+    turns = QuestionRunner(1, 9, 1000.0)
     job = Job("me", lambda progress: progress(fraction) or b"read")
     job.seconds = spent
     turns.submit(job)

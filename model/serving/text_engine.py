@@ -11,7 +11,6 @@ from ..errors import Busy, Closed
 from ..generate import GenerationRequest
 from ..loaded import LoadedModel
 from .fair_queue import FairQueue
-from .reader import Reader
 from .sequence import NO_SLOT, Cut, Event, Failure, Listener, TextSequence
 
 log = logging.getLogger(__name__)
@@ -19,16 +18,15 @@ log = logging.getLogger(__name__)
 T = TypeVar("T", bound=TextSequence)
 
 
-class Slots(Generic[T]):
+class TextEngine(Generic[T]):
     """The texts of one model. Call ``submit`` from any thread, and ``run`` in a dedicated one.
 
     At most ``max_batch`` texts are active, each in a slot; ``max_waiting`` more may wait, queued fairly by client.
-    Whoever writes them is derived from this: it says with ``new_sequence`` what a text is, and writes in ``step``.
+    A class derived from this says in ``new_sequence`` what a text is, and has them written in ``run``.
     """
 
     def __init__(self, loaded: LoadedModel, *, max_batch: int, max_waiting: int) -> None:
         self.loaded, self.max_batch, self.max_waiting = loaded, max_batch, max_waiting
-        self.reader: Reader | None = None  # with which a text reads that is admitted from now on
         self.queue = FairQueue[T](can_wait)
         self.slots: list[T | None] = [None] * max_batch
         self.changed = threading.Condition()
@@ -44,8 +42,8 @@ class Slots(Generic[T]):
         """The text of ``request``, ready for ``submit``."""
         raise NotImplementedError
 
-    def step(self) -> None:
-        """Write a part of the active texts, after ``drop_ended`` and ``admit``."""
+    def run(self) -> None:
+        """Have texts written until this is closed and no work is left."""
         raise NotImplementedError
 
     def submit(self, *sequences: T) -> None:
@@ -73,22 +71,6 @@ class Slots(Generic[T]):
             may_be_refused=lambda sequence: not sequence.is_leaving and not sequence.written,
             n_new=len(sequences),
         )
-
-    def run(self) -> None:
-        """Run steps until this is closed and no work is left."""
-        while True:
-            with self.changed:
-                while not self.queue and not self.active:
-                    if self.closed:
-                        if self.reader:
-                            self.reader.close()
-                        return
-                    self.changed.wait()
-            try:
-                self.step()
-            except Exception as error:
-                log.exception("a step failed outside of its forward pass")
-                self.fail_all(error)
 
     def close(self, grace: float = 0.0) -> None:
         """Accept no more requests; those already accepted have ``grace`` seconds left."""
@@ -145,6 +127,27 @@ class Slots(Generic[T]):
             for sequence in sequences:
                 sequence.slot = NO_SLOT
                 sequence.report(Failure(error))
+
+
+class SteppedEngine(TextEngine[T]):
+    """Writes its texts itself, in steps."""
+
+    def step(self) -> None:
+        """Write a part of the active texts, after ``drop_ended`` and ``admit``."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        while True:
+            with self.changed:
+                while not self.queue and not self.active:
+                    if self.closed:
+                        return
+                    self.changed.wait()
+            try:
+                self.step()
+            except Exception as error:
+                log.exception("a step failed outside of its forward pass")
+                self.fail_all(error)
 
 
 def can_wait(sequence: TextSequence) -> bool:
