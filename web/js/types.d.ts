@@ -352,7 +352,7 @@ export interface ScrubSource {
   readonly isGrowing: boolean;
   readonly length: number;
   readonly firstReplayed: number;
-  on(topics: string, callback: (topics: string[]) => void): void;
+  readonly progress: unknown[]; // all that changes while the text is written and shown
 }
 
 /** The part of a selection that a scrubber uses. */
@@ -370,7 +370,7 @@ export interface MatrixSource {
   readonly weights: import("./lib/triangle.mjs").HeadWeights;
   readonly count: number;
   readonly openName: string;
-  on(topics: string, callback: (topics: string[]) => void): void;
+  readonly drawn: unknown[]; // all that changes more than the marks
 }
 
 /** The part of a selection that a matrix uses. */

@@ -26,6 +26,8 @@ import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Rung } from "./rung.js" */
 
+/** @typedef {{ rung: Rung<any>, minutes: number, isCore: boolean }} Lesson core for a visitor with little time */
+
 /**
  * Gradio calls this when the tab is first opened.
  * @param {HTMLElement} element the element to fill
@@ -35,23 +37,22 @@ export async function mount(element) {
   new Lessons(element).open(rungInHash());
 }
 
-/** @type {Rung<any>[]} */
-export const RUNGS = [
-  textToTokens,
-  slidingWindow,
-  bigram,
-  averageOfThePast,
-  selfAttention,
-  trainableWeights,
-  causalMasking,
-  manyHeads,
-  restOfABlock,
-  wholeModel,
-  induction,
+/** Each with the minutes that its main path and its exercises take. @type {Lesson[]} */
+const COURSE = [
+  { rung: textToTokens, minutes: 4, isCore: false },
+  { rung: slidingWindow, minutes: 4, isCore: false },
+  { rung: bigram, minutes: 5, isCore: false },
+  { rung: averageOfThePast, minutes: 4, isCore: true },
+  { rung: selfAttention, minutes: 5, isCore: true },
+  { rung: trainableWeights, minutes: 8, isCore: true },
+  { rung: causalMasking, minutes: 4, isCore: true },
+  { rung: manyHeads, minutes: 5, isCore: true },
+  { rung: restOfABlock, minutes: 5, isCore: false },
+  { rung: wholeModel, minutes: 7, isCore: true },
+  { rung: induction, minutes: 5, isCore: true },
 ];
+export const RUNGS = COURSE.map(({ rung }) => rung);
 const LAST_PAGE = RUNGS.length + 1;
-const MINUTES = [4, 4, 5, 4, 5, 8, 4, 5, 5, 7, 5]; // for the main path of each rung and its exercises
-const CORE = [4, 5, 6, 7, 8, 10, 11]; // rungs for a visitor with little time
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
 const PRESETS = { "Raschka’s sentence": BOOK_SENTENCE, "Hello shiny sun": "Hello shiny sun!" };
@@ -80,9 +81,9 @@ export class Lessons {
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
-    this.links = RUNGS.map(({ name }, i) => {
-      const minutes = make("small", {}, `${CORE.includes(i + 1) ? "● " : ""}${MINUTES[i]} min`);
-      return this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name), minutes);
+    this.links = COURSE.map(({ rung: { name }, minutes, isCore }, i) => {
+      const time = make("small", {}, `${isCore ? "● " : ""}${minutes} min`);
+      return this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name), time);
     });
     this.links.push(this.link(LAST_PAGE, make("span", { class: "hl-number" }, "★"), make("span", {}, "What you know")));
     const train = make(
@@ -93,7 +94,7 @@ export class Lessons {
     );
     const items = canTrain() ? [...this.links, train] : this.links;
     const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
-    const minutes = CORE.reduce((sum, rung) => sum + MINUTES[rung - 1], 0);
+    const minutes = COURSE.reduce((sum, each) => sum + (each.isCore ? each.minutes : 0), 0);
     const core = make(
       "p",
       { class: "hl-count" },

@@ -4,6 +4,7 @@
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { readStored, writeStored } from "./state/storage.mjs";
+import { effect } from "../vendor/signals.mjs";
 
 /** @import { View } from "./state/view.mjs" */
 
@@ -22,13 +23,11 @@ export function chooseDetails(view, details) {
 export function detailsSwitch(view) {
   const button = make("button", { type: "button", class: "hs-details", role: "switch" }, "Details");
   button.title = "Every number, legend and tool, for those who want them all";
-  const show = () => {
+  button.addEventListener("click", () => chooseDetails(view, !view.options.details));
+  effect(() => {
     const { details } = view.options;
     setFlag(button, "aria-checked", details);
     document.body.dataset.details = details ? "on" : "off";
-  };
-  button.addEventListener("click", () => chooseDetails(view, !view.options.details));
-  view.on(show);
-  show();
+  });
   return button;
 }

@@ -17,6 +17,7 @@ import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Guide } from "./stage/guide.mjs";
+import { onChange, until, whenever } from "../lib/reactive.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
 /** @import { PageName } from "./bar.mjs" */
@@ -121,12 +122,11 @@ class Page {
     this.bar = new Bar(controls, barActions, withTraining, view);
     const { settings } = this.bar;
     this.texts = new Texts(view, this, controls, settings);
-    this.texts.on("changed", () => this.history.record());
+    this.texts.changed = () => this.history.record();
     /** @type {Promise<GradioTransport>} */
     const gradio = new Promise((resolve) => (this.connect = resolve));
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
     this.guide = new Guide();
-    for (const store of this.texts.everyStore) store.on("state tokens", () => this.#showProgress());
     const parts = [
       this.bar.element,
       this.bar.chat.element,
@@ -143,18 +143,23 @@ class Page {
       pageOf,
     });
     this.texts.address.entry = () => this.history.entry;
-    /** @type {Promise<void>} resolves once the first text is drawn, or it is clear that there is none */
-    this.firstDrawing = new Promise((resolve) => {
-      const { store } = this;
-      const isOver = () => store.data.rows > 0 || store.problem !== "" || !store.pointer.run;
-      store.on("state thumbnails problem", () => isOver() && resolve());
-    });
+    const { store } = this;
+    const { pointer: first } = store;
+    const hasText = () => store.data.rows > 0 || !store.pointer.run;
+    /** Resolves once the first text is drawn, or it is clear that there is none. */
+    this.firstDrawing = until(() => store.problem || (store.pointer !== first && hasText()));
     void this.firstDrawing.then(() => this.texts.workspace.addAsk());
-    this.store.on("chosen", () => this.texts.address.follow());
-    view.on(
-      (changed) =>
-        ["ask", "askWith", "lifted"].some((name) => changed.includes(/** @type {any} */ (name))) &&
-        this.history.record(),
+    onChange(
+      () => [store.clicks],
+      () => this.texts.address.follow(),
+    );
+    onChange(
+      () => [view.options.ask, view.options.askWith, view.isLifted],
+      () => this.history.record(),
+    );
+    whenever(
+      () => this.texts.stores.map(({ isGrowing }) => isGrowing),
+      () => this.#showProgress(),
     );
     window.addEventListener("popstate", () => this.#arrive());
     window.addEventListener(modelsChanged, (event) => this.#reloadModels(/** @type {CustomEvent} */ (event).detail));

@@ -15,6 +15,8 @@ import { Stage } from "./stage/stage.mjs";
 import { stageMenu } from "./stage/menu.mjs";
 import { Store } from "./state/store.mjs";
 import { smallButton } from "../widgets/controls.mjs";
+import { whenever } from "../lib/reactive.mjs";
+import { effect } from "../vendor/signals.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Settings } from "./settings.mjs" */
@@ -22,7 +24,6 @@ import { smallButton } from "../widgets/controls.mjs";
 
 export class Workspace {
   #messages = "";
-  #wasGrowing = false;
 
   /**
    * @param {View} view
@@ -37,7 +38,6 @@ export class Workspace {
     const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
-    view.on((changed) => changed.includes("details") && this.showMessages()); // before the panels draw themselves
     this.mixer = mixer;
     const heads = headsPanel(
       store,
@@ -53,11 +53,12 @@ export class Workspace {
     this.panels.append(heads, this.head);
     this.stage = new Stage(store, mixer, texts, stageMenu(store, view.isLookOnly ? null : link()));
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, this.panels);
-    store.on("state problem thumbnails", () => this.showMessages());
-    store.on("tokens", () => this.#wasGrowing !== store.isGrowing && this.showMessages());
     onThemeChange(() => store.redraw());
     if (!view.isLookOnly) loadRoles(store);
-    this.showMessages();
+    whenever(
+      () => [store.pointer, store.problem, store.rows, store.isGrowing, store.data.untrained, view.options.details],
+      () => this.showMessages(),
+    );
   }
 
   /** Ask is not part of what is drawn first. Without a model there is the answer that was open, or none. */
@@ -73,8 +74,7 @@ export class Workspace {
 
   showMessages() {
     const { store } = this;
-    this.#wasGrowing = store.isGrowing;
-    this.element.classList.toggle("hs-growing", this.#wasGrowing);
+    this.element.classList.toggle("hs-growing", store.isGrowing);
     const messages = messagesOf(store);
     const joined = messages.join("\n");
     // At the end of the text, where they take room without moving anything else; on their own if there is no text.
@@ -118,7 +118,7 @@ function askButton(store) {
   const toggle = () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
   const button = smallButton("Ask", toggle, { class: "hs-ask-button", "aria-expanded": "false" });
   button.title = "Questions about this head and this text (press A)";
-  view.on(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
+  effect(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
   return button;
 }
 

@@ -2,7 +2,6 @@
 
 import { make } from "../../lib/dom.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
-import { Emitter } from "../../lib/emitter.mjs";
 import { headName } from "../../lib/heads.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { exact, fixed, number } from "../../lib/numbers.mjs";
@@ -13,6 +12,7 @@ import { dotProduct, looks } from "../../widgets/arithmetic.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { ask } from "../server.mjs";
 import { paragraph } from "../widgets/elements.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { Lesson } from "../rung.js" */
 /** @import { Cell, LinkState, MatrixSource, PictureId, Token } from "../../types.js" */
@@ -50,7 +50,7 @@ export class OpenHead {
     const { layer, head } = this.#data;
     try {
       const body = { ...this.lesson.body, layer, head, query, key };
-      const cell = await this.#request.send((signal) => ask("cell", body, signal));
+      const cell = await this.#request.send((aborted) => ask("cell", body, aborted));
       if (!cell) return;
       const [from, to] = [query, key].map((position) => visible(this.store.tokens[position].text));
       const { score, scale, scaled, weight, model_weight: used, query: left, key: right, products } = cell;
@@ -81,7 +81,7 @@ export class OpenHead {
 /** @typedef {{ query: number, key: number }} WholeCell */
 
 /** @implements {MatrixSource} */
-export class StillStore extends Emitter {
+export class StillStore {
   view = { options: DEFAULTS };
   weights = new HeadWeights();
   step = null;
@@ -89,16 +89,18 @@ export class StillStore extends Emitter {
   tokens = [];
   /** @type {PictureId} */
   open = [0, 0];
-  /** @type {WholeCell | null} */
-  #hover = null;
-  /** @type {WholeCell | null} */
-  #locked = null;
+  #hover = signal(/** @type {WholeCell | null} */ (null));
+  #locked = signal(/** @type {WholeCell | null} */ (null));
+  #shown = signal(0); // how many heads were shown
   #text = { model: "", sha256: "", n_layer: 1, n_head: 1 };
 
   /** @param {(cell: WholeCell) => void} chosen called when a cell is locked */
   constructor(chosen) {
-    super();
     this.chosen = chosen;
+  }
+
+  get drawn() {
+    return [this.#shown.value];
   }
 
   get count() {
@@ -110,18 +112,18 @@ export class StillStore extends Emitter {
   }
 
   get queries() {
-    return this.#locked ? [this.#locked.query] : [];
+    return this.#locked.value ? [this.#locked.value.query] : [];
   }
 
   get focus() {
-    return this.#hover ?? this.#locked;
+    return this.#hover.value ?? this.#locked.value;
   }
 
   /** @returns {LinkState} */
   get linkState() {
     const { model, sha256 } = this.#text;
     const ids = this.tokens.map((token) => token.id);
-    const locked = this.#locked ? [this.#locked] : [];
+    const locked = this.#locked.value ? [this.#locked.value] : [];
     const { open, step } = this;
     const text = { model, sha256, ids, n_prompt: ids.length, head_mask: null, settings: {} };
     return { ...text, open, locked, step, options: DEFAULTS };
@@ -129,15 +131,13 @@ export class StillStore extends Emitter {
 
   /** @param {Cell | null} cell */
   point(cell) {
-    this.#hover = cell && this.#complete(cell);
-    this.emit("focus");
+    this.#hover.value = cell && this.#complete(cell);
   }
 
   /** @param {Cell | null} cell */
   lock(cell) {
-    this.#locked = cell && this.#complete(cell);
-    this.emit("focus");
-    if (this.#locked) this.chosen(this.#locked);
+    this.#locked.value = cell && this.#complete(cell);
+    if (this.#locked.value) this.chosen(this.#locked.value);
   }
 
   /** Show a head that the server has computed. @param {any} data */
@@ -150,8 +150,8 @@ export class StillStore extends Emitter {
     this.weights = new HeadWeights();
     this.weights.append(Float32Array.from(data.weights));
     this.open = [data.layer, data.head];
-    this.#hover = this.#locked = null; // they pointed at tokens of the previous text
-    this.emit("tokens", "weights", "open", "focus");
+    this.#hover.value = this.#locked.value = null; // they pointed at tokens of the previous text
+    this.#shown.value = this.#shown.peek() + 1;
     const query = data.query ?? this.count - 1;
     this.lock({ query, key: this.weights.strongest(query, Math.min(1, query)) });
   }

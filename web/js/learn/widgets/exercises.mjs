@@ -176,7 +176,8 @@ function optionsTask(options, isMany) {
 
 /** Steps to move up and down, shuffled at first. @param {string[]} steps @returns {Task} */
 function orderTask(steps) {
-  let order = steps.map((_, i) => (i * 2 + 1) % (steps.length + (steps.length % 2 ? 0 : 1)));
+  const odd = steps.length % 2 ? steps.length : steps.length + 1; // so that every other step is each step once
+  let order = steps.map((_, i) => (2 * i + 1) % odd);
   const list = make("ol", { class: "hl-order" });
   let isLocked = false;
   /** @param {number} place @param {number} by */
@@ -186,16 +187,16 @@ function orderTask(steps) {
     const selector = by < 0 ? "button" : "button:last-of-type";
     /** @type {HTMLElement | null | undefined} */ (list.children[place + by]?.querySelector(selector))?.focus();
   };
-  const draw = () => {
-    const items = order.map((step, place) => {
-      /** @param {number} by @param {string} sign @param {string} name */
-      const button = (by, sign, name) => {
-        const disabled = isLocked || !(place + by in order);
-        const attributes = { type: "button", class: "hs-small", disabled, "aria-label": `${name}: ${steps[step]}` };
-        return make("button", { ...attributes, onclick: () => swap(place, by) }, sign);
-      };
-      return make("li", {}, button(-1, "↑", "Up"), button(1, "↓", "Down"), " ", steps[step]);
+  /** @param {number} place @param {number} by @param {string} sign @param {string} name */
+  const mover = (place, by, sign, name) =>
+    smallButton(sign, () => swap(place, by), {
+      disabled: isLocked || !(place + by in order),
+      "aria-label": `${name}: ${steps[order[place]]}`,
     });
+  const draw = () => {
+    const items = order.map((step, place) =>
+      make("li", {}, mover(place, -1, "↑", "Up"), mover(place, 1, "↓", "Down"), " ", steps[step]),
+    );
     list.replaceChildren(...items);
   };
   draw();

@@ -9,11 +9,10 @@ import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.m
 import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { TrianglePainter } from "./images.mjs";
+import { whenever } from "../reactive.mjs";
 
 /** @import { Cell, MatrixSelection, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
-
-const PICTURED = ["open", "weights", "tokens", "view"]; // topics that change more than the marks
 
 export class Matrix {
   /** @type {Layout | null} */
@@ -56,11 +55,17 @@ export class Matrix {
       make("p", { class: "hs-axis-query" }, "this token (query) →"),
       this.board,
     );
-    store.on(`${PICTURED.join(" ")} focus step`, (topics) => {
-      const isSame = this.count === Number(this.board.dataset.count);
-      if (isSame && !PICTURED.some((topic) => topics.includes(topic))) this.mark();
-      else this.draw();
-    });
+    /** @type {unknown[]} */
+    let drawn = [];
+    whenever(
+      () => [...store.drawn, this.count, selection.focus, selection.step, selection.locked],
+      () => {
+        const now = [...store.drawn, this.count];
+        if (now.every((value, i) => value === drawn[i])) this.mark();
+        else this.draw();
+        drawn = now;
+      },
+    );
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => {
       this.#axes = null; // widths were measured in it with another font

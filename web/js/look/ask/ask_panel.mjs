@@ -2,7 +2,6 @@
 
 import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
-import { effect, untracked } from "../../vendor/signals.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { copyMenu } from "./copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
@@ -10,6 +9,7 @@ import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -76,13 +76,11 @@ export class AskPanel {
     this.element.append(this.plain, this.explanation, this.controls, this.progress, this.notice);
     this.element.append(overlayLegend(store), this.answer, this.caution, this.precision, this.copying);
     this.redraw = steadily(this.element, () => this.refresh());
-    // At most once per animation frame, because one selection emits several topics.
-    store.on("state tokens open step focus view", () => this.soon());
-    effect(() => {
-      void store.roles;
-      untracked(() => this.soon());
-    });
-    mixer.on("changed", () => this.soon());
+    // In the next animation frame, because one selection may change several of these.
+    whenever(
+      () => [...store.progress, store.open, store.selection.selected, view.options, store.roles, mixer.changed],
+      () => this.soon(),
+    );
     this.refresh();
   }
 

@@ -4,6 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { bar, smallButton } from "../../widgets/controls.mjs";
 import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -44,7 +45,10 @@ export class HeadList {
     this.table = makeTable({ name: caption, titles: ["head", this.column] });
     this.more = smallButton("", () => this.toggle());
     this.element = make("div", { class: "hs-head-list" }, this.table, this.more);
-    store.on("open", () => this.mark());
+    whenever(
+      () => [store.open],
+      () => this.mark(),
+    );
   }
 
   toggle() {

@@ -3,9 +3,10 @@
 
 import { request } from "../../lib/http.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
-import { Emitter } from "../../lib/emitter.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "../../lib/head_masks.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Texts } from "../compare/texts.mjs" */
@@ -24,16 +25,13 @@ export const DEFAULTS = { tap: "mute", mask: AS_WRITTEN };
  */
 /** @typedef {{ source: Source, position: number, logits: Float32Array }} Changed */
 
-/** Topics: changed (also when the last change is undone). */
-export class Mixer extends Emitter {
+export class Mixer {
   /** @type {Source | null} */
   #source = null;
-  /** @type {Changed | null} */
-  #changed = null;
+  #changed = signal(/** @type {Changed | null} */ (null));
 
   /** @param {Store} store @param {Texts | null} texts null where there is no model */
   constructor(store, texts) {
-    super();
     this.store = store;
     this.texts = texts;
     /** @type {LatestLoader<Source, Changed>} */
@@ -42,7 +40,15 @@ export class Mixer extends Emitter {
       show: (changed) => this.#show(changed),
       report: (error) => store.report(`Could not read the text with these heads: ${error.message}`),
     });
-    store.on("state tokens step view", () => this.#want());
+    whenever(
+      () => [store.fetcher, this.isChanged && !store.isGrowing, store.selection.predictor, encodeMask(this.mask)],
+      () => this.#want(),
+    );
+  }
+
+  /** The latest logits of the changed model; null if nothing is changed. */
+  get changed() {
+    return this.#changed.value;
   }
 
   /**
@@ -131,7 +137,7 @@ export class Mixer extends Emitter {
    * @param {number} position
    */
   logitsAt(position) {
-    const changed = this.#changed;
+    const changed = this.#changed.value;
     if (!this.isChanged || changed?.source.fetcher !== this.store.fetcher) return null;
     return changed.position === position ? changed.logits : null;
   }
@@ -145,10 +151,7 @@ export class Mixer extends Emitter {
       this.#source = { fetcher: store.fetcher, mask: this.mask, encoded };
     }
     this.loader.want(this.#source, position, 0);
-    if (position === null && this.#changed) {
-      this.#changed = null;
-      this.emit("changed");
-    }
+    if (position === null) this.#changed.value = null;
   }
 
   /** @param {Source} source @param {number} position @returns {Promise<Changed[]>} */
@@ -167,8 +170,6 @@ export class Mixer extends Emitter {
 
   /** @param {Changed} changed */
   #show(changed) {
-    if (this.#changed === changed) return;
-    this.#changed = changed;
-    this.emit("changed");
+    this.#changed.value = changed;
   }
 }

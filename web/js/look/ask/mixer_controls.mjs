@@ -6,6 +6,7 @@ import { isHead } from "../../lib/heads.mjs";
 import { MAX_SCALE, scaleOf } from "../../lib/head_masks.mjs";
 import { openHead } from "./subject.mjs";
 import { rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -38,8 +39,7 @@ export function headScale(mixer) {
     setRange(range, scale);
     number.textContent = `× ${scale.toFixed(2)}`;
   };
-  store.on("state view open", show);
-  show();
+  whenever(() => [store.pointer, store.view.options, store.open, mixer.changed], show);
   return element;
 }
 
@@ -79,7 +79,7 @@ export function mixTiles(mixer, panel) {
       else tile.removeAttribute("aria-description");
     }
   };
-  store.on("state view thumbnails", draw);
+  whenever(() => [...store.progress, store.view.options, mixer.changed], draw);
 
   /** The head at an element; null for none. @param {EventTarget | null} target */
   const headAt = (target) => {

@@ -7,6 +7,8 @@ import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { ReadAgain } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -56,8 +58,7 @@ export function compareMenu(store, texts) {
     texts.compare.heads.startMuting(true);
   };
 
-  store.on("state tokens", draw);
-  draw();
+  whenever(() => store.progress, draw);
   return holder;
 }
 
@@ -133,8 +134,9 @@ function ownText(store, texts, closed) {
     event.preventDefault();
     event.stopPropagation();
   });
-  store.on("state", () => {
-    if (!element.hidden && (isBusy(store.pointer.state) || store.pointer.run !== of)) element.hidden = true;
+  effect(() => {
+    const { state, run } = store.pointer;
+    if (isBusy(state) || run !== of) element.hidden = true;
   });
   return { element, open };
 }

@@ -15,6 +15,8 @@ import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.m
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */
@@ -54,11 +56,17 @@ export class CompareView {
     this.grid.append(this.heads.element, sideHead(pair, "a"), differencePanel(pair), sideHead(pair, "b"), next.element);
     this.element = make("div", { class: "hs-compare", role: "region", "aria-label": "Compare" }, bar);
     this.element.append(this.why, this.grid);
-    pair.on("state tokens view", () => {
-      this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
-      this.name();
-    });
-    pair.on("step", () => this.showDivergence());
+    whenever(
+      () => [...pair.progress, ...pair.heads.opened],
+      () => {
+        this.grid.classList.toggle("hs-apart", pair.isApart || pair.heads.isStandIn);
+        this.name();
+      },
+    );
+    onChange(
+      () => [...pair.progress, ...pair.place],
+      () => this.showDivergence(),
+    );
     onThemeChange(() => {
       for (const store of Object.values(pair.stores)) store.redraw();
       this.heads.draw();
@@ -100,7 +108,7 @@ function pairScrubber(pair) {
   const values = { a: make("span", {}), b: make("span", {}) };
   const line = make("p", { class: "hs-pair-step", "aria-hidden": true });
   line.append(...SIDES.map((side) => make("span", {}, badge(side), " ", values[side])));
-  pair.on("state tokens step", () => {
+  effect(() => {
     const step = pair.chosen;
     for (const side of SIDES) values[side].textContent = step === null ? "" : describe(pair, side, step);
   });

@@ -1,48 +1,57 @@
 // The open heads of two compared texts: the same place on both sides, unless the visitor chooses them separately.
 
-import { Emitter } from "../../lib/emitter.mjs";
 import { View } from "../state/view.mjs";
+import { onChange } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Shape } from "../../lib/heads.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
-/** Topics: view. */
-export class LinkedHeads extends Emitter {
-  /** Whether B's head was chosen separately. */
-  isUnlinked = false;
+export class LinkedHeads {
+  #isUnlinked = signal(false);
 
   /**
    * @param {View} view of A
    * @param {() => Record<SideName, Store>} stores
    */
   constructor(view, stores) {
-    super();
     this.view = view;
     this.viewB = new View();
     this.stores = stores;
-    view.on((changed) => {
-      this.viewB.set(view.options);
-      if (changed.includes("open") && !this.isUnlinked) this.link();
-      this.emit("view");
-    });
-    this.viewB.on((changed) => changed.includes("open") && this.emit("view"));
+    onChange(
+      () => [view.options],
+      () => this.viewB.set(view.options),
+    );
+    onChange(
+      () => [view.open],
+      () => !this.isUnlinked && this.link(),
+    );
+  }
+
+  /** Whether B's head was chosen separately. */
+  get isUnlinked() {
+    return this.#isUnlinked.value;
+  }
+
+  /** All that decides what is open. */
+  get opened() {
+    return [this.view.options, this.view.open, this.viewB.open, this.isUnlinked];
   }
 
   /** Open a head on both sides. @param {PictureId} picture */
   choose(picture) {
-    this.isUnlinked = false;
+    this.#isUnlinked.value = false;
     this.view.choose(picture);
     this.link();
   }
 
   /** Open another head on B than on A; null for the same one. @param {PictureId | null} picture */
   chooseB(picture) {
-    this.isUnlinked = picture !== null;
+    this.#isUnlinked.value = picture !== null;
     if (picture) this.viewB.choose(picture);
     else this.link();
-    this.emit("view");
   }
 
   /** Whether B has no such head, so that the nearest one is shown instead. */
@@ -55,7 +64,7 @@ export class LinkedHeads extends Emitter {
   /** Open the head on B that corresponds to A's open head. */
   link() {
     const { a, b } = this.stores();
-    this.isUnlinked = false;
+    this.#isUnlinked.value = false;
     this.viewB.set(this.view.options);
     if (a.pointer.run && b.pointer.run) this.viewB.choose(matchingPicture(this.view.open, a.pointer, b.pointer));
   }

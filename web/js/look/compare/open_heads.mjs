@@ -16,6 +16,8 @@ import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
 /** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */
@@ -43,8 +45,7 @@ export function sideHead(pair, side) {
     label.textContent = label.title = label.hidden ? "" : sameWords(pair);
     region.setAttribute("aria-label", `Attention weights ${LETTERS[side]}, ${store.openName}`);
   };
-  store.on("state open", name);
-  pair.on("view state", name);
+  effect(name);
   return region;
 }
 
@@ -100,14 +101,15 @@ export function differencePanel(pair) {
   const why = make("p", { class: "hs-apart-words", role: "status" }); // shown if there is no difference to draw
   region.append(top, why, matrix.element, legend.element, table.element);
   const parts = [largest, table.toggle, matrix.element, legend.element];
-  pair.on("state tokens view", () => {
+  const explain = () => {
     why.textContent = notSubtracted(pair);
     const isNone = why.textContent !== "";
     for (const part of parts) part.hidden = isNone;
     why.hidden = !isNone;
     if (isNone) table.show(false);
-  });
-  pair.on("weights view", () => {
+  };
+  whenever(() => [...pair.progress, ...pair.heads.opened], explain);
+  effect(() => {
     const { difference } = pair;
     const isNone = difference.rows > 0 && difference.largest === 0;
     largest.textContent = !difference.rows ? "" : isNone ? "none" : `at most ${exact(difference.largest)}`;
@@ -208,8 +210,11 @@ class SideMatrix extends PairMatrix {
   constructor(pair, side) {
     super(pair, pair.stores[side], pair.stores[side].selection);
     // The layout depends on the other side's rows and labels, and on the alignment.
-    pair.stores[otherSide(side)].on("weights", () => this.draw());
-    pair.on("tokens", () => this.draw());
+    const other = pair.stores[otherSide(side)];
+    onChange(
+      () => [...pair.progress, other.weights, other.count],
+      () => this.draw(),
+    );
   }
 }
 
@@ -246,7 +251,9 @@ function differenceSource(pair) {
     get openName() {
       return `the difference, B minus A, ${b.openName} and ${a.openName}`;
     },
-    on: (topics, callback) => pair.on(topics, callback),
+    get drawn() {
+      return [...pair.progress, pair.difference, pair.view.options];
+    },
   };
 }
 
@@ -349,7 +356,10 @@ const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 1
 function rowTable(pair) {
   const table = makeTable({});
   const view = new TableView("Show this row as a table", draw, make("div", {}, table));
-  pair.on("weights focus step", () => view.refresh());
+  whenever(
+    () => [pair.difference, ...pair.place],
+    () => view.refresh(),
+  );
   return view;
 
   function draw() {

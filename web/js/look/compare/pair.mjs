@@ -1,6 +1,7 @@
 // Two texts that are compared: they share a clock, a selection and the view's options; each has an open head.
 
-import { Emitter } from "../../lib/emitter.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
+import { computed, signal } from "../../vendor/signals.mjs";
 import { isOwn } from "../state/pointer.mjs";
 import { NOTHING } from "../state/selection.mjs";
 import { Store } from "../state/store.mjs";
@@ -22,42 +23,48 @@ export const otherSide = (side) => (side === "a" ? "b" : "a");
 
 const MIN_SHARED_PART = 0.1; // of the longer text: if less is shared, a picture of the difference is nearly empty
 
-/** Topics: state, tokens (also where they align), step (the clock), focus, weights, open, view. */
-export class Pair extends Emitter {
-  #alignment = new Alignment([], null);
+export class Pair {
+  #alignment = signal(new Alignment([], null));
   #requests = new AlignmentRequests(
     (alignment) => this.#show(alignment),
     (error) => this.stores.b.report(`Could not align the texts: ${error.message}`),
   );
-  /** @type {Difference | null} */
-  #difference = null;
-  /** @type {number | null} the step that the visitor chose; null to follow the writing */
-  #clock = null;
+  #difference = computed(() => {
+    const { a, b } = this.stores;
+    void [a.drawing, a.count, b.drawing, b.count]; // the weights of a picture grow
+    return new Difference(this.alignment, { a: a.weights, b: b.weights });
+  });
+  /** The step that the visitor chose; null to follow the writing. */
+  #clock = signal(/** @type {number | null} */ (null));
   /** @type {Record<SideName, Selected>} what was selected last on each side */
   #selected = { a: NOTHING, b: NOTHING };
   #runs = { a: "", b: "" };
   #alignedRun = ""; // of A
-  /** @type {SideName} the side whose cell is described on both */
-  #pointed = "a";
+  /** The side whose cell is described on both. */
+  #pointed = signal(/** @type {SideName} */ ("a"));
 
   /** @param {View} view of A, whose options B follows */
   constructor(view) {
-    super();
     this.view = view;
     this.heads = new LinkedHeads(view, () => this.stores);
     /** @type {Record<SideName, Store>} */
     this.stores = { a: new Store(view), b: new Store(this.heads.viewB) };
-    this.heads.on("view", () => this.emit("view"));
+    const [a, b] = SIDES.map((side) => this.stores[side]);
+    whenever(
+      () => [...a.progress, ...b.progress],
+      () => this.#grow(),
+    );
     for (const side of SIDES) {
       const store = this.stores[side];
-      store.on("state tokens", () => this.#grow());
-      store.on("focus step", () => this.#follow(side));
-      store.on("weights open", () => {
-        this.#difference = null;
-        if (this.isComplete) this.#mirrorFrom(this.#pointed); // the strongest key of its row may have changed
-        this.emit("weights", "focus");
-      });
+      onChange(
+        () => [store.selection.selected, store.pointer.run],
+        () => this.#follow(side),
+      );
     }
+    onChange(
+      () => [a.open, a.weights, a.count, b.open, b.weights, b.count],
+      () => this.isComplete && this.#mirrorFrom(this.#pointed.peek()), // the strongest key of its row may be another
+    );
     /** Controls the playback of both texts. */
     this.playback = {
       isPaused: false,
@@ -71,7 +78,17 @@ export class Pair extends Emitter {
   }
 
   get alignment() {
-    return this.#alignment;
+    return this.#alignment.value;
+  }
+
+  /** All that changes while the texts are written and aligned. */
+  get progress() {
+    return [this.alignment, ...SIDES.flatMap((side) => this.stores[side].progress)];
+  }
+
+  /** What both sides describe. */
+  get place() {
+    return [this.step, this.chosen, ...SIDES.map((side) => this.stores[side].selection.selected)];
   }
 
   get isComplete() {
@@ -85,42 +102,40 @@ export class Pair extends Emitter {
 
   /** The difference between the open heads of both sides. */
   get difference() {
-    const { a, b } = this.stores;
-    this.#difference ??= new Difference(this.#alignment, { a: a.weights, b: b.weights });
-    return this.#difference;
+    return this.#difference.value;
   }
 
   /** Whether the texts diverge so early that hardly any of their tokens can be compared. */
   get isApart() {
-    const { divergence, shared } = this.#alignment;
+    const { divergence, shared } = this.alignment;
     const longest = Math.max(...SIDES.map((side) => this.stores[side].length));
     return divergence !== null && shared < MIN_SHARED_PART * longest;
   }
 
   /** The first piece from which the two can differ. */
   get firstRow() {
-    return firstDifferingRow(this.#alignment, this.stores.a.pointer, this.stores.b.pointer);
+    return firstDifferingRow(this.alignment, this.stores.a.pointer, this.stores.b.pointer);
   }
 
   // The clock.
 
   /** The token of a side at a step, which may be beyond its end. @param {SideName} side @param {number} step */
   tokenAt(side, step) {
-    return this.#alignment.tokenAt(side, step);
+    return this.alignment.tokenAt(side, step);
   }
 
   /** The token of a side at a step; undefined where it has none. @param {SideName} side @param {number} step */
   tokenOf(side, step) {
-    return this.#alignment.isGap(side, step) ? undefined : this.stores[side].tokens[this.tokenAt(side, step)];
+    return this.alignment.isGap(side, step) ? undefined : this.stores[side].tokens[this.tokenAt(side, step)];
   }
 
   /** The number of steps. */
   get length() {
-    return Math.max(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1) + 1), 0);
+    return Math.max(...SIDES.map((side) => this.alignment.stepOf(side, this.stores[side].length - 1) + 1), 0);
   }
 
   get firstStep() {
-    return Math.min(...SIDES.map((side) => this.#alignment.stepOf(side, this.stores[side].firstStep)));
+    return Math.min(...SIDES.map((side) => this.alignment.stepOf(side, this.stores[side].firstStep)));
   }
 
   get firstReplayed() {
@@ -129,19 +144,19 @@ export class Pair extends Emitter {
 
   /** The step that the clock was set to; null while it follows the writing. */
   get step() {
-    return this.#clock;
+    return this.#clock.value;
   }
 
   /** The locked cell that both sides describe; null while they describe a step. */
   get leading() {
-    return this.stores[this.#pointed].selection.leading;
+    return this.stores[this.#pointed.value].selection.leading;
   }
 
   /** The step that both sides name: the one after the locked row, else that of the clock. */
   get chosen() {
     const { leading, length } = this;
     if (!leading) return this.#shown;
-    const step = this.#alignment.stepOf(this.#pointed, leading.query + 1);
+    const step = this.alignment.stepOf(this.#pointed.value, leading.query + 1);
     return this.isComplete && step < length ? step : null;
   }
 
@@ -149,9 +164,9 @@ export class Pair extends Emitter {
   get #shown() {
     if (!this.isComplete || this.length <= this.firstStep) return null;
     const growing = SIDES.filter((side) => this.stores[side].isGrowing);
-    const newest = growing.map((side) => this.#alignment.stepOf(side, this.stores[side].length - 1));
+    const newest = growing.map((side) => this.alignment.stepOf(side, this.stores[side].length - 1));
     const live = newest.length ? Math.min(...newest) : this.length - 1;
-    return Math.max(this.firstStep, Math.min(this.#clock ?? live, this.length - 1));
+    return Math.max(this.firstStep, Math.min(this.#clock.value ?? live, this.length - 1));
   }
 
   get pointer() {
@@ -160,14 +175,14 @@ export class Pair extends Emitter {
 
   /** @param {number | null} step */
   goto(step) {
-    this.#clock = step;
+    this.#clock.value = step;
     for (const side of SIDES) this.#inspect(side, { ...this.stores[side].selection.selected, isCellLatest: false });
     this.#showStep();
   }
 
   /** Restore A's selection from before the comparison. @param {number | null} step @param {Cell[]} locked */
   restore(step, locked) {
-    if (step !== null) this.goto(this.#alignment.stepOf("a", step));
+    if (step !== null) this.goto(this.alignment.stepOf("a", step));
     for (const cell of locked) this.stores.a.selection.lock(cell, true);
   }
 
@@ -179,8 +194,7 @@ export class Pair extends Emitter {
       const { selection, length } = this.stores[side];
       this.#inspect(side, { ...selection.selected, step: Math.min(this.tokenAt(side, at), length - 1) });
     }
-    this.#mirrorFrom(this.#pointed);
-    this.emit("step", "focus");
+    this.#mirrorFrom(this.#pointed.value);
   }
 
   // The selection.
@@ -210,16 +224,15 @@ export class Pair extends Emitter {
       isCellLatest === before.isCellLatest;
     if (!this.isComplete || isSame) return;
     this.#selected[from] = selected;
-    this.#pointed = hover || locked.length ? from : "a";
-    if (!hover && this.#pointed !== from) {
+    this.#pointed.value = hover || locked.length ? from : "a";
+    if (!hover && this.#pointed.value !== from) {
       this.#inspect("a", { ...this.#selected.a, hover: null, locked: [], isCellLatest: false });
     }
     if (step !== before.step) {
-      this.#clock = step === null ? null : this.#alignment.stepOf(from, step);
+      this.#clock.value = step === null ? null : this.alignment.stepOf(from, step);
       this.#showStep();
     } else {
-      this.#mirrorFrom(this.#pointed);
-      this.emit("focus", ...(locked === before.locked ? [] : ["step"]));
+      this.#mirrorFrom(this.#pointed.value);
     }
   }
 
@@ -227,13 +240,13 @@ export class Pair extends Emitter {
   get isOneRow() {
     const at = this.chosen;
     if (at === null) return true;
-    const [a, b] = SIDES.map((side) => this.#alignment.pieceOf(side, this.tokenAt(side, at) - 1));
+    const [a, b] = SIDES.map((side) => this.alignment.pieceOf(side, this.tokenAt(side, at) - 1));
     return a !== null && a === b;
   }
 
   /** Whether a cell is pointed at or locked. */
   get isPointed() {
-    const { hover, leading } = this.stores[this.#pointed].selection;
+    const { hover, leading } = this.stores[this.#pointed.value].selection;
     return hover !== null || leading !== null;
   }
 
@@ -273,13 +286,12 @@ export class Pair extends Emitter {
 
   /** @param {SideName} side @param {{ row: number, key: number | null }} cell @returns {Cell} */
   #cellOf(side, { row, key }) {
-    const query = this.#alignment.last(side, row);
-    return key === null ? { query } : { query, key: this.#alignment.first(side, key) };
+    const query = this.alignment.last(side, row);
+    return key === null ? { query } : { query, key: this.alignment.first(side, key) };
   }
 
   #grow() {
     this.#align();
-    this.emit("state", "tokens");
     this.#showStep();
   }
 
@@ -291,8 +303,8 @@ export class Pair extends Emitter {
   /** Ask how the texts align. Until the answer arrives, the previous alignment stays if it fits these texts. */
   #align() {
     const { a, b } = this.stores;
-    if (this.#alignedRun !== a.pointer.run) this.#clock = null;
-    const isOther = this.#alignedRun !== a.pointer.run || !this.#alignment.fits(a.length, b.length);
+    if (this.#alignedRun !== a.pointer.run) this.#clock.value = null;
+    const isOther = this.#alignedRun !== a.pointer.run || !this.alignment.fits(a.length, b.length);
     this.#alignedRun = a.pointer.run;
     if (isOther) this.#replaceAlignment(new Alignment([], null));
     if (!this.isComplete) {
@@ -316,23 +328,20 @@ export class Pair extends Emitter {
 
   /** @param {Alignment} alignment from the server */
   #show(alignment) {
-    const at = this.#clock === null ? null : this.tokenAt("a", this.#clock);
+    const at = this.#clock.value === null ? null : this.tokenAt("a", this.#clock.value);
     this.#replaceAlignment(alignment);
-    if (at !== null) this.#clock = alignment.stepOf("a", at); // the current token
-    this.emit("state", "tokens");
+    if (at !== null) this.#clock.value = alignment.stepOf("a", at); // the current token
     this.#showStep();
   }
 
   /** @param {Alignment} alignment */
   #replaceAlignment(alignment) {
-    this.#alignment = alignment;
-    this.#difference = null;
-    this.emit("weights");
+    this.#alignment.value = alignment;
   }
 
   /** End the comparison. */
   clear() {
-    this.#clock = null;
+    this.#clock.value = null;
     this.heads.link();
     this.#selected = { a: NOTHING, b: NOTHING };
     for (const side of SIDES) this.stores[side].begin();

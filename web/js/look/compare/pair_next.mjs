@@ -11,6 +11,7 @@ import { SIDES } from "./pair.mjs";
 import { badge } from "./pair_text.mjs";
 import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { bar } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -41,7 +42,10 @@ export class PairNext {
       this.table,
     );
     this.loaders = { a: this.loader("a"), b: this.loader("b") };
-    pair.on("state tokens step", () => this.want());
+    whenever(
+      () => [...pair.progress, ...pair.place],
+      () => this.want(),
+    );
   }
 
   /** @param {SideName} side @returns {LatestLoader<RunFetcher, Prediction>} */

@@ -13,6 +13,8 @@ import { modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { dropdown, rangeInput, setRange } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -50,11 +52,15 @@ export class PairText {
     this.element.append(this.view.announcement, this.problem, ...more);
     if (side === "a") stepKeys(this.view); // both texts follow
     if (side === "b") this.problem.before(this.change);
-    store.on("state problem tokens", () => this.describe());
-    pair.on("tokens", () => {
-      this.mark();
-      if (side === "b") this.markChanges();
-    });
+    effect(() => this.describe());
+    whenever(
+      () => pair.progress,
+      () => {
+        this.view.draw(); // whose tokens are marked
+        this.mark();
+        if (side === "b") this.markChanges();
+      },
+    );
   }
 
   /** @param {string} title */
@@ -145,7 +151,10 @@ export class SecondModel {
     this.training = make("label", { class: "hs-pair-step-slider" }, "training step ", this.range, this.step);
     this.element = make("div", { class: "hs-controls", hidden: true });
     this.element.append(make("label", {}, "read by ", this.model), this.training);
-    pair.on("state", () => this.show());
+    whenever(
+      () => pair.progress,
+      () => this.show(),
+    );
   }
 
   /** Offer the models that are served. */
@@ -201,7 +210,10 @@ export class SecondModel {
 export function textsTable(pair) {
   const table = makeTable({});
   const view = new TableView("Show texts as a table", draw, make("div", {}, table));
-  pair.on("state tokens", () => view.refresh());
+  whenever(
+    () => pair.progress,
+    () => view.refresh(),
+  );
   return view;
 
   function draw() {

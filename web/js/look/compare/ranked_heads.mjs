@@ -15,6 +15,7 @@ import { MIN_DIFFERENCE } from "./ranking.mjs";
 import { chipButton, dropdown, smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
 import { Roving } from "../../widgets/roving.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Pair } from "./pair.mjs" */
@@ -60,8 +61,10 @@ export class RankedHeads {
     const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads by difference"), order, this.table.toggle);
     this.element = make("section", { class: "hs-panel hs-ranked-heads", "aria-label": "Heads by difference" });
     this.element.append(top, this.chips, this.tiles, tools, this.hint, this.table.element);
-    ranking.on("ranking", () => this.draw());
-    pair.on("state view", () => this.draw());
+    whenever(
+      () => [ranking.heads, ...pair.progress, ...pair.heads.opened],
+      () => this.draw(),
+    );
   }
 
   /** @param {boolean} isMuting whether a click on a tile mutes its head in B, instead of opening it */

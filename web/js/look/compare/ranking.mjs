@@ -1,10 +1,11 @@
 // The heads that both sides have, ordered by how differently they attend.
 
-import { Emitter } from "../../lib/emitter.mjs";
 import { headEntries } from "../../lib/heads.mjs";
 import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { SIDES } from "./pair.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -15,19 +16,24 @@ import { SIDES } from "./pair.mjs";
 const REQUEST_PAUSE = 80; // milliseconds, to collect changes that arrive together
 export const MIN_DIFFERENCE = 0.00005; // difference that four decimals show
 
-/** Topics: ranking. */
-export class Ranking extends Emitter {
+export class Ranking {
   #asked = { runs: "", key: "" };
   #hasOpened = true; // a head of this comparison
   #request = new LatestRequest();
-  /** @type {number[][] | null} of each layer and head that both sides have; null while it is not known */
-  heads = null;
+  #heads = signal(/** @type {number[][] | null} */ (null));
 
   /** @param {Pair} pair */
   constructor(pair) {
-    super();
     this.pair = pair;
-    pair.on("state tokens", () => this.update());
+    whenever(
+      () => pair.progress,
+      () => void this.update(),
+    );
+  }
+
+  /** The difference of each layer and head that both sides have; null while it is not known. */
+  get heads() {
+    return this.#heads.value;
   }
 
   /** A comparison begins: once its heads are ranked, one that differs is opened. */
@@ -75,7 +81,7 @@ export class Ranking extends Emitter {
       pieces: pieces.map(({ a0, a1, b0, b1, same }) => [a0, a1, b0, b1, same]),
     };
     try {
-      const send = (/** @type {AbortSignal} */ signal) => request("look/differences", { body, signal });
+      const send = (/** @type {AbortSignal} */ aborted) => request("look/differences", { body, signal: aborted });
       const response = await this.#request.send(send, REQUEST_PAUSE);
       if (response) this.#show((await response.json()).heads);
     } catch (error) {
@@ -93,7 +99,6 @@ export class Ranking extends Emitter {
 
   /** @param {number[][] | null} heads */
   #show(heads) {
-    this.heads = heads;
-    this.emit("ranking");
+    this.#heads.value = heads;
   }
 }

@@ -1,7 +1,6 @@
 // One text, or two that are compared: assigns the server's pointers to the texts.
 
 import { make } from "../../lib/dom.mjs";
-import { Emitter } from "../../lib/emitter.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { Address } from "../address.mjs";
 import { copyLink } from "../export/copy_link.mjs";
@@ -12,6 +11,8 @@ import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 import { RereadRequests } from "./reread_requests.mjs";
+import { onChange } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { Control, LinkState, ModelInfo, PictureId, SentPointer, Writing } from "../../types.js" */
 /** @import { Settings } from "../settings.mjs" */
@@ -19,11 +20,12 @@ import { RereadRequests } from "./reread_requests.mjs";
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Selected } from "../state/selection.mjs" */
 
-/** Topics: changed (a comparison has begun or ended, or is complete). */
-export class Texts extends Emitter {
+export class Texts {
   /** @type {Set<string>} runs that were closed, and may still report their end */
   #closed = new Set();
-  #isComparing = false;
+  #isComparing = signal(false);
+  /** Called when a comparison has begun or ended, or is complete. */
+  changed = () => {};
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
   #saved;
@@ -37,7 +39,6 @@ export class Texts extends Emitter {
    * @param {Settings} settings
    */
   constructor(view, writing, controls, settings) {
-    super();
     this.writing = writing;
     this.workspace = new Workspace(view, settings, this);
     this.pair = new Pair(view);
@@ -45,22 +46,25 @@ export class Texts extends Emitter {
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
     this.address = new Address(this, controls);
     this.rereads = new RereadRequests(this);
-    this.pair.on("tokens", () => this.#isComparing && this.pair.isComplete && this.#changed());
+    onChange(
+      () => this.pair.progress,
+      () => this.isComparing && this.pair.isComplete && this.#changed(),
+    );
     this.element = make("div", { class: "hs-sides" }, this.workspace.element);
   }
 
   get isComparing() {
-    return this.#isComparing;
+    return this.#isComparing.value;
   }
 
   /** The text that is shown alone, or on the left. */
   get first() {
-    return this.#isComparing ? this.pair.stores.a : this.workspace.store;
+    return this.isComparing ? this.pair.stores.a : this.workspace.store;
   }
 
   /** @returns {Store[]} */
   get stores() {
-    return this.#isComparing ? SIDES.map((side) => this.pair.stores[side]) : [this.workspace.store];
+    return this.isComparing ? SIDES.map((side) => this.pair.stores[side]) : [this.workspace.store];
   }
 
   /** Shown or not. @returns {Store[]} */
@@ -71,7 +75,7 @@ export class Texts extends Emitter {
   /** @returns {LinkState} */
   get linkState() {
     const { linkState } = this.first;
-    return this.#isComparing ? { ...linkState, second: this.pair.stores.b.linkState } : linkState;
+    return this.isComparing ? { ...linkState, second: this.pair.stores.b.linkState } : linkState;
   }
 
   /** @param {ModelInfo[]} models */
@@ -84,7 +88,7 @@ export class Texts extends Emitter {
   #changed(address) {
     if (address === undefined) this.address.push();
     else this.address.shown = address;
-    this.emit("changed");
+    this.changed();
   }
 
   /** Pass the server's pointer to the text it concerns. @param {SentPointer | null} pointer */
@@ -110,16 +114,16 @@ export class Texts extends Emitter {
     const { a, b } = this.pair.stores;
     const { step, locked } = this.first.selection;
     this.pair.view.set({ details: true }); // comparing belongs to the details
-    if (!this.#isComparing) {
+    if (!this.isComparing) {
       a.adopt(this.workspace.store);
       this.workspace.store.begin();
-      this.#isComparing = true;
+      this.#isComparing.value = true;
       this.element.replaceChildren(this.compare.element);
     } else if (of && b.pointer.run === of) {
       this.#close(a);
       a.adopt(b);
     } else if (b.pointer.run !== pointer.run) this.#close(b);
-    this.pair.heads.viewB.openQuietly(this.pair.view.open);
+    this.pair.heads.viewB.choose(this.pair.view.open);
     b.begin(a.pointer);
     b.follow(pointer);
     this.pair.heads.link();
@@ -145,7 +149,7 @@ export class Texts extends Emitter {
    * @returns {(run: string) => void} to be called with the run of the first of the two
    */
   leave() {
-    if (this.#isComparing) return () => {};
+    if (this.isComparing) return () => {};
     const { store } = this.workspace;
     const left = { address: this.address.shown, selected: store.selection.selected };
     this.#saved.adopt(store);
@@ -154,7 +158,7 @@ export class Texts extends Emitter {
 
   /** What closing the comparison returns to; null for text A. */
   get left() {
-    return this.#isComparing && this.#left?.run === this.pair.stores.a.pointer.run ? this.#left : null;
+    return this.isComparing && this.#left?.run === this.pair.stores.a.pointer.run ? this.#left : null;
   }
 
   /** End the comparison, and return to what was shown before it. */
@@ -166,7 +170,7 @@ export class Texts extends Emitter {
     }
     const { a, b } = this.pair.stores;
     for (const store of [a, b]) this.#close(store, true);
-    this.#isComparing = false;
+    this.#isComparing.value = false;
     this.#left = null;
     this.compare.remember("");
     const { store } = this.workspace;
@@ -180,14 +184,14 @@ export class Texts extends Emitter {
 
   /** Show one of two texts alone. @param {SideName} side */
   showAlone(side) {
-    if (!this.#isComparing) return;
+    if (!this.isComparing) return;
     const { stores, view, heads } = this.pair;
     const remaining = stores[side];
     this.#close(stores[side === "a" ? "b" : "a"]);
     const { locked, step } = remaining.selection;
     this.#left = null;
     const open = /** @type {PictureId} */ ([...(side === "b" ? heads.viewB.open : view.open)]);
-    this.#isComparing = false;
+    this.#isComparing.value = false;
     this.compare.remember("");
     if (!isSamePicture(open, view.open)) view.choose(open);
     const { store } = this.workspace;

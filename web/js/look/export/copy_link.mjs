@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { copying } from "../../widgets/copy.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -13,8 +14,6 @@ import { smallButton } from "../../widgets/controls.mjs";
 export function copyLink(store, linkNow) {
   const button = smallButton("Copy link", () => copy(linkNow(), "Link copied"));
   const { said, copy } = copying(button);
-  const show = () => (button.disabled = !(store.tokens.length && store.pointer.sha256));
-  store.on("state tokens", show);
-  show();
+  effect(() => void (button.disabled = !(store.length && store.pointer.sha256)));
   return make("div", { class: "hs-link" }, button, said);
 }

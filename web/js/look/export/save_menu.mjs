@@ -3,6 +3,7 @@
 import { download } from "../../lib/dom.mjs";
 import { stepJson, toHtml, toJson, toSafetensors } from "./data.mjs";
 import { menu } from "../../widgets/menu.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */
@@ -23,7 +24,7 @@ export function saveHead(store, label = "Save this picture") {
   };
   const name = () => store.openName.replace("Mean of all heads", "mean").replace(" H", "H").replace(" ", "-");
   const isReady = () => store.count > 0;
-  return saveMenu({ store, label, kinds, name, isReady }).element;
+  return saveMenu({ store, label, kinds, name, isReady });
 }
 
 /**
@@ -36,7 +37,7 @@ export function saveGrid(store, grid) {
     ...wholeText(store),
   };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;
-  return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady }).element;
+  return saveMenu({ store, label: "Save all heads", kinds, name: () => "heads", isReady });
 }
 
 /**
@@ -48,15 +49,13 @@ export function saveStep(store, rows) {
     ...pictures((print) => print.stepPicture(store, rows)),
     JSON: () => stepJson(store, rows),
   };
-  const { element, update } = saveMenu({
+  return saveMenu({
     store,
     label: "Save this step",
     kinds,
     name: () => `step-${(rows.query ?? 0) + 1}`,
     isReady: () => rows.query !== null,
   });
-  rows.on("shown", update);
-  return element;
 }
 
 /**
@@ -91,10 +90,8 @@ function saveMenu({ store, label, kinds, name, isReady }) {
     label,
     Object.keys(kinds).map((kind) => [kind, () => save(kind)]),
   );
-  const update = () => (button.disabled = !isReady());
-  store.on("state tokens weights thumbnails view", update);
-  update();
-  return { element, update };
+  effect(() => void (button.disabled = !isReady()));
+  return element;
 }
 
 /**

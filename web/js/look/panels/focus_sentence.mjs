@@ -7,6 +7,7 @@ import { share } from "../../lib/numbers.mjs";
 import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
 import { isOn, looksElsewhere, MIN_FOCUSED, withoutAlike } from "../roles/heads_alike.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -28,7 +29,17 @@ export class FocusSentence {
     this.why = smallButton("", () => store.view.set({ ask: "attribution", askWith: "" }));
     this.element = make("div", { class: "hs-finding" }, this.words);
     if (!store.view.isLookOnly) this.element.append(this.off, this.why);
-    store.on("state tokens focus weights open heads", () => this.draw());
+    whenever(
+      () => [
+        ...store.progress,
+        store.count,
+        store.open,
+        store.view.options,
+        store.selection.selected,
+        ...store.selectedHeads.shown,
+      ],
+      () => this.draw(),
+    );
   }
 
   draw() {

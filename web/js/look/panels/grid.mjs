@@ -10,7 +10,7 @@ import { allPictures, groupOf, groupSentence, isHead, isSamePicture } from "../.
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { measured, withoutZero } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
-import { effect, signal, untracked } from "../../vendor/signals.mjs";
+import { signal } from "../../vendor/signals.mjs";
 import { SIDE } from "../../lib/thumbnails.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { paintArcs, paintOverlay } from "./overlay.mjs";
@@ -19,6 +19,7 @@ import { TableView } from "../../widgets/table_view.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { Roving } from "../../widgets/roving.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -70,7 +71,6 @@ export class Grid {
     this.#drawDue(TILES_PER_FRAME);
     if (this.#due.size) this.#nextFrame.request();
   });
-  #wasGrowing = false; // the text, when tiles were last drawn: at its end, all are drawn again, with new names
   #sheet = offscreenContext(SIDE, SIDE); // for pictures that are enlarged
   /** @type {(picture: PictureId | null) => void} */
   #hovered = () => {};
@@ -90,20 +90,29 @@ export class Grid {
     });
     this.element.addEventListener("pointerover", (event) => this.hover(event.target));
     this.element.addEventListener("pointerleave", () => this.hover(null));
-    store.on("state tokens", () => this.#wasGrowing && !store.isGrowing && this.draw());
-    store.on("state", () => this.build() && this.draw());
-    store.on("thumbnails view", () => this.draw());
-    effect(() => {
-      void [store.roles, store.answer.shownOverlay];
-      untracked(() => this.draw());
-    });
-    store.on("open", () => this.open());
-    store.on("heads", () => this.mark());
     this.resized = new ResizeObserver(() => {
       this.#isResized = true;
       this.draw();
     });
     this.resized.observe(this.element);
+    whenever(
+      () => [
+        store.pointer.run,
+        store.isGrowing,
+        store.rows,
+        store.drawing,
+        store.selection.step,
+        store.view.options,
+        store.roles,
+        store.answer.shownOverlay,
+        this.hasSummaries,
+      ],
+      () => this.draw(),
+    );
+    whenever(
+      () => store.selectedHeads.shown,
+      () => this.mark(),
+    );
     document.fonts.addEventListener("loadingdone", () => (this.#isResized = true));
   }
 
@@ -293,7 +302,6 @@ export class Grid {
   /** Draw the cards that have waited longest. @param {number} most */
   #drawDue(most) {
     const { store } = this;
-    this.#wasGrowing = store.isGrowing;
     const room = this.#room * (window.devicePixelRatio || 1);
     const [rows, drawn] = this.rows;
     const isFilled = store.isGrowing;
@@ -330,11 +338,6 @@ export class Grid {
     }
     paintOverlay(this.element, cards, store.answer.shownOverlay);
     if (!this.#due.size) paintArcs(this.element, this.shown, store.answer.shownOverlay?.arcs ?? []);
-  }
-
-  open() {
-    if (this.#cards.length) this.arrange();
-    this.mark();
   }
 
   /** Mark the open picture, which is also the one that Tab reaches. */
@@ -391,11 +394,10 @@ export function sortCards(cards, order, summaries) {
 export function gridTable(store, grid) {
   const table = makeTable({});
   const view = new TableView("Show heads as a table", draw, make("div", {}, table));
-  store.on("state thumbnails view open", () => view.refresh());
-  effect(() => {
-    void grid.shown;
-    untracked(() => view.refresh());
-  });
+  whenever(
+    () => [store.pointer, store.rows, store.drawing, store.view.options, store.open, grid.shown],
+    () => view.refresh(),
+  );
   return view;
 
   function draw() {

@@ -17,6 +17,7 @@ import { effect } from "../../vendor/signals.mjs";
 import { TableView, TokenRange } from "../../widgets/table_view.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable, tokenTitle } from "../../widgets/table.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -29,7 +30,6 @@ const MAX_TOP = 0.7; // of the window's height: if the open head starts lower, i
  */
 export function headPanel(store, actions) {
   const { view } = store;
-  store.on("view", () => show()); // before the parts draw themselves, because hidden elements have no size
   const title = make("h2", {});
   const table = headTable(store);
   /** @type {Record<ModeName, HTMLElement>} */
@@ -55,7 +55,6 @@ export function headPanel(store, actions) {
   const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
   region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
   region.append(weightLegend(store), table.element);
-  store.on("state open thumbnails weights", describe);
   effect(describe);
 
   const show = () => {
@@ -65,30 +64,37 @@ export function headPanel(store, actions) {
     setText(title, store.openName);
     region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
   };
-  show();
-  store.on("state open view", show);
+  effect(show);
 
   // On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
   const lift = (/** @type {boolean} */ isUp) => view.lift(isUp);
-  view.on((changed) => {
-    if (!changed.includes("lifted")) return;
-    region.classList.toggle("hs-sheet", view.isLifted);
-    text.show(view.isLifted);
-    if (view.isLifted) region.scrollTop = 0;
-  });
+  onChange(
+    () => [view.isLifted],
+    () => {
+      region.classList.toggle("hs-sheet", view.isLifted);
+      text.show(view.isLifted);
+      if (view.isLifted) region.scrollTop = 0;
+    },
+  );
   closeBySwipe(
     region,
     () => view.isLifted,
     () => lift(false),
     ".hs-board, .hs-lines, .hs-text, input",
   );
-  store.on("chosen", () => {
-    const isPhone = matchMedia(PHONE).matches;
-    lift(isPhone);
-    const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;
-    if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
-  });
-  view.on((changed) => changed.includes("ask") && lift(false)); // the questions need the room
+  onChange(
+    () => [store.clicks],
+    () => {
+      const isPhone = matchMedia(PHONE).matches;
+      lift(isPhone);
+      const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;
+      if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
+    },
+  );
+  onChange(
+    () => [view.options.ask],
+    () => lift(false), // the questions need the room
+  );
   matchMedia(PHONE).addEventListener("change", () => lift(false));
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !region.classList.contains("hs-sheet")) return;
@@ -100,7 +106,10 @@ export function headPanel(store, actions) {
 
 /** @param {Store} store */
 function textPart(store) {
-  const text = new TextView(store, { label: "Text of the open head" });
+  const text = new TextView(store, {
+    label: "Text of the open head",
+    isShown: () => store.view.options.mode === "text",
+  });
   return make("div", { class: "hs-head-text" }, text.element, text.announcement, attentionLegend());
 }
 
@@ -110,7 +119,10 @@ function headTable(store) {
   const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
   const fields = make("p", { class: "hs-window" }, queries.element, keys.element);
   const view = new TableView("Show as a table", draw, fields, make("div", {}, table));
-  store.on("open weights tokens", () => view.refresh());
+  whenever(
+    () => [store.open, store.count, store.drawing],
+    () => view.refresh(),
+  );
   return view;
 
   function draw() {
@@ -137,7 +149,10 @@ class SheetText {
   constructor(store) {
     this.store = store;
     this.element = make("div", { class: "hs-sheet-text", hidden: true });
-    store.on("focus step tokens", () => this.follow());
+    onChange(
+      () => [store.selection.focus?.query, store.length],
+      () => this.follow(),
+    );
   }
 
   /** @param {boolean} isShown */

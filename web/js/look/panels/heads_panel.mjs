@@ -16,6 +16,7 @@ import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { effect } from "../../vendor/signals.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { PictureId } from "../../types.js" */
@@ -47,7 +48,6 @@ function overlayNote(store, usual) {
  */
 export function headsPanel(store, gridActions, stepActions) {
   const { view } = store;
-  store.on("view", () => show()); // before the parts draw themselves, because hidden elements have no size
   const grid = new Grid(store);
   const rows = new StepRows(store);
   const table = gridTable(store, grid);
@@ -70,13 +70,12 @@ export function headsPanel(store, gridActions, stepActions) {
   const actions = { whole: [...gridActions(grid), table.toggle], step: [...stepActions(rows), rows.table.toggle] };
   const shown = { whole: [whole, ...actions.whole], step: [rows.element, ...actions.step] };
   const choice = tabs("Heads", HEADS, (heads) => view.set({ heads }));
-  const show = () => {
+  effect(() => {
     const { heads } = view.options;
     choice.show(heads);
     for (const element of shown.whole) element.hidden = heads !== "whole";
     for (const element of shown.step) element.hidden = heads !== "step";
-  };
-  show();
+  });
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Heads"), choice.element, controls.toggle);
   top.append(...actions.whole, ...actions.step);
   return make(
@@ -122,7 +121,6 @@ function headPreview(store, grid) {
     hovered = picture;
     draw();
   });
-  store.on("thumbnails view open", draw);
-  draw();
+  whenever(() => [store.rows, store.drawing, store.view.options, store.open, store.selection.step], draw);
   return element;
 }

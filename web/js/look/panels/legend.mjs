@@ -6,6 +6,7 @@ import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { MetricName } from "../../types.js" */
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */
@@ -54,7 +55,7 @@ export function weightLegend(store) {
   const { element, title, draw } = ruler("attention weight", "looks", () =>
     ticksOf(view.options.scale, store.weights.floor),
   );
-  store.on("view weights", () => {
+  effect(() => {
     const { scale } = view.options;
     const now = scale === "log" ? `log ${store.weights.floor}` : scale;
     if (now === shown) return;
@@ -103,8 +104,7 @@ export function tileLegend(store) {
     const meaning = `${number} ${barWords(store, metric)}`;
     if (numbers.textContent !== meaning) numbers.textContent = meaning;
   };
-  store.on("state thumbnails view", explain);
-  explain();
+  effect(explain);
   return make("div", { class: "hs-tile-legend" }, rows, numbers);
 }
 

@@ -11,6 +11,7 @@ import { weightText } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -92,10 +93,15 @@ export class Lines {
     this.frame.addEventListener("focusout", ({ relatedTarget }) => {
       if (!(relatedTarget instanceof Node && this.frame.contains(relatedTarget))) store.selection.point(null);
     });
-    store.on("open weights tokens view focus", () => this.draw());
-    store.on("view step focus", () => this.showFocus()); // when the lines become visible or another token is in focus
-    new ResizeObserver(() => this.draw()).observe(this.board);
+    const drawn = () => [...store.progress, store.open, store.count, store.view.options, store.selection.selected];
+    whenever(drawn, () => this.#redraw());
+    new ResizeObserver(() => this.#redraw()).observe(this.board); // also when the lines become visible
     this.board.addEventListener("scroll", () => this.draw());
+  }
+
+  #redraw() {
+    this.draw();
+    this.showFocus();
   }
 
   draw() {

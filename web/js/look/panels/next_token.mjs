@@ -12,6 +12,7 @@ import { vocabulary } from "../state/run_fetcher.mjs";
 import { makeCell, makeRow, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { bar, setPart } from "../../widgets/controls.mjs";
 import { Roving } from "../../widgets/roving.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
@@ -123,12 +124,18 @@ export class NextToken {
       size: MAX_CACHED,
     });
     store.waitFor((n) => n < 2 || !store.view.options.details || this.loader.has(store.fetcher, n - 2));
-    store.on("state tokens step focus view", () => this.want());
+    whenever(
+      () => [...store.progress, store.selection.selected, store.count, store.open, store.view.options],
+      () => this.want(),
+    );
     settings.on(() => this.draw());
-    mixer.on("changed", () => {
-      this.draw();
-      this.#listeners.forEach((listener) => listener());
-    });
+    onChange(
+      () => [store.view.options.details, mixer.changed],
+      () => {
+        this.draw();
+        this.#listeners.forEach((listener) => listener());
+      },
+    );
   }
 
   /** The token after which the probabilities are shown. */

@@ -6,6 +6,7 @@ import { exact, surprise } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 import { dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Clock, ScrubSource, Token } from "../../types.js" */
 
@@ -43,9 +44,12 @@ export class Scrubber {
     this.status = make("output", { class: "hs-scrubber-status hs-detail" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
-    store.on("state tokens step", () => this.draw());
     this.setSpeed(readPace());
     this.pause();
+    whenever(
+      () => [...store.progress, clock.step, clock.chosen, clock.leading],
+      () => this.draw(),
+    );
   }
 
   /** Pause or resume the text; replay it if all of it is shown. */

@@ -1,6 +1,5 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
-import { Emitter } from "../../lib/emitter.mjs";
 import { headAt, isHead, isSamePicture } from "../../lib/heads.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
@@ -13,6 +12,8 @@ import { clamp, weightText } from "../../lib/numbers.mjs";
 import { characters, pictureName, sentence, visible } from "../../lib/words.mjs";
 import { TableView, TokenRange } from "../../widgets/table_view.mjs";
 import { fillTable, makeTable, tokenTitle } from "../../widgets/table.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
@@ -30,17 +31,14 @@ const [LEFT, TOP] = [52, 20]; // room for the names of the heads, and of the key
 const LABEL_CELL = 9; // CSS pixels that a key needs for its token as a label
 const POSITION_CELL = 30; // CSS pixels that a position needs
 
-/** Topics: shown. */
-export class StepRows extends Emitter {
+export class StepRows {
   /** @type {StepCell | null} under the pointer or the keyboard */
   #at = null;
-  /** @type {StepWeights | null} */
-  #step = null;
+  #step = signal(/** @type {StepWeights | null} */ (null));
   #cell = 0; // CSS pixels of a key
 
   /** @param {Store} store */
   constructor(store) {
-    super();
     this.store = store;
     this.canvas = make("canvas", { "aria-hidden": true });
     this.marks = make("canvas", { "aria-hidden": true });
@@ -60,9 +58,15 @@ export class StepRows extends Emitter {
       show: (step) => this.show(step),
       report: (error) => store.report(`Could not fetch the attention weights: ${error.message}`),
     });
-    store.on("state tokens step", () => this.want());
+    whenever(
+      () => [...store.progress, store.rows, store.selection.selected, this.isShown],
+      () => this.want(),
+    );
     store.waitFor((n) => !this.isShown || n < 2 || this.loader.has(store.fetcher, n - 2));
-    store.on("view open", () => this.draw());
+    whenever(
+      () => [store.view.options, store.open],
+      () => this.draw(),
+    );
     new ResizeObserver(() => this.draw()).observe(this.board);
   }
 
@@ -92,17 +96,16 @@ export class StepRows extends Emitter {
 
   /** @param {StepWeights} step */
   show(step) {
-    this.#step = step;
+    this.#step.value = step;
     this.board.dataset.query = String(step.query);
     this.point(null);
     this.draw();
-    this.emit("shown");
   }
 
   /** The query whose rows can be drawn (of the current run, and its tokens have arrived), else null. */
   get query() {
     const { store } = this;
-    const step = this.#step;
+    const step = this.#step.value;
     const isReady = this.isShown && step?.fetcher === store.fetcher && store.tokens.length > step.query;
     return isReady ? step.query : null;
   }
@@ -119,8 +122,8 @@ export class StepRows extends Emitter {
 
   /** What one head looks at. @param {number} head @returns {Float32Array} */
   row(head) {
-    if (!this.#step) return new Float32Array(0);
-    const { weights, query } = this.#step;
+    if (!this.#step.value) return new Float32Array(0);
+    const { weights, query } = this.#step.value;
     const start = this.store.data.index(this.picture(head)) * keysOf(query);
     return weights.subarray(start, start + keysOf(query));
   }

@@ -1,6 +1,6 @@
 // The text with its scrubber: what colours its tokens, alternatives to branch from, and a table of probabilities.
 
-import { make, setFlag } from "../../lib/dom.mjs";
+import { make, setFlag, setText } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
@@ -13,6 +13,8 @@ import { nameWithBytes, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { checkbox, smallButton } from "../../widgets/controls.mjs";
 import { makeRow, makeTable } from "../../widgets/table.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -31,27 +33,24 @@ export function textPanel(store, next, texts, mixer) {
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
   const status = make("p", { class: "hs-status", role: "status" });
-  store.on("state tokens", () => {
-    const words = describe(store);
-    if (words !== status.textContent) status.textContent = words;
+  effect(() => {
+    setText(status, describe(store));
     const { rate } = store.pointer;
     status.title = rate ? `The model wrote ${Math.round(rate)} tokens per second.` : "";
   });
   const surpriseBox = checkbox((checked) => view.set({ surprise: checked }));
   const legends = { attention: attentionLegend(), surprise: surpriseLegend() };
-  const show = () => {
+  effect(() => {
     surpriseBox.checked = view.options.surprise;
     legends.attention.hidden = view.options.surprise;
     legends.surprise.hidden = !view.options.surprise;
-  };
-  view.on(show);
-  show();
+  });
   const another = smallButton("Write another", () => texts?.writing.writeAnother());
   another.title = "Write a second text from the same prompt and compare the two";
   const pinSelected = () => store.selection.pinSelected();
   const pin = smallButton(icon("pin"), pinSelected, { class: "hs-detail", "aria-label": "Pin" });
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
-  store.on("state focus step", () => {
+  effect(() => {
     another.disabled = !store.pointer.settings.prompt;
     pin.disabled = !store.count;
     setFlag(pin, "aria-pressed", store.selection.locked.length > 0);
@@ -130,7 +129,7 @@ function alternatives(store, next) {
     element.replaceChildren(make("span", {}, "instead"), ...buttons);
   };
   next.onShown(draw);
-  store.on("state step", draw);
+  whenever(() => [store.pointer, store.isGrowing, store.selection.selected], draw);
   return element;
 }
 
@@ -143,7 +142,10 @@ function textTable(store) {
   const [body] = table.tBodies;
   const box = make("div", { tabindex: 0, role: "group", "aria-label": "Table of tokens" }, table);
   const view = new TableView("Show text as a table", draw, box);
-  store.on("state tokens", () => view.refresh());
+  whenever(
+    () => store.progress,
+    () => view.refresh(),
+  );
   return view;
 
   /** Replace only the rows whose token has changed: a long text grows by a few tokens at a time. */

@@ -11,8 +11,9 @@ import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
 import { TextBlocks } from "./text_blocks.mjs";
 import { roleLabel, Turns } from "./turns.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
 
-/** @import { Token } from "../../types.js" */
+/** @import { Cell, Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -37,14 +38,15 @@ export class TextView {
   #spans = [];
   /** @type {HTMLElement[]} the part of each span that is coloured: a word without the space before it */
   #words = [];
-  // Of each span, so that only spans that change are touched.
-  /** @type {number[]} a bit for each of MARKS */
-  #marks = [];
-  /** @type {string[]} */
-  #colours = [];
+  /** @type {string[]} the marks and the colour of each span, so that only spans that change are touched */
+  #looks = [];
   #run = ""; // whose tokens the spans hold
   #follows = true; // whether the end of the text stays in view; its reader may scroll away from it
   #named = 1; // tokens that have titles; the first one is not predicted
+  /** @type {number | null} the step that was last scrolled into view */
+  #step = null;
+  /** @type {Cell[]} */
+  #locked = [];
   #lastLine = 0; // where the last line is that was scrolled into view
   // At its start the text is laid out; measured as soon as it grows, all of the page would be laid out twice.
   #nextFrame = new NextFrame(() => {
@@ -60,11 +62,12 @@ export class TextView {
    * @param {object} options
    * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
    * @param {boolean} [options.hasArcs] whether arcs are drawn over it
-   * @param {boolean} [options.isPlain] whether it shows no attention
    * @param {string} [options.label]
+   * @param {() => boolean} [options.isShown] while it is not, it is not coloured
    */
-  constructor(store, { canSurprise = false, hasArcs = false, isPlain = false, label = "Text" }) {
+  constructor(store, { canSurprise = false, hasArcs = false, label = "Text", isShown = () => true }) {
     this.store = store;
+    this.isShown = isShown;
     this.canSurprise = canSurprise;
     this.element = make("div", { class: "hs-text", tabindex: 0, role: "group", "aria-label": label });
     this.earlier = make("span", { class: "hs-earlier", title: "No longer in the context" });
@@ -74,6 +77,13 @@ export class TextView {
     this.fixed = [...(this.arcs ? [this.arcs.element] : []), this.earlier]; // in front of the tokens
     this.element.append(...this.fixed);
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
+    this.#listen();
+    this.#showChanges();
+    if (this.arcs) this.#watchLayout();
+  }
+
+  #listen() {
+    const { store } = this;
     this.element.addEventListener("pointerover", (event) => this.point(event.target));
     // A finger covers several tokens: the one nearest to it is meant.
     for (const kind of /** @type {const} */ (["pointerdown", "pointermove"])) {
@@ -97,14 +107,23 @@ export class TextView {
     });
     this.element.addEventListener("keydown", (event) => this.move(event));
     this.element.addEventListener("blur", () => store.selection.point(null));
-    store.on("state", () => {
-      this.fit();
-      this.#nameTokens();
-    });
-    store.on("state tokens", () => this.fill());
-    if (!isPlain) store.on("tokens focus view step", () => this.colour());
-    store.on("step", () => this.scrollToStep());
-    store.on("heads", () => this.drawArcs());
+  }
+
+  #showChanges() {
+    const { store } = this;
+    whenever(
+      () => [...store.progress, store.count, store.open, store.view.options, store.selection.selected],
+      () => this.draw(),
+    );
+    whenever(
+      () => store.selectedHeads.shown,
+      () => this.drawArcs(),
+    );
+  }
+
+  /** Draw arcs where the tokens are. */
+  #watchLayout() {
+    const { store } = this;
     const remeasure = () => {
       this.blocks.dissolve(this.#spans);
       this.places.forget();
@@ -115,10 +134,23 @@ export class TextView {
       if (store.isGrowing) this.#nextFrame.request();
       else this.arcs?.draw(this.#words);
     };
-    if (!this.arcs) return;
     new ResizeObserver(() => (this.places.resized() ? remeasure() : redraw())).observe(this.element);
     document.fonts.addEventListener("loadingdone", remeasure);
-    store.view.on((changed) => changed.includes("details") && remeasure());
+    onChange(
+      () => [store.view.options.details],
+      () => requestAnimationFrame(remeasure), // when the page has the other styles
+    );
+  }
+
+  /** Show what has changed: tokens, their colours, and the selected step. */
+  draw() {
+    this.fit();
+    this.#nameTokens();
+    this.fill();
+    this.colour();
+    const { step, locked } = this.store.selection;
+    if (step !== this.#step || locked !== this.#locked) this.scrollToStep();
+    [this.#step, this.#locked] = [step, locked];
   }
 
   /** Drop the spans of a run that is no longer shown. */
@@ -137,8 +169,7 @@ export class TextView {
     this.places.forget();
     this.#spans = [];
     this.#words = [];
-    this.#marks = [];
-    this.#colours = [];
+    this.#looks = [];
     this.#named = 1;
     this.#lastLine = 0;
     if (earlier && this.#follows) element.scrollTop = element.scrollHeight;
@@ -285,7 +316,7 @@ export class TextView {
   }
 
   colour() {
-    if (!this.element.isConnected || this.element.closest("[hidden]")) return;
+    if (!this.element.isConnected || !this.isShown()) return;
     const { store } = this;
     const { count } = store;
     const { focus, queries } = store.selection;
@@ -297,16 +328,11 @@ export class TextView {
       const [ramp, shade] = paint(i);
       const isColoured = shade > MAX_PLAIN_SHADE;
       const colour = isColoured ? ramp.css[shade] : "";
-      const marks =
-        (locked.has(i) ? 1 : 0) |
-        (focus?.key === i ? 2 : 0) |
-        (i >= count ? 4 : 0) |
-        (i > end ? 8 : 0) |
-        (i === end ? 16 : 0);
-      // Most tokens stay as they are from one hover to the next.
-      if (marks === this.#marks[i] && colour === this.#colours[i]) continue;
-      [this.#marks[i], this.#colours[i]] = [marks, colour];
-      MARKS.forEach((name, bit) => span.classList.toggle(name, ((marks >> bit) & 1) === 1));
+      const isMarked = [locked.has(i), focus?.key === i, i >= count, i > end, i === end];
+      const look = `${isMarked} ${colour}`;
+      if (look === this.#looks[i]) continue; // like most tokens, from one hover to the next
+      this.#looks[i] = look;
+      MARKS.forEach((name, mark) => span.classList.toggle(name, isMarked[mark]));
       const word = this.#words[i];
       word.classList.toggle("hs-coloured", isColoured);
       word.style.setProperty("--hs-shade", colour);

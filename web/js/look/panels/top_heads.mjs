@@ -5,7 +5,6 @@ import { isSamePicture } from "../../lib/heads.mjs";
 import { METRICS } from "../../lib/metrics.mjs";
 import { measured } from "../../lib/numbers.mjs";
 import { capitalised, pictureName } from "../../lib/words.mjs";
-import { effect, untracked } from "../../vendor/signals.mjs";
 import { CLEAR, clearRole, copies, COPYING, copyingNumbers, roleOf } from "../roles/head_roles.mjs";
 import {
   isAboveChance,
@@ -18,6 +17,7 @@ import {
   patternsOf,
 } from "../roles/text_patterns.mjs";
 import { chipButton } from "../../widgets/controls.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { MetricName, PictureId } from "../../types.js" */
 /** @import { Pattern } from "../roles/text_patterns.mjs" */
@@ -94,12 +94,9 @@ export function topHeads(store) {
   };
 
   const suggest = steadily(suggested, showSuggested);
-  store.on("state thumbnails view open", suggest);
-  effect(() => {
-    void store.roles;
-    untracked(suggest);
-  });
-  store.on("state thumbnails view open", steadily(list, showTop));
+  const drawn = () => [store.pointer, store.rows, store.drawing, view.options, store.open];
+  whenever(() => [...drawn(), store.roles], suggest);
+  whenever(drawn, steadily(list, showTop));
   return make("div", { class: "hs-top-heads" }, suggested, top);
 }
 

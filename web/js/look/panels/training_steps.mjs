@@ -10,6 +10,7 @@ import { baseName, pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
 import { rangeInput, setRange } from "../../widgets/controls.mjs";
 import { LineChart } from "../../widgets/line_chart.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -47,7 +48,10 @@ export class TrainingSteps {
       this.chart,
       this.sentence,
     );
-    store.on("state", () => this.follow());
+    whenever(
+      () => [store.pointer],
+      () => void this.follow(),
+    );
   }
 
   /** Fetch the list of snapshots of the current model. */

@@ -7,6 +7,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 import { checkbox, dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
+import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */
@@ -61,8 +62,7 @@ function metricControls({ view }) {
     metric.title = METRICS[view.options.metric].help;
     order.value = view.options.sorted;
   };
-  view.on(show);
-  show();
+  effect(show);
   return [make("label", {}, "bars ", metric), make("label", {}, "order ", order)];
 }
 
@@ -87,8 +87,7 @@ function rangeControls(store, grid) {
       output.textContent = measured(view.options[name] * grid.most, METRICS[view.options.metric]);
       input.setAttribute("aria-valuetext", output.textContent);
     };
-    store.on("view thumbnails", show);
-    show();
+    effect(show);
     return make("label", {}, `${words} `, input, " ", output);
   };
   return [end("least", "from", "Smallest value of the metric"), end("most", "to", "Largest value of the metric")];
@@ -98,8 +97,7 @@ function rangeControls(store, grid) {
 function summaries(view) {
   const box = checkbox((checked) => view.set({ summaries: checked }));
   const show = () => (box.checked = view.options.summaries);
-  view.on(show);
-  show();
+  effect(show);
   const label = make("label", {}, box, " means and rollout");
   label.title = "The mean of each layer’s heads, and attention rollout: attention multiplied through the layers";
   return label;
@@ -121,8 +119,7 @@ export function colourControls(view) {
     setRange(threshold, Math.sqrt(options.threshold));
     least.textContent = options.threshold ? options.threshold.toFixed(4) : "all";
   };
-  view.on(show);
-  show();
+  effect(show);
   return [
     make("label", {}, "colour ", scale),
     make("label", {}, "weight at least ", threshold, " ", least),

@@ -6,6 +6,7 @@ import { share } from "../../lib/numbers.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED, preparedRoles } from "../state/prepared.mjs";
 import { askServer } from "../state/ask_server.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { HeadRole } from "../../lens.js" */
 /** @import { PictureId, RoleName, Roles } from "../../types.js" */
@@ -56,7 +57,7 @@ export function loadRoles(store) {
       if (wanted === sha256) wanted = ""; // no labels now; the next text requests them again
     }
   };
-  store.on("state", () => {
+  const follow = () => {
     const { run, state, model, sha256, context_length } = store.pointer;
     store.setRoles(known.get(sha256) ?? preparedRoles(sha256));
     if (
@@ -71,7 +72,8 @@ export function loadRoles(store) {
     wanted = sha256;
     const idle = window.requestIdleCallback ?? ((/** @type {() => void} */ callback) => setTimeout(callback, 500));
     idle(() => void load(model, sha256), { timeout: 3000 });
-  });
+  };
+  whenever(() => [store.pointer], follow);
 }
 
 /** The role with the highest score. @param {HeadRole} role */

@@ -11,6 +11,7 @@ import { rangeInput, setRange } from "../../widgets/controls.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { RunFetcher } from "../state/run_fetcher.mjs";
+import { until, whenever } from "../../lib/reactive.mjs";
 
 /** @import { SentPointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -51,7 +52,10 @@ export class Birth {
     this.words = make("p", { role: "status" });
     const curve = make("div", { class: "hs-birth-curve" }, svg("svg", box, this.area, this.line), this.range);
     this.element = make("div", { class: "hs-birth", hidden: true }, this.words, this.button, curve);
-    store.on("state tokens", () => void this.follow());
+    whenever(
+      () => store.progress,
+      () => void this.follow(),
+    );
   }
 
   /** Whether there are steps to play. */
@@ -147,8 +151,9 @@ export class Birth {
   }
 
   /** Resolves once the step is drawn. @param {() => boolean} isGoing */
-  async #drawn(isGoing) {
-    while (isGoing() && !(this.step.isCurrent && this.step.whole?.isKnown)) await this.step.next("changed");
+  #drawn(isGoing) {
+    const { step } = this;
+    return until(() => step.changes >= 0 && (!isGoing() || (step.isCurrent && step.whole?.isKnown)));
   }
 
   pause() {

@@ -2,6 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { baseName, promptText } from "../../lib/words.mjs";
+import { onChange } from "../../lib/reactive.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -41,7 +42,10 @@ export class Editor {
       } else return;
       event.preventDefault();
     });
-    store.on("state", () => this.isOpen && store.isGrowing && this.close());
+    onChange(
+      () => [store.isGrowing],
+      () => this.isOpen && store.isGrowing && this.close(),
+    );
   }
 
   get isOpen() {

@@ -1,14 +1,14 @@
 // What the heads do at the step that is shown: where each looks, what each adds to the next word, and which words could
 // come next; the same without the heads that are switched off.
 
-import { Emitter } from "../../lib/emitter.mjs";
+import { whenever } from "../../lib/reactive.mjs";
 import { headAt, isSamePicture } from "../../lib/heads.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { request } from "../../lib/http.mjs";
 import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { effectOn, originOf, strongestFor } from "../../lib/without_heads.mjs";
 import { plainly } from "../../lib/words.mjs";
-import { effect, untracked } from "../../vendor/signals.mjs";
+import { signal } from "../../vendor/signals.mjs";
 import { CLEAR_COPYING, copies, roleOf } from "../roles/head_roles.mjs";
 import { headsAlike, MIN_LOOK } from "../roles/heads_alike.mjs";
 import { askServer } from "../state/ask_server.mjs";
@@ -40,8 +40,8 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
  * @typedef {{ heads: PictureId[], copied: string | null, mask: Mask }} Group `copied`: the word that all of them copy
  */
 
-/** Topics: changed (another step, or more is known of it). */
-export class ShownStep extends Emitter {
+export class ShownStep {
+  #changes = signal(0);
   /** @type {RunFetcher | null} */
   #fetcher = null;
   /** @type {Map<string, Promise<number[]>>} what heads add, by step and mask; kept as long as the text is shown */
@@ -68,14 +68,25 @@ export class ShownStep extends Emitter {
    * @param {Pick<Mixer, "logitsOf">} mixer
    */
   constructor(store, mixer) {
-    super();
     this.store = store;
     this.mixer = mixer;
-    store.on("state tokens step thumbnails", () => this.follow());
-    effect(() => {
-      void store.roles;
-      untracked(() => this.#judge());
-    });
+    whenever(
+      () => [...store.progress, store.rows, store.selection.selected],
+      () => this.follow(),
+    );
+    whenever(
+      () => [store.roles],
+      () => this.#judge(),
+    );
+  }
+
+  /** How often another step was shown, or more became known of it. */
+  get changes() {
+    return this.#changes.value;
+  }
+
+  #change() {
+    this.#changes.value = this.#changes.peek() + 1;
   }
 
   /** What is shown of the step: with all heads, or without some. */
@@ -126,7 +137,7 @@ export class ShownStep extends Emitter {
     this.off = this.group = null;
     this.isOff = false;
     if (query >= 0) void this.#load();
-    if (!isSame) this.emit("changed");
+    if (!isSame) this.#change();
   }
 
   #isAsking = false;
@@ -219,7 +230,7 @@ export class ShownStep extends Emitter {
       this.kinds = whole.rows.map((row, i) => kindOf(roleOf(store, headAt(i, store.pointer)), row, CLEAR_COPYING));
       if (!this.isOff) this.group = whole.isKnown ? this.#groupOf(whole) : null;
     }
-    this.emit("changed");
+    this.#change();
   }
 
   /** The number of a head that is on and matters most; -1 if none does. */
@@ -285,7 +296,7 @@ export class ShownStep extends Emitter {
     this.isOff = isOff;
     const turn = ++this.#turn;
     this.off = null;
-    this.emit("changed");
+    this.#change();
     if (!isOff || !group) return;
     const { sha256, n_prompt } = store.pointer;
     const body = { sha256, n_prompt, ids: store.ids.slice(0, query + 1), head_mask: group.mask };
@@ -297,13 +308,13 @@ export class ShownStep extends Emitter {
       const weights = new Float32Array(await answer.arrayBuffer());
       if (turn !== this.#turn) return;
       const off = (this.off = this.#stepOf(weights, logits, null));
-      this.emit("changed");
+      this.#change();
       await this.#attribute(off, group.mask);
     } catch (error) {
       if (turn !== this.#turn) return;
       this.isOff = false;
       store.report(`Could not switch the heads off: ${/** @type {Error} */ (error).message}`);
-      this.emit("changed");
+      this.#change();
     }
   }
 }

@@ -19,6 +19,7 @@ import { HeadCard } from "./head_card.mjs";
 import { Sentence } from "./sentence.mjs";
 import { ShownStep } from "./shown_step.mjs";
 import { Tiles } from "./tiles.mjs";
+import { onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
@@ -100,15 +101,6 @@ export class Stage {
       make("div", { class: "hs-stage-body" }, field, side),
     );
     this.side = side;
-    store.on("state tokens step", () => this.draw());
-    store.on("thumbnails", () => this.tiles.draw());
-    store.on("open weights", () => {
-      this.#drawCard();
-      this.#light();
-    });
-    store.on("chosen", () => this.card.openFrom(this.tiles.tile(this.card.head)));
-    this.step.on("changed", () => this.draw());
-    store.view.on((changed) => changed.includes("details") && this.draw());
     this.sentence.threads.addEventListener("pointerover", (event) => this.#point(reached(event)));
     this.sentence.threads.addEventListener("pointerleave", () => this.#point(null));
     this.sentence.threads.addEventListener("click", (event) => {
@@ -124,6 +116,30 @@ export class Stage {
       this.#hasFont = true;
       this.draw();
     });
+    this.#follow();
+  }
+
+  #follow() {
+    const { store } = this;
+    whenever(
+      () => [...store.progress, store.selection.selected, this.step.changes, store.view.options.details],
+      () => this.draw(),
+    );
+    whenever(
+      () => [store.rows, store.drawing],
+      () => this.tiles.draw(),
+    );
+    whenever(
+      () => [store.open, store.count, store.drawing],
+      () => {
+        this.#drawCard();
+        this.#light();
+      },
+    );
+    onChange(
+      () => [store.clicks],
+      () => this.card.openFrom(this.tiles.tile(this.card.head)),
+    );
   }
 
   get #isShown() {

@@ -1,5 +1,7 @@
 // How much of a text is shown: it appears at a readable speed, however fast the model writes it.
 
+import { batch, signal } from "../../vendor/signals.mjs";
+
 const MAX_DELAY = 80; // milliseconds that a token waits for the pictures of its step
 const MAX_FIRST_DELAY = 250; // for the first token of a text, when everything has to be fetched
 const PAUSE_RATIO = 1; // multiple of the time that a drawing took
@@ -7,8 +9,7 @@ const SOON = 0.5; // seconds of playback for which everything should have arrive
 const FETCHED = 1.5; // seconds of playback for which rows are fetched: a server with many visitors gets few requests
 
 export class Playback {
-  #shown = 0; // tokens
-  #known = 0;
+  #tokens = { shown: signal(0), known: signal(0) };
   #began = 0; // when the clock was last reset, in milliseconds
   #from = 0; // tokens shown then
   #frame = 0;
@@ -20,7 +21,7 @@ export class Playback {
   #took = 0;
   #hasBegun = false; // whether a token of this text has been shown at this speed
   #isPaused = false;
-  #hasHalted = false;
+  #hasHalted = signal(false);
 
   /**
    * @param {() => void} show called in each frame in which more is shown
@@ -34,6 +35,22 @@ export class Playback {
   /** How many tokens are shown. */
   get shown() {
     return this.#shown;
+  }
+
+  get #shown() {
+    return this.#tokens.shown.value;
+  }
+
+  set #shown(n) {
+    this.#tokens.shown.value = n;
+  }
+
+  get #known() {
+    return this.#tokens.known.value;
+  }
+
+  set #known(n) {
+    this.#tokens.known.value = n;
   }
 
   get isBehind() {
@@ -74,13 +91,15 @@ export class Playback {
   }
 
   get hasHalted() {
-    return this.#hasHalted;
+    return this.#hasHalted.value;
   }
 
   /** Show no more of this text than now. */
   halt() {
-    this.#hasHalted = true;
-    this.#known = this.#shown;
+    batch(() => {
+      this.#hasHalted.value = true;
+      this.#known = this.#shown;
+    });
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
   }
@@ -89,20 +108,23 @@ export class Playback {
   reset(known) {
     cancelAnimationFrame(this.#frame);
     this.#frame = this.#due = 0;
-    this.#atOnce = this.#hasBegun = this.#isPaused = this.#hasHalted = this.#isLate = false;
-    this.#shown = this.#known = this.#from = known;
+    this.#atOnce = this.#hasBegun = this.#isPaused = this.#isLate = false;
+    batch(() => {
+      this.#hasHalted.value = false;
+      this.#shown = this.#known = this.#from = known;
+    });
   }
 
   /** More tokens are known. @param {number} known @param {boolean} atOnce whether they are shown at once */
   extend(known, atOnce) {
-    if (this.#hasHalted) return;
-    this.#known = known;
-    if (atOnce || this.#atOnce || ((!this.#speed || document.hidden) && !this.#isPaused)) {
+    if (this.hasHalted) return;
+    batch(() => {
+      this.#known = known;
+      if (!atOnce && !this.#atOnce && ((this.#speed && !document.hidden) || this.#isPaused)) return;
       const hasMore = this.#shown < known;
       this.#shown = known;
       if (hasMore && !atOnce) this.show();
-      return;
-    }
+    });
     this.#begin();
   }
 
@@ -121,13 +143,20 @@ export class Playback {
 
   /** Show all known tokens, and later ones as soon as they are known. */
   skip() {
-    if (this.#hasHalted) return;
+    if (this.hasHalted) return;
     this.#atOnce = true;
     this.#isPaused = false;
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
-    this.#shown = this.#known;
-    this.show();
+    this.#showUpTo(this.#known);
+  }
+
+  /** @param {number} shown */
+  #showUpTo(shown) {
+    batch(() => {
+      this.#shown = shown;
+      this.show();
+    });
   }
 
   #restart() {
@@ -141,10 +170,9 @@ export class Playback {
     if (now - this.#shownAt >= PAUSE_RATIO * this.#took) {
       const shown = this.#next(now);
       if (shown > this.#shown) {
-        this.#shown = shown;
         this.#hasBegun = true;
         const began = performance.now();
-        this.show();
+        this.#showUpTo(shown);
         this.#shownAt = performance.now();
         this.#took = this.#shownAt - began;
       }

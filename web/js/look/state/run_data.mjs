@@ -1,6 +1,6 @@
 // The data of one run that has arrived: tokens, thumbnails and metrics of all pictures, and the open picture's weights.
 
-import { allHeads } from "../../lib/heads.mjs";
+import { allHeads, isSamePicture } from "../../lib/heads.mjs";
 import { N_METRICS, UNIFORM } from "../../lib/metrics.mjs";
 import { Thumbnails } from "../../lib/thumbnails.mjs";
 import { HeadWeights } from "../../lib/triangle.mjs";
@@ -17,7 +17,8 @@ export class RunData {
   /** @type {Token[]} */
   #first = [];
   rows = 0;
-  weights = new HeadWeights();
+  /** @type {{ picture: PictureId | null, weights: HeadWeights }} those of the picture that was asked for last */
+  #opened = { picture: null, weights: new HeadWeights() };
 
   /** @param {Shape} shape of the model */
   constructor({ n_layer, n_head }) {
@@ -74,9 +75,11 @@ export class RunData {
     }
   }
 
-  /** Forget the weights, because another picture was opened. */
-  forgetWeights() {
-    this.weights = new HeadWeights();
+  /** A picture's weights, as far as they have arrived; another one's are forgotten. @param {PictureId} picture */
+  weightsOf(picture) {
+    const { picture: opened } = this.#opened;
+    if (!opened || !isSamePicture(opened, picture)) this.#opened = { picture, weights: new HeadWeights() };
+    return this.#opened.weights;
   }
 
   /** All heads. */

@@ -2,51 +2,49 @@
 
 import { isSamePicture } from "../../lib/heads.mjs";
 import { LatestLoader } from "../../lib/latest.mjs";
+import { onChange } from "../../lib/reactive.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
 /** @import { Store } from "./store.mjs" */
 
 export class SelectedHeads {
-  /** @type {PictureId[]} */
-  #chosen = [];
-  /** @type {PictureId[]} */
-  #pointed = [];
-  /** @type {{ fetcher: RunFetcher, query: number, weights: Float32Array } | null} weights of all pictures */
-  #known = null;
-  #model = "";
+  #chosen = signal(/** @type {PictureId[]} */ ([]));
+  #pointed = signal(/** @type {PictureId[]} */ ([]));
+  /** Weights of all pictures. */
+  #known = signal(/** @type {{ fetcher: RunFetcher, query: number, weights: Float32Array } | null} */ (null));
   /** @type {LatestLoader<RunFetcher, Float32Array<ArrayBuffer>>} */
   #loader = new LatestLoader({
     load: async (fetcher, query) => [await fetcher.query(query)],
     show: (weights, query) => {
-      const isNew = this.#known?.weights !== weights;
-      this.#known = { fetcher: this.store.fetcher, query, weights };
-      if (isNew) this.changed();
+      if (this.#known.peek()?.weights !== weights) this.#known.value = { fetcher: this.store.fetcher, query, weights };
     },
     report: (error) => this.store.report(`Could not fetch the attention weights: ${error.message}`),
   });
 
-  /** @param {Store} store @param {() => void} changed called when other heads are selected, or their weights arrive */
-  constructor(store, changed) {
+  /** @param {Store} store */
+  constructor(store) {
     this.store = store;
-    this.changed = changed;
-    store.on("state", () => {
-      const { sha256 } = store.pointer;
-      if (this.#model !== sha256) this.choose([]);
-      this.#model = sha256;
-    });
-    store.on("state focus", () => this.#fetch());
+    onChange(
+      () => [store.pointer.sha256],
+      () => this.choose([]),
+    );
+    onChange(
+      () => [...this.heads, store.fetcher, store.isGrowing, store.selection.focus?.query],
+      () => this.#fetch(),
+    );
   }
 
   /** The open head and those chosen with it; only the open one if no others are chosen. */
   get chosen() {
-    return this.#withOpen(this.#chosen);
+    return this.#withOpen(this.#chosen.value);
   }
 
   /** The heads that are shown: those pointed at or, if there are none, the chosen ones. */
   get heads() {
-    return this.#withOpen(this.#pointed.length ? this.#pointed : this.#chosen);
+    return this.#withOpen(this.#pointed.value.length ? this.#pointed.value : this.#chosen.value);
   }
 
   /** @param {PictureId[]} others */
@@ -55,29 +53,26 @@ export class SelectedHeads {
     return [open, ...others.filter((head) => !isSamePicture(head, open))];
   }
 
+  /** What decides which heads are shown, and where they look. */
+  get shown() {
+    return [this.store.open, this.#chosen.value, this.#pointed.value, this.#known.value];
+  }
+
   /** Choose heads in addition to the open one. @param {PictureId[]} heads */
   choose(heads) {
-    if (!heads.length && !this.#chosen.length) return;
-    this.#chosen = heads;
-    this.#show();
+    if (heads.length || this.#chosen.peek().length) this.#chosen.value = heads;
   }
 
   /** @param {PictureId} head */
   toggle(head) {
-    const others = this.#chosen.filter((other) => !isSamePicture(other, head));
-    this.choose(others.length < this.#chosen.length ? others : [...others, head]);
+    const chosen = this.#chosen.peek();
+    const others = chosen.filter((other) => !isSamePicture(other, head));
+    this.choose(others.length < chosen.length ? others : [...others, head]);
   }
 
   /** Show heads with the open one until none are named. @param {PictureId[]} heads */
   point(heads) {
-    if (!heads.length && !this.#pointed.length) return;
-    this.#pointed = heads;
-    this.#show();
-  }
-
-  #show() {
-    this.#fetch();
-    this.changed();
+    if (heads.length || this.#pointed.peek().length) this.#pointed.value = heads;
   }
 
   #fetch() {
@@ -92,7 +87,7 @@ export class SelectedHeads {
    */
   meanRow(query) {
     const { heads, store } = this;
-    const known = this.#known;
+    const known = this.#known.value;
     if (heads.length < 2 || known?.query !== query || known.fetcher !== store.fetcher) return null;
     const length = keysOf(query);
     const mean = new Float32Array(length);

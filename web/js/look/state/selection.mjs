@@ -2,6 +2,7 @@
 
 import { clamp } from "../../lib/numbers.mjs";
 import { isBusy } from "./pointer.mjs";
+import { batch, signal } from "../../vendor/signals.mjs";
 
 /** @import { Cell, Focus } from "../../types.js" */
 /** @import { Store } from "./store.mjs" */
@@ -22,40 +23,36 @@ export const NOTHING = { hover: null, locked: [], step: null, isCellLatest: fals
 const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? null) === (other?.key ?? null);
 
 export class Selection {
-  #selected = NOTHING;
+  #selected = signal(NOTHING);
 
-  /**
-   * @param {Store} store
-   * @param {(...topics: string[]) => void} emit tells the panels what changed
-   */
-  constructor(store, emit) {
+  /** @param {Store} store */
+  constructor(store) {
     this.store = store;
-    this.emit = emit;
   }
 
   /** The selection as it was made, to show it again. */
   get selected() {
-    return this.#selected;
+    return this.#selected.value;
   }
 
   get hover() {
-    return this.#selected.hover;
+    return this.selected.hover;
   }
 
   get locked() {
-    return this.#selected.locked;
+    return this.selected.locked;
   }
 
   /** The locked cell that all panels describe; null while they describe a step. */
   get leading() {
-    const { locked, isCellLatest } = this.#selected;
+    const { locked, isCellLatest } = this.selected;
     return isCellLatest ? (locked.at(-1) ?? null) : null;
   }
 
   /** The step to which the text is shown; null for all of it, as while another row is locked. */
   get step() {
     const { leading } = this;
-    const { step } = this.#selected;
+    const { step } = this.selected;
     return !leading || leading.query + 1 === step ? step : null;
   }
 
@@ -69,7 +66,7 @@ export class Selection {
     const newest = this.store.length - 1;
     const { leading } = this;
     if (leading) return leading.query < newest ? leading.query + 1 : null;
-    return newest < this.store.firstStep ? null : Math.min(this.#selected.step ?? newest, newest);
+    return newest < this.store.firstStep ? null : Math.min(this.selected.step ?? newest, newest);
   }
 
   /** The query whose row led to the chosen token. All panels show it, unless another is pointed at. */
@@ -109,7 +106,6 @@ export class Selection {
   point(cell) {
     if (isSameCell(this.hover, cell)) return;
     this.#change({ hover: cell });
-    this.emit("focus");
   }
 
   /**
@@ -119,13 +115,12 @@ export class Selection {
    * @param {boolean} [more] whether those locked before stay locked
    */
   lock(cell, more = false) {
-    const { step, locked } = this;
+    const { locked } = this;
     const others = locked.filter((other) => !isSameCell(other, cell));
     const wasLocked = others.length < locked.length;
     if (!cell || (wasLocked && !more && locked.length === 1)) this.#lock([]);
     else if (more) this.#lock(wasLocked ? others : [...others, cell]);
     else this.#lock([cell]);
-    this.emit("step", "focus", ...(this.step === step ? [] : ["thumbnails"]));
   }
 
   /** @param {Cell[]} locked */
@@ -137,7 +132,6 @@ export class Selection {
   goto(step) {
     const shown = step === null || step >= this.store.length ? null : Math.max(step, 1);
     this.#change({ step: shown, isCellLatest: false });
-    this.emit("step", "focus", "thumbnails");
   }
 
   /** Select a token: the step at which it was written or, in the prompt, its row. @param {number} position */
@@ -145,9 +139,11 @@ export class Selection {
     const { firstStep, length, isGrowing } = this.store;
     if (position < firstStep) this.lock({ query: position });
     else {
-      this.#change({ locked: [] });
-      // While more is coming, selecting the newest token pins it; once the text is complete, it just means the end.
-      this.goto(position === length - 1 && !isGrowing ? null : position);
+      batch(() => {
+        this.#change({ locked: [] });
+        // While more is coming, selecting the newest token pins it; once the text is complete, it just means the end.
+        this.goto(position === length - 1 && !isGrowing ? null : position);
+      });
     }
   }
 
@@ -178,10 +174,7 @@ export class Selection {
 
   /** Replace the whole selection. @param {Selected} selected */
   inspect(selected) {
-    const before = [this.step, this.chosen];
-    this.#selected = selected;
-    const isElsewhere = [this.step, this.chosen].some((now, i) => now !== before[i]);
-    this.emit("focus", ...(isElsewhere ? ["step"] : []));
+    this.#selected.value = selected;
   }
 
   /**
@@ -190,17 +183,16 @@ export class Selection {
    * @param {number | null} step
    */
   restore(locked, step) {
-    this.#selected = { hover: null, locked, step, isCellLatest: step === null && locked.length > 0 };
-    this.emit("state", "focus", "step", "thumbnails");
+    this.#selected.value = { hover: null, locked, step, isCellLatest: step === null && locked.length > 0 };
   }
 
-  /** Select nothing, without telling anyone: the store of another run announces everything at once. */
+  /** Select nothing. */
   clear() {
-    this.#selected = NOTHING;
+    this.#selected.value = NOTHING;
   }
 
   /** @param {Partial<Selected>} changes */
   #change(changes) {
-    this.#selected = { ...this.#selected, ...changes };
+    this.#selected.value = { ...this.#selected.peek(), ...changes };
   }
 }

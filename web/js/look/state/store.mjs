@@ -1,10 +1,9 @@
-// One text on the screen: its progress, how much of it is shown, and what is selected in it. Panels listen to it, so
-// that a choice in one panel updates all of them.
+// One text on the screen: its progress, how much of it is shown, and what is selected in it. All of it is signals, so
+// that a choice in one panel updates the others.
 
-import { isSamePicture } from "../../lib/heads.mjs";
 import { linkedChat } from "../../lib/link.mjs";
-import { Emitter } from "../../lib/emitter.mjs";
-import { effect, signal } from "../../vendor/signals.mjs";
+import { onChange, until } from "../../lib/reactive.mjs";
+import { batch, signal } from "../../vendor/signals.mjs";
 import { pictureName } from "../../lib/words.mjs";
 import { Playback } from "./playback.mjs";
 import { completePointer, isBusy, isGiven } from "./pointer.mjs";
@@ -17,56 +16,38 @@ import { TextSource } from "./text_source.mjs";
 /** @import { View } from "./view.mjs" */
 
 const MIN_REPLAYED = 8; // written tokens
-const SHOWN_TOPICS = ["tokens", "thumbnails", "weights", "focus", "step"];
-const EVERYTHING = ["state", "open", ...SHOWN_TOPICS];
 
-/**
- * Topics:
- * - state: the pointer, or whether the text grows
- * - open: another picture
- * - tokens, thumbnails: those that are shown
- * - weights: those of the open picture
- * - focus: the cell that is described
- * - step: the step to which the text is shown
- * - heads: which are selected together, or where they look
- * - chosen: the visitor chose a picture on its tile, or by its name
- * - view: the options, or what else decides how the text is shown
- * - problem
- */
-export class Store extends Emitter {
-  /** @type {Pointer} */
-  #pointer = completePointer({ state: "loading" });
+export class Store {
+  #pointer = signal(completePointer({ state: "loading" }));
   #playback = new Playback(
     () => this.#showMore(),
     (n) => this.#source.isReady(n),
   );
-  #source = new TextSource(this, (...topics) => this.emit(...topics));
+  #source = new TextSource(this);
   /** @type {Set<string>} runs that were shown before */
   #abandonedRuns = new Set();
-  #problem = "";
+  #problem = signal("");
   #roles = signal(/** @type {Roles | null} */ (null));
+  #drawing = signal(0);
+  #clicks = signal(0);
 
   /** @param {View} view */
   constructor(view) {
-    super();
     this.view = view;
     this.answer = new ShownAnswer();
-    this.selection = new Selection(this, (...topics) => this.emit(...topics));
-    this.selectedHeads = new SelectedHeads(this, () => this.emit("heads"));
-    view.on((changed) => {
-      if (changed.includes("open")) {
-        this.#source.open();
-        this.emit("open", "weights", "focus");
-      }
-      this.emit("view");
-    });
+    this.selection = new Selection(this);
+    this.selectedHeads = new SelectedHeads(this);
+    onChange(
+      () => [this.open],
+      () => this.#source.open(),
+    );
   }
 
   // The text and its data.
 
   /** @returns {Readonly<Pointer>} */
   get pointer() {
-    return this.#pointer;
+    return this.#pointer.value;
   }
 
   /** How the text appears. */
@@ -74,14 +55,30 @@ export class Store extends Emitter {
     return this.#playback;
   }
 
-  /** What is known of the run. */
+  /** What is known of the run. It arrives while the text is written; `drawing` tells when it is to be drawn. */
   get data() {
+    void this.#drawing.value;
     return this.#source.data;
+  }
+
+  /** The number of the drawing: another one when data has arrived, or the page's colours have changed. */
+  get drawing() {
+    return this.#drawing.value;
   }
 
   /** The tokens that are shown: the known ones, or fewer while the text appears at its speed. */
   get tokens() {
     return this.data.firstTokens(this.#playback.shown);
+  }
+
+  /** What the matrix of the open picture shows. */
+  get drawn() {
+    return [this.open, this.weights, this.length, this.drawing, this.view.options];
+  }
+
+  /** All that changes while the text is written and shown. */
+  get progress() {
+    return [this.pointer, this.isGrowing, this.length, this.drawing];
   }
 
   /** How many tokens are shown. */
@@ -96,13 +93,13 @@ export class Store extends Emitter {
 
   /** Whether more of the text will be shown. */
   get isGrowing() {
-    return this.#playback.isBehind || isBusy(this.#pointer.state);
+    return this.#playback.isBehind || isBusy(this.pointer.state);
   }
 
   /** How many of the shown tokens have been read: the newest of a growing text is read to write the next one. */
   get readable() {
     const { length } = this.tokens;
-    return this.isGrowing && length > Math.max(this.#pointer.n_prompt, 1) ? length - 1 : length;
+    return this.isGrowing && length > Math.max(this.pointer.n_prompt, 1) ? length - 1 : length;
   }
 
   get rows() {
@@ -116,12 +113,13 @@ export class Store extends Emitter {
 
   /** The last row that panels will soon show, so that they can load it ahead. */
   get soonRow() {
-    return Math.min(this.#playback.soon - 2, this.#pointer.rows - 1);
+    return Math.min(this.#playback.soon - 2, this.pointer.rows - 1);
   }
 
   /** The weights of the open picture. */
   get weights() {
-    return this.data.weights;
+    void this.#drawing.value;
+    return this.#source.weights;
   }
 
   get open() {
@@ -129,11 +127,12 @@ export class Store extends Emitter {
   }
 
   get openName() {
-    return pictureName(this.open, this.#pointer);
+    return pictureName(this.open, this.pointer);
   }
 
   /** The fetcher of this run's data. */
   get fetcher() {
+    void this.#pointer.value; // a run's own
     return this.#source.fetcher;
   }
 
@@ -159,46 +158,47 @@ export class Store extends Emitter {
    * @param {Partial<Pick<Pointer, "n_layer" | "n_head" | "sha256">>} [like]
    */
   begin({ n_layer = 0, n_head = 0, sha256 = "" } = {}) {
-    this.#leave();
-    this.#pointer = completePointer({ n_layer, n_head, sha256 });
-    this.#reset();
-    this.emit(...EVERYTHING);
+    batch(() => {
+      this.#leave();
+      this.#pointer.value = completePointer({ n_layer, n_head, sha256 });
+      this.#reset();
+    });
   }
 
   /** Apply a pointer: to a new run, or further in this one. @param {SentPointer | null} pointer */
   follow(pointer) {
     if (!pointer || this.isLate(pointer)) return;
-    const before = this.#pointer;
+    const before = this.#pointer.peek();
     if (!pointer.run) {
-      this.#pointer = before.run
+      this.#pointer.value = before.run
         ? completePointer(before, { notices: pointer.notices ?? [] })
         : completePointer(pointer);
-      this.emit("state");
       return;
     }
-    const isNew = pointer.run !== before.run;
-    if (isNew) this.#leave();
-    const wasGrowing = this.isGrowing;
-    this.#pointer = completePointer({ notices: before.notices }, pointer);
-    const hasEnded = wasGrowing && !this.isGrowing;
-    if (isNew) {
-      this.#reset();
-      this.view.openAgain(this.#pointer, before);
-    }
-    const written = pointer.new ?? [];
-    this.data.addTokens(this.#pointer.tokens - written.length, written);
-    // The beginning of a text is shown at once, the rest at its speed.
-    this.#playback.extend(this.data.tokens.length, isNew || isGiven(pointer.state));
-    if (isNew) this.emit(...EVERYTHING);
-    else this.emit("state", ...(hasEnded ? SHOWN_TOPICS : []));
+    batch(() => {
+      const isNew = pointer.run !== before.run;
+      if (isNew) this.#leave();
+      const now = completePointer({ notices: before.notices }, pointer);
+      this.#pointer.value = now;
+      if (isNew) {
+        this.#reset();
+        this.view.openAgain(now, before);
+      }
+      const written = pointer.new ?? [];
+      this.data.addTokens(now.tokens - written.length, written);
+      // The beginning of a text is shown at once, the rest at its speed.
+      this.#playback.extend(this.data.tokens.length, isNew || isGiven(pointer.state));
+    });
     void this.#source.update();
   }
 
   /** The server has the prepared opening that is shown. @param {SentPointer} pointer to its run */
   confirm(pointer) {
-    this.#pointer = completePointer(pointer);
-    this.fetcher.name(this.#pointer.run);
-    this.emit("state", "tokens", "focus", "step"); // everything drawn per run is redrawn, unchanged
+    batch(() => {
+      this.#pointer.value = completePointer(pointer);
+      this.#source.fetcher.name(pointer.run ?? "");
+      this.redraw(); // everything drawn per run is redrawn, unchanged
+    });
   }
 
   /**
@@ -207,41 +207,40 @@ export class Store extends Emitter {
    */
   isLate(pointer) {
     return isGiven(pointer.state)
-      ? isBusy(this.#pointer.state) && pointer.model === this.#pointer.model
+      ? isBusy(this.pointer.state) && pointer.model === this.pointer.model
       : this.#abandonedRuns.has(pointer.run ?? "");
   }
 
   /** Show the text of another store, which is about to show something else. @param {Store} other */
   adopt(other) {
-    this.#leave();
-    this.#abandonedRuns.delete(other.pointer.run);
-    this.#pointer = other.#pointer;
-    this.#reset(other.data);
-    if (!isSamePicture(this.open, other.open)) this.data.forgetWeights();
-    this.#playback.reset(other.length);
-    if (other.#playback.hasHalted) this.#playback.halt();
-    else this.#playback.extend(this.data.tokens.length, true);
-    this.data.show(this.readable);
-    this.emit(...EVERYTHING);
+    batch(() => {
+      this.#leave();
+      this.#abandonedRuns.delete(other.pointer.run);
+      this.#pointer.value = other.pointer;
+      this.#reset(other.data);
+      this.#playback.reset(other.length);
+      if (other.#playback.hasHalted) this.#playback.halt();
+      else this.#playback.extend(this.data.tokens.length, true);
+      this.data.show(this.readable);
+    });
     void this.#source.update();
   }
 
   /** End the text with what is shown of it. */
   halt() {
     this.#playback.halt();
-    this.emit("state", ...SHOWN_TOPICS);
   }
 
   /** Stop following the text that is being written. */
   abandon() {
-    if (!isBusy(this.#pointer.state)) return;
+    if (!isBusy(this.pointer.state)) return;
     this.#leave();
-    this.#pointer = completePointer(this.#pointer, { state: "stopped" });
-    this.emit("state");
+    this.#pointer.value = completePointer(this.pointer, { state: "stopped" });
   }
 
   #leave() {
-    if (this.#pointer.run) this.#abandonedRuns.add(this.#pointer.run);
+    const { run } = this.#pointer.peek();
+    if (run) this.#abandonedRuns.add(run);
   }
 
   /** Another run. @param {import("./run_data.mjs").RunData} [data] what is known of it */
@@ -249,45 +248,35 @@ export class Store extends Emitter {
     this.#source.begin(data);
     this.#playback.reset(0);
     this.selection.clear();
+    this.redraw();
   }
 
-  /** What has arrived moves on with the text, in the same frame; the rest is drawn when it arrives. */
   #showMore() {
-    const rows = this.#playback.shown - 1;
-    const late = [...(this.data.rows < rows ? ["thumbnails"] : []), ...(this.weights.rows < rows ? ["weights"] : [])];
     this.data.show(this.readable);
-    this.emit(...SHOWN_TOPICS.filter((topic) => !late.includes(topic)));
-    if (this.#playback.needsRows(this.data.rows, this.#pointer.rows)) void this.#source.update();
+    if (this.#playback.needsRows(this.data.rows, this.pointer.rows)) void this.#source.update();
   }
 
-  /** Draw everything again: the page's colours changed. */
+  /** Draw everything again: more has arrived, or the page's colours have changed. */
   redraw() {
-    this.emit("thumbnails", "weights", "focus", "view");
-  }
-
-  /** Something changed that decides how the text is shown, and is no option of the view. */
-  refreshView() {
-    this.emit("view");
+    this.#drawing.value = this.#drawing.peek() + 1;
   }
 
   // Messages to the visitor.
 
   /** The latest problem; "" for none. */
   get problem() {
-    return this.#problem;
+    return this.#problem.value;
   }
 
   /** @param {string} problem what went wrong; "" for nothing */
   report(problem) {
-    if (this.#problem === problem) return;
-    this.#problem = problem;
-    this.emit("problem");
+    this.#problem.value = problem;
   }
 
   /** Add a notice to those that the server sent. @param {string} notice */
   notify(notice) {
-    this.#pointer = { ...this.#pointer, notices: [...this.#pointer.notices, notice] };
-    this.emit("state");
+    const { notices } = this.pointer;
+    this.#pointer.value = { ...this.pointer, notices: [...notices, notice] };
   }
 
   /** The roles of the model's heads; null until they are known. */
@@ -301,11 +290,8 @@ export class Store extends Emitter {
   }
 
   /** Resolves once the roles are known. */
-  async rolesKnown() {
-    /** @type {(() => void) | undefined} */
-    let end;
-    await new Promise((resolve) => (end = effect(() => this.roles && resolve(null))));
-    end?.();
+  rolesKnown() {
+    return until(() => this.roles);
   }
 
   // For links, and between the panels.
@@ -322,7 +308,14 @@ export class Store extends Emitter {
 
   /** Open a picture that the visitor chose on its tile, or by its name. @param {PictureId} picture */
   choosePicture(picture) {
-    this.view.choose(picture);
-    this.emit("chosen");
+    batch(() => {
+      this.view.choose(picture);
+      this.#clicks.value = this.#clicks.peek() + 1;
+    });
+  }
+
+  /** How often the visitor chose a picture in this way. */
+  get clicks() {
+    return this.#clicks.value;
   }
 }

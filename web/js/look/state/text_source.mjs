@@ -21,13 +21,9 @@ export class TextSource {
   /** @type {HeadWeights | null} the open head's, while the rows no longer wait for them */
   #lateWeights = null;
 
-  /**
-   * @param {Store} store that shows the text
-   * @param {(...topics: string[]) => void} emit tells the panels which data has arrived
-   */
-  constructor(store, emit) {
+  /** @param {Store} store that shows the text */
+  constructor(store) {
     this.store = store;
-    this.emit = emit;
     this.data = new RunData({ n_layer: 0, n_head: 0 });
     this.fetcher = new RunFetcher("", () => this.#knownText);
   }
@@ -69,16 +65,20 @@ export class TextSource {
     return this.store.pointer.state === "writing";
   }
 
-  /** While the text is being written, resolves only once the drawing is on the screen. @param {...string} topics */
-  async #draw(...topics) {
-    const draw = () => this.emit(...topics);
+  /** Show what has arrived. While the text is being written, resolves only once the drawing is on the screen. */
+  async #draw() {
+    const draw = () => this.store.redraw();
     if (this.#isWriting) await this.#throttle.draw(draw);
     else draw();
   }
 
+  /** The weights of the open picture. */
+  get weights() {
+    return this.data.weightsOf(this.store.open);
+  }
+
   /** Another picture was opened: fetch its weights at once. */
   open() {
-    this.data.forgetWeights();
     this.#throttle.hurry();
     void this.update();
   }
@@ -90,8 +90,7 @@ export class TextSource {
 
   /** Whether everything shown with the first n tokens has arrived. @param {number} n */
   isReady(n) {
-    const { rows, weights } = this.data;
-    return Math.min(rows, weights.rows) >= n - 1 && this.#waiting.every((isReady) => isReady(n));
+    return Math.min(this.data.rows, this.weights.rows) >= n - 1 && this.#waiting.every((isReady) => isReady(n));
   }
 
   get #knownText() {
@@ -116,12 +115,12 @@ export class TextSource {
     const isDue = this.#isDue;
     this.data.merge(frame, store.readable);
     playback.extend(this.data.tokens.length, isGiven(store.pointer.state));
-    if (isDue) await this.#draw("tokens", "thumbnails", "focus", "step");
+    if (isDue) await this.#draw();
   }
 
   /** Fetch the open head's weights; if that takes long, go on without them until they are there. */
   async #awaitWeights() {
-    const { weights } = this.data;
+    const { weights } = this;
     if (this.#lateWeights === weights) return;
     const arrived = this.#fetchWeights();
     const isLate = await Promise.race([arrived, wait(MAX_HEAD_DELAY).then(() => true)]);
@@ -135,13 +134,12 @@ export class TextSource {
   }
 
   async #fetchWeights() {
-    const { fetcher } = this;
-    const { weights } = this.data;
+    const { fetcher, weights } = this;
     if (weights.rows >= this.data.rows) return;
     const floats = await fetcher.head(...this.store.open, weights.rows, this.data.rows);
-    if (fetcher !== this.fetcher || weights !== this.data.weights) return;
+    if (fetcher !== this.fetcher || weights !== this.weights) return;
     const isDue = this.#isDue;
     weights.append(floats);
-    if (isDue) await this.#draw("weights", "focus");
+    if (isDue) await this.#draw();
   }
 }

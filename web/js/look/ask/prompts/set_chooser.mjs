@@ -76,7 +76,7 @@ export function setChooser({ store, choices, choose }, others = {}) {
     if (sets.length || store.view.isLookOnly) return;
     const response = await fetch(new URL("prompt_sets.json", import.meta.url));
     sets = await response.json();
-    store.refreshView();
+    store.redraw();
   }
   void loadSets();
 

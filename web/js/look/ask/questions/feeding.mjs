@@ -183,6 +183,8 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
   }));
   const [first, second] = rows;
   const margin = second ? 1 - (second.value + chance) / (first.value + chance) : 0;
+  const isClose = second && margin < CLOSE_MARGIN;
+  const rival = isClose ? `, but hardly more than ${headName(second.picture)}` : "";
   const runnerUp = second ? `, ${percent(margin)} above ${headName(second.picture)} with ${score(second.value)}` : "";
   const here = headName([layer, head]);
   const isWeak = deviation(first.picture) < MIN_DEVIATIONS;
@@ -198,9 +200,8 @@ export function readComposition(answer, [layer, head], way, isRotary = false) {
       `${fixed(chance, 3)} on average${isWeak ? ", which is not clear" : ""}.`,
     plain: isWeak
       ? `By its weights, ${here} reads no earlier head clearly.`
-      : `By its weights, ${here} could read ${headName(first.picture)} most${
-          margin < CLOSE_MARGIN && second ? `, but hardly more than ${headName(second.picture)}` : ""
-        }. Cutting that path shows whether it does.`,
+      : `By its weights, ${here} could read ${headName(first.picture)} most${rival}. Cutting that path shows whether ` +
+        "it does.",
     column: `${way.toUpperCase()}-composition score (squared, above the same heads rotated at random)`,
     title:
       `${way.toUpperCase()}-composition score with ${here} ` +

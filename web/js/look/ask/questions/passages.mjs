@@ -34,7 +34,7 @@ export const passages = {
 /** @param {AskContext} context @returns {BuiltQuestion} */
 function build({ store, choices, choose, conclude, overlay }) {
   const measures = tabs("Strongest", MEASURES, (measure) => choose({ measure }));
-  const source = textChoice(store, () => store.refreshView());
+  const source = textChoice(store, () => store.redraw());
   const sentence = make("p", { class: "hs-answer" });
   const list = make("ol", { class: "hs-passages" });
   const shares = make("ul", { class: "hs-shares" });
