@@ -28,7 +28,7 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 
 const STORED = "headscope-played"; // storage key: whether an opening has played before
 const [TOKEN, PAUSE] = [75, 150]; // milliseconds for a token of an opening that writes itself, and for a mark
-const FONT = '40px "IBM Plex Sans"'; // in another one, the lines of the text would be others
+const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere
 const FONT_TIMEOUT = 600; // milliseconds
 const THREADS = 1700; // milliseconds in which threads draw themselves
 
@@ -112,7 +112,7 @@ export class Stage {
     this.element.addEventListener("pointerdown", () => this.#hurry());
     new ResizeObserver(() => store.isGrowing || this.draw(true)).observe(this.sentence.element);
     document.fonts.addEventListener("loadingdone", () => this.draw(true));
-    void Promise.race([document.fonts.load(FONT), wait(FONT_TIMEOUT)]).then(() => {
+    void Promise.race([Promise.all(FONTS.map((font) => document.fonts.load(font))), wait(FONT_TIMEOUT)]).then(() => {
       this.#hasFont = true;
       this.draw();
     });
