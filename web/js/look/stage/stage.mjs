@@ -150,7 +150,7 @@ export class Stage {
   draw(isResized = false) {
     const { store, step } = this;
     const { pointer, isGrowing, tokens } = store;
-    this.element.hidden = !pointer.run || !this.#hasFont;
+    this.element.hidden = !pointer.run || !this.#hasFont || (this.element.hidden && !tokens.length);
     if (!this.#hasFont) return;
     if (!this.#isShown || !pointer.run || (pointer.state === "snapshot" && !tokens.length)) return;
     const isEditing = this.editor.isOpen;
