@@ -138,7 +138,10 @@ async def answer_bad_address(_request: Request, _error: Exception) -> Response:
 OUTSIDE_V1 = {
     RequestValidationError: answer_bad_body,
     InputError: answer_input_error,
-    **dict.fromkeys((Busy, Closed, TemplatesUnavailable, ClientDisconnect), answer_refusal),
+    Busy: answer_refusal,
+    Closed: answer_refusal,
+    TemplatesUnavailable: answer_refusal,
+    ClientDisconnect: answer_refusal,
     httpx.InvalidURL: answer_bad_address,
 }
 
