@@ -92,9 +92,9 @@ def read_at(server: Server, step: Any, **changes: Any) -> httpx.Response:
 def test_snapshots_are_listed(trained: Server) -> None:
     found = httpx.get(f"{trained.url}/look/steps/kept").json()
     assert found["steps"] == list(STEPS) and found["history"] == [{"step": 0, "val_loss": 4.2}]
-    assert set(found) == {"steps", "history", "heads", "kept"}
+    assert set(found) == {"steps", "history", "heads", "kept", "on_disk"}
     for name in ("tiny", "nobody", quote("../kept", safe="")):
-        assert httpx.get(f"{trained.url}/look/steps/{name}").json() == {"steps": []}
+        assert httpx.get(f"{trained.url}/look/steps/{name}").json() == {"steps": [], "on_disk": []}
 
 
 def test_text_is_read_with_the_weights_of_a_snapshot(trained: Server) -> None:

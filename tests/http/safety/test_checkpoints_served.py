@@ -62,7 +62,7 @@ def test_bad_checkpoints_do_not_stop_the_others(launch: Any, checkpoints: Path, 
     assert [model["name"] for model in landing["models"]] == names
     assert landing["pointer"]["model"] == "strange" and len(landing["pointer"]["notices"]) == 3
     for name in ("strange", "linked"):
-        assert httpx.get(f"{server.url}/look/steps/{name}").json() == {"steps": []}
+        assert httpx.get(f"{server.url}/look/steps/{name}").json() == {"steps": [], "on_disk": []}
     assert httpx.get(f"{server.url}/").status_code == 200
     assert post(server, model="tiny").status_code == post(server, model="strange").status_code == 200
     assert post(server, model="overflowing").status_code == 404

@@ -74,7 +74,7 @@ def test_page_shows_why_a_text_was_refused(small: Server) -> None:
     with budget.hold(budget.most, "somebody"), budget.hold(budget.most - 10_000, "127.0.0.1"):
         answer = httpx.post(f"{small.url}/look/write", json=FIELDS)
     pointer = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))
-    assert pointer["state"] == "failed" and "Too many" in pointer["why"]
+    assert pointer["state"] == "failed" and "memory budget for requests is used up" in pointer["why"]
     until(small, lambda: not budget.held)
 
 
