@@ -144,11 +144,10 @@ class Engine(SteppedEngine[TextSequence]):
     def plan(self) -> list[TextSequence]:
         """Decide how much each text reads now: its newest token if it is writing, else a piece of its prompt.
 
-        A new prompt first takes over the beginning that is in the cache: what the next ones can take depends on it.
-
         Texts being written come first, in the order of their slots; then the clients with the fewest prompts to read,
         each prompt in the order in which it joined. But every other step, prompts that can be finished are read alone,
-        so that their first tokens need not wait for those of many others.
+        so that their first tokens need not wait for those of many others. A new prompt takes over the beginning that is
+        in the cache at once, because what the next ones can take over depends on it.
         """
         reading_on = [sequence for sequence in self.active if not sequence.is_stalled]
         writing = [sequence for sequence in reading_on if sequence.n_unread == 1]

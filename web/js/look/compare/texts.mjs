@@ -67,11 +67,6 @@ export class Texts {
     return this.isComparing ? SIDES.map((side) => this.pair.stores[side]) : [this.workspace.store];
   }
 
-  /** Shown or not. @returns {Store[]} */
-  get everyStore() {
-    return [this.workspace.store, ...SIDES.map((side) => this.pair.stores[side])];
-  }
-
   /** @returns {LinkState} */
   get linkState() {
     const { linkState } = this.first;

@@ -17,9 +17,10 @@ const WORDS = [
 
 /** @type {string[]} */
 const SEEN = [
-  "Threads lead from the underlined word to where each head looks; the wider, the more the head adds to the next word.",
+  "Threads lead from the underlined word to where each head looks.",
+  "The wider a thread, the more its head matters for the next word, as the line below the tiles says.",
   "The next word stands in blue. Below it are the others that could come, on one scale. Click one to go on with it.",
-  "Turn the heads off that matter most, and see what the model writes without them.",
+  "The switch turns off the heads that the sentence names, and shows what the model writes without them.",
   "Each tile is a head. Click one to see where it looks from every word, and a word to see what came after it.",
   "Arrow keys go from word to word. “All details” in the menu shows every number and tool.",
 ];
@@ -32,7 +33,7 @@ export class Guide {
     const seen = make("ul", {}, ...SEEN.map((each) => make("li", {}, each)));
     this.element = make(
       "dialog",
-      { class: "hs-guide", "aria-label": "Guide" },
+      { class: "hs-guide", "aria-label": "Guide", autofocus: true, tabindex: -1 },
       title,
       seen,
       make("dl", {}, ...words),

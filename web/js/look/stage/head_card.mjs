@@ -47,11 +47,11 @@ export class HeadCard {
       smallButton("›", () => turn(1), { "aria-label": "Next head" }),
     ];
     words.append(make("div", { class: "hs-turn-heads" }, ...turns));
-    let start = 0;
-    this.element.addEventListener("touchstart", ({ touches }) => (start = touches[0].clientX), { passive: true });
-    this.element.addEventListener("touchend", ({ changedTouches }) => {
-      const by = changedTouches[0].clientX - start;
-      if (Math.abs(by) >= SWIPE) turn(-Math.sign(by));
+    let start = { clientX: 0, clientY: 0 };
+    this.element.addEventListener("touchstart", ({ touches }) => (start = touches[0]), { passive: true });
+    this.element.addEventListener("touchend", ({ changedTouches: [end] }) => {
+      const [by, down] = [end.clientX - start.clientX, end.clientY - start.clientY];
+      if (Math.abs(by) >= SWIPE && Math.abs(by) > Math.abs(down)) turn(-Math.sign(by)); // a slanting scroll is none
     });
     this.matrix.addEventListener("pointermove", (event) => this.#point(event));
     this.matrix.addEventListener("pointerleave", () => this.#point(null));

@@ -47,6 +47,7 @@ export class ShownStep {
   /** @type {Map<string, Promise<number[]>>} what heads add, by step and mask; kept as long as the text is shown */
   #added = new Map();
   #turn = 0;
+  #isAsking = false; // what the heads add, for this turn
   /** @type {string[]} */
   #texts = [];
   /** @type {number[]} */
@@ -132,15 +133,13 @@ export class ShownStep {
     this.#ids = store.ids;
     this.query = query;
     this.#turn++;
-    this.isCurrent = false;
+    this.#isAsking = this.isCurrent = false;
     if (!isSame) this.whole = null;
     this.off = this.group = null;
     this.isOff = false;
     if (query >= 0) void this.#load();
     if (!isSame) this.#change();
   }
-
-  #isAsking = false;
 
   async #load() {
     const { query, store } = this;
@@ -195,8 +194,8 @@ export class ShownStep {
     if (!prepared && pointer.run === PREPARED && !view.isLookOnly) return; // asked again once the server has the text
     this.#isAsking = true;
     const adds = prepared ?? (step.target === null ? null : await this.#addsTo(step.target, mask).catch(() => null));
-    this.#isAsking = false;
     if (turn !== this.#turn) return;
+    this.#isAsking = false;
     if (!mask) this.whole = step;
     step.adds = adds;
     step.gains = gainsOf(adds ?? looksOf(step.rows));
@@ -295,6 +294,7 @@ export class ShownStep {
     if (isOff === this.isOff || (isOff && !group)) return;
     this.isOff = isOff;
     const turn = ++this.#turn;
+    this.#isAsking = false;
     this.off = null;
     this.#change();
     if (!isOff || !group) return;

@@ -34,6 +34,7 @@ const THREADS = 1700; // milliseconds in which threads draw themselves
 
 export class Stage {
   #isPlaying = false;
+  #played = false; // while the threads of a text that has just written itself are drawn
   #hasFont = false;
   #drawn = ""; // the step whose threads were drawn
   #openedFor = ""; // the text for which the leading head was opened
@@ -126,12 +127,9 @@ export class Stage {
       () => this.draw(),
     );
     whenever(
-      () => [store.rows, store.drawing],
-      () => this.tiles.draw(),
-    );
-    whenever(
-      () => [store.open, store.count, store.drawing],
+      () => [store.rows, store.open, store.count, store.drawing],
       () => {
+        this.tiles.draw();
         this.#drawCard();
         this.#light();
       },
@@ -161,23 +159,17 @@ export class Stage {
     const drawn = `${pointer.run} ${step.query} ${step.shown?.isKnown}`;
     const isNew = drawn !== this.#drawn && !isResized;
     if (!isEditing && !this.#isPlaying) {
-      this.sentence.draw(step, isNew && Boolean(step.shown?.isKnown) && !isStill() && this.#playsOnce());
+      this.sentence.draw(step, isNew && Boolean(step.shown?.isKnown) && !isStill() && this.#played);
       this.#drawn = drawn;
     }
     this.#drawBoard(isEditing);
     this.#drawWords();
     this.#drawActions(isEditing);
-    this.tiles.draw();
     this.#openLeading();
+    this.tiles.draw();
     this.#drawCard();
     this.#light();
   }
-
-  #playsOnce() {
-    return this.#played;
-  }
-
-  #played = false;
 
   /** @param {boolean} isEditing */
   #drawBoard(isEditing) {
@@ -297,7 +289,6 @@ export class Stage {
     const [layer, column] = store.open;
     const isOne = layer < n_layer && column < n_head;
     this.card.draw(isOne ? layer * n_head + column : -1, store.open);
-    this.tiles.draw();
   }
 
   /** @param {number | null} head */

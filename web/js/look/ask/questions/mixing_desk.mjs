@@ -48,7 +48,7 @@ function build({ store, mixer, choices, choose, conclude }) {
   const reasons = make("p", { class: "hs-hint" });
   const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
   const sentence = make("p", { class: "hs-answer", role: "status" });
-  const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-strong" });
+  const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-primary" });
   const compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
   const why = make("p", { class: "hs-hint" });
   const table = makeTable({});
