@@ -150,7 +150,7 @@ def test_an_answer_about_other_texts_is_saved_with_them(
         answer.get_by_role("textbox").fill("To be\n\nor not")
         answer.get_by_role("button", name="Use these").click()
         expect(answer.get_by_role("table", name="Every prompt").locator("tbody tr")).to_have_count(2)
-    expect(answer.locator(".hs-plain b")).not_to_be_empty()
+    expect(answer.locator(".hs-plain b")).not_to_be_empty(timeout=30_000)  # many prompts are read for it
     said = answer.locator(".hs-plain").text_content()
     rows = answer.get_by_role("table", name="Every prompt").locator("tbody tr").all_text_contents()
     page.get_by_role("button", name="Save this picture").click()
