@@ -84,7 +84,7 @@ def test_the_first_screen_says_little_and_scrolls_nothing(browser: Any, stories:
     assert len(re.findall(r"[A-Za-z’]+", seen["text"])) <= 120, seen["text"]
     assert set(seen["sizes"]) <= {12, 13, 14, 17, 18}, seen["sizes"]
     assert page.evaluate("document.documentElement.scrollHeight") <= 900
-    assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
+    page.wait_for_function("document.fonts.check('16px \"IBM Plex Sans\"')")
 
 
 def test_a_thread_leads_from_the_last_word_to_where_each_head_looks(browser: Any, stories: Server, prompt: str) -> None:
