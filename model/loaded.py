@@ -24,21 +24,21 @@ from .gpt import GPT
 from .lens.attribution import attribution
 from .lens.composition import composition
 from .lens.difference import difference
-from .lens.head_roles import roles, roles_in_text
+from .lens.head_roles import roles, text_roles
 from .lens.interventions.circuit import circuit
 from .lens.interventions.knockout import knockout, removal
-from .lens.interventions.patching import patch_site, patching
+from .lens.interventions.patching import patch, patch_site
 from .lens.interventions.paths import patch_paths, paths, role_paths
-from .lens.interventions.sites import activations_at
+from .lens.interventions.sites import activations
 from .lens.ledger import ledger
 from .lens.lens import Lens, of_model, of_text, of_two_texts, of_weights
 from .lens.logit_lens import logit_lens
-from .lens.neurons import neuron_in_text
-from .lens.one_head import head_measures
+from .lens.neurons import neuron
+from .lens.one_head import head
 from .lens.passages import passages
 from .lens.prompts import over_prompts
 from .lens.text_pass import Text, TextPass
-from .lens.token_circuits import summary
+from .lens.token_circuits import token_circuit
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Token, Tokenizer, text_tokens, token_text
 
@@ -98,23 +98,23 @@ class LoadedModel:
     knockout = of_text(knockout)
     removal = of_text(removal)
     attribution = of_text(attribution)
-    head = of_text(head_measures)
+    head = of_text(head)
     ledger = of_text(ledger)
     logit_lens = of_text(logit_lens)
-    text_roles = of_text(roles_in_text)
+    text_roles = of_text(text_roles)
     paths = of_text(paths)
-    activations = of_text(activations_at)
-    patch = of_two_texts(patching)
+    activations = of_text(activations)
+    patch = of_two_texts(patch)
     patch_site = of_two_texts(patch_site)
     patch_paths = of_two_texts(patch_paths)
     difference = of_model(difference)
     passages = of_model(passages)
-    neuron = of_model(neuron_in_text)
+    neuron = of_model(neuron)
     circuit = of_model(circuit)
     over_prompts = of_model(over_prompts)
     roles = of_model(roles)
     role_paths = of_model(role_paths)
-    token_circuit = of_model(summary)
+    token_circuit = of_model(token_circuit)
     composition = of_weights(composition)
 
     @cached_property

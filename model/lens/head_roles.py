@@ -363,7 +363,7 @@ def uniform_attention(T: int) -> Tensor:
 
 
 @torch.inference_mode()
-def roles_in_text(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
+def text_roles(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
     """How well each head of a model fits each role in a text, instead of random tokens."""
     T = len(text.ids)
     masks = role_masks(text.ids, LOOKS)

@@ -96,7 +96,7 @@ class Neuron(Answer):
         return [{**token, "logit": logit} for token, logit in pairs]
 
 
-def neuron_in_text(
+def neuron(
     lens: Lens,
     text: LongText,
     layer: Layer,

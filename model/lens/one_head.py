@@ -134,7 +134,7 @@ class HeadRemoved(NamedTuple):
 
 
 @torch.inference_mode()
-def head_measures(
+def head(
     text: TextPass,
     layer: Layer,
     head: HeadIndex,

@@ -12,12 +12,12 @@ from ..errors import InputError, InvalidValue, shorten
 from .answer import Answer
 from .attribution import attribution
 from .difference import difference
-from .head_roles import LOOKS, roles_in_text, standard_error
+from .head_roles import LOOKS, standard_error, text_roles
 from .interventions.knockout import knockout, removal
-from .interventions.patching import patch_site, patching
+from .interventions.patching import patch, patch_site
 from .interventions.paths import ROUTES, patch_paths
 from .lens import HasLens, Lens, call_question
-from .one_head import head_measures
+from .one_head import head
 from .progress import Progress, ignore, parts
 from .question import Option, Reads
 from .text_pass import Text
@@ -95,11 +95,11 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
         only("logit", "probability", "heads", "mlps", "embedding", "biases"),
         {"answer": "token", "wrong": "against"},
     ),
-    "head": Averaged(head_measures, head_sums, {"answer": "token"}),
-    "patch": Averaged(patching, patch_effects, PAIR, ["corrupted"], {"grid": False, "positions": "all"}),
+    "head": Averaged(head, head_sums, {"answer": "token"}),
+    "patch": Averaged(patch, patch_effects, PAIR, ["corrupted"], {"grid": False, "positions": "all"}),
     "patch_site": Averaged(patch_site, patch_effects, PAIR, ["corrupted"], {"each_position": False}),
     "patch_paths": Averaged(patch_paths, path_effects, PAIR, ["corrupted"]),
-    "text_roles": Averaged(roles_in_text, lambda answer: dict(answer["scores"])),
+    "text_roles": Averaged(text_roles, lambda answer: dict(answer["scores"])),
     "difference": Averaged(difference, only("heads"), {"corrupted": "other"}),
 }
 

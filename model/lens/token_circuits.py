@@ -139,10 +139,10 @@ class CircuitSummary(Answer):
         ]
 
 
-FACTORS_PART = 0.2  # of a summary's work, roughly; the rest is the search for the largest pairs
+FACTORS_PART = 0.2  # of the work of ``token_circuit``, roughly; the rest is the search for the largest pairs
 
 
-def summary(
+def token_circuit(
     lens: Lens,
     layer: Layer,
     head: HeadIndex,
@@ -173,10 +173,10 @@ def summary(
     """What a head's weights do to the vocabulary: the tokens that attention to a token promotes (its OV circuit),
     or the pairs of query and key tokens that it prefers (its QK circuit).
 
-    See ``token_circuit``.
+    See ``vocabulary_circuit``.
     """
     source = lens.token_id(token)
-    found = token_circuit(
+    found = vocabulary_circuit(
         lens.gpt,
         circuit=circuit,
         layer=layer,
@@ -209,7 +209,7 @@ def eigenvalue_score(eigenvalues: Tensor) -> float:
 
 
 @torch.inference_mode()
-def token_circuit(
+def vocabulary_circuit(
     gpt: GPT,
     *,
     circuit: Circuit,
@@ -291,7 +291,7 @@ def check_circuit(
     side: str | None,
     distance: int,
 ) -> None:
-    """Raise ``InputError`` unless ``token_circuit`` can be answered."""
+    """Raise ``InputError`` unless the circuit exists."""
     check_int("layer", layer, config.n_layer - 1, least=0)
     check_int("head", head, config.n_head - 1, least=0)
     check_int("distance", distance, config.context_length - 1, least=0)

@@ -11,7 +11,7 @@ from safetensors.torch import load
 from helpers.models import max_difference
 from helpers.server import Server
 from model import InputError
-from model.lens.interventions.sites import SITES, activations
+from model.lens.interventions.sites import SITES, layer_activations
 from model.lens.text_pass import TextPass
 
 PROMPT = "so it is"
@@ -34,7 +34,7 @@ def test_activations_equal_the_library(server: Server, choice: dict[str, Any], m
     layers = choice.get("layers", [0, 1, 2])
     assert len(found) == len(layers) * len(SITES)
     for layer in layers:
-        for site, x in activations(text, layer).items():
+        for site, x in layer_activations(text, layer).items():
             expected = x[0, positions].transpose(0, 1) if site == "pattern" else x[0, positions]
             ours = found[f"blocks.{layer}.{SITES[site].hook}"]
             assert ours.shape == expected.shape and max_difference(ours, expected) < 1e-6

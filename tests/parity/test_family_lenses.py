@@ -12,20 +12,20 @@ import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.families import ONE_OF_EACH, one_of_each_kind, reference, write
 from helpers.oracles.hooks import Theirs, contexts, hooked, inputs_of, replacing
+from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.composition import composition
 from model.lens.head_roles import copying_scores
 from model.lens.interventions.ablated_graph import Edge, Graph, edges_between
 from model.lens.interventions.knockout import knockout
-from model.lens.interventions.patching import patch_run, patching
+from model.lens.interventions.patching import patch, patch_run
 from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
 from model.lens.neurons import follow_neuron
-from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
-from model.lens.token_circuits import token_circuit
+from model.lens.token_circuits import vocabulary_circuit
 
 TOLERANCE = 1e-4
 EXACT = 1e-5
@@ -98,7 +98,7 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     value = value[:, head * value.shape[1] // theirs.n_head]
     weights = answer.attentions[layer][0, head, position, : position + 1]
     plain = -float(answer.logits[0, position].log_softmax(-1)[TOKEN])
-    ours = head_measures(text, layer=layer, head=head, position=position, token=TOKEN)
+    ours = one_head.head(text, layer=layer, head=head, position=position, token=TOKEN)
     assert max_difference(ours.weight, weights) <= EXACT
     for key in range(position + 1):
 
@@ -151,7 +151,7 @@ def test_logit_lens_equals_hooks_on_transformers(both: Both) -> None:
 def test_patching_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     other = TextPass(text.gpt, prompt_ids(N_TOKENS, text.config.vocab_size, seed=1))
-    ours = patching(text, other, answer=TOKEN, wrong=3)
+    ours = patch(text, other, answer=TOKEN, wrong=3)
     assert ours.heads is not None and ours.residual is not None
 
     def difference() -> float:
@@ -293,7 +293,7 @@ def test_ov_circuits_equal_whole_matrices(both: Both) -> None:
     theirs, text = both
     theirs.gpt.double()
     for layer, head, earlier in ((0, 1, None), (1, 3, None), (1, 2, (0, 3))):
-        ours = token_circuit(text.gpt, circuit="ov", layer=layer, head=head, earlier=earlier)
+        ours = vocabulary_circuit(text.gpt, circuit="ov", layer=layer, head=head, earlier=earlier)
         added = written(theirs, layer, head)
         if earlier is not None:
             seen = gained(theirs, theirs.layer(layer).input_layernorm, written(theirs, *earlier))
@@ -311,7 +311,7 @@ def test_qk_circuits_of_the_first_layer_equal_attention_of_two_tokens(both: Both
     pairs = torch.cartesian_prod(torch.arange(n), torch.arange(n)).flip(1)  # [key, query]
     attention = theirs.gpt(pairs, output_attentions=True).attentions[0][:, head, 1]
     expected = (attention[:, 0] / attention[:, 1]).log().view(n, n)  # [query, key]
-    one, none = (token_circuit(text.gpt, circuit="qk", layer=0, head=head, distance=d) for d in (1, 0))
+    one, none = (vocabulary_circuit(text.gpt, circuit="qk", layer=0, head=head, distance=d) for d in (1, 0))
     itself = (none.left * none.right).sum(-1, keepdim=True)
     assert max_difference(one.left @ one.right.T - itself, expected) <= TOLERANCE
 
@@ -322,7 +322,7 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
     asked: dict[str, Any] = {"circuit": "qk", "layer": 1, "head": 2, "earlier": (0, 1)}
     if text.config.qk_norm:
         with pytest.raises(model.InputError, match="cannot be told apart"):
-            token_circuit(text.gpt, **asked, side="q")
+            vocabulary_circuit(text.gpt, **asked, side="q")
         return
     theirs.gpt.double()
     norm, distance = theirs.layer(1).input_layernorm, 3
@@ -330,7 +330,7 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
     of_key = 2 * theirs.n_kv_head // theirs.n_head
     q, k = (theirs.part(1, way, direct)[:, of] for way, of in (("q", 2), ("k", of_key if not theirs.is_neox else 2)))
     for side in "qk":
-        ours = token_circuit(text.gpt, **asked, side=side, distance=distance)
+        ours = vocabulary_circuit(text.gpt, **asked, side=side, distance=distance)
         query, key = (read @ theirs.weight(1, way, 2).T if way == side else x for way, x in (("q", q), ("k", k)))
         whole = rotated(theirs, query.T, distance).T @ key.T / theirs.size**0.5
         assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())

@@ -13,10 +13,11 @@ from transformers import GPT2LMHeadModel
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
+from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.one_head import EDGES_AT_A_TIME, head_measures
+from model.lens.one_head import EDGES_AT_A_TIME
 from model.lens.text_pass import TextPass
 
 TOLERANCE = 1e-4
@@ -127,7 +128,7 @@ def test_head_measures_equal_transformers(both: Both) -> None:
     plain = -float(answer.logits[0, position].log_softmax(-1)[TOKEN])
     for layer, head in [(0, 0), (gpt.config.n_layer - 1, gpt.config.n_head - 1)]:
         span = slice(head * size, (head + 1) * size)
-        ours = head_measures(text, layer=layer, head=head, position=position, token=TOKEN)
+        ours = one_head.head(text, layer=layer, head=head, position=position, token=TOKEN)
         weights = answer.attentions[layer][0, head, position, : position + 1]
         assert max_difference(ours.weight, weights) <= TOLERANCE
         values = found[f"transformer.h.{layer}.attn.c_attn"][0, :, 2 * gpt.config.n_embd :][: position + 1, span]
@@ -146,7 +147,7 @@ def test_head_measures_equal_transformers(both: Both) -> None:
 def test_edges_are_cut_in_batches(tmp_path: Path) -> None:
     gpt, text = opened("wide vocabulary, long context", EDGES_AT_A_TIME + 6, tmp_path)
     position, done = EDGES_AT_A_TIME + 5, []
-    ours = head_measures(text, layer=0, head=2, position=position, token=TOKEN, progress=done.append)
+    ours = one_head.head(text, layer=0, head=2, position=position, token=TOKEN, progress=done.append)
     assert done == [EDGES_AT_A_TIME / (position + 1) / 2, 0.5, 1]
     plain = -float(run(gpt, text.ids)[0].logits[0, position].log_softmax(-1)[TOKEN])
     for key in (0, EDGES_AT_A_TIME - 1, EDGES_AT_A_TIME, position):
@@ -192,7 +193,7 @@ def test_ledger_equals_transformers(both: Both) -> None:
     assert ours.score == pytest.approx(float(qkv[query, 0] @ qkv[key, 1]), abs=TOLERANCE)
     assert float(ours.scaled[key]) == pytest.approx(ours.score * ours.scale, abs=TOLERANCE)
     assert ours.n_masked == 5
-    measures = head_measures(text, layer=layer, head=head, position=query, token=TOKEN)
+    measures = one_head.head(text, layer=layer, head=head, position=query, token=TOKEN)
     assert max_difference(ours.parts, measures.attribution) <= TOLERANCE
     assert ours.part == pytest.approx(float(ours.parts[key]), abs=1e-6)
     assert ours.head_part == pytest.approx(

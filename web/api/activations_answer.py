@@ -7,7 +7,7 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.gpt import GPT
-from model.lens.interventions.sites import Site, activations, of_one_text
+from model.lens.interventions.sites import Site, layer_activations, of_one_text
 from model.lens.text_pass import TextPass
 
 from .attention_answer import HEAP_GROWTH, REQUEST_BYTES, TOKEN_BYTES, in_binary, safetensors_header
@@ -62,7 +62,7 @@ class ActivationsAnswer:
         yield safetensors_header(shapes, self.metadata())
         text = TextPass(self.gpt(), self.ids, self.head_mask)
         for layer in self.layers:
-            by_site = activations(text, layer)
+            by_site = layer_activations(text, layer)
             for site in self.sites:
                 x = of_one_text(site, by_site[site.name][:, self.positions])
                 yield from in_binary(x.contiguous().numpy())

@@ -9,17 +9,17 @@ from model.lens.answer import Answer
 from model.lens.attribution import attribution
 from model.lens.composition import composition
 from model.lens.difference import difference
-from model.lens.head_roles import roles, roles_in_text
+from model.lens.head_roles import roles, text_roles
 from model.lens.interventions.circuit import circuit
 from model.lens.interventions.knockout import knockout, removal
-from model.lens.interventions.patching import patching
+from model.lens.interventions.patching import patch
 from model.lens.interventions.paths import paths, role_paths
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.neurons import neuron_in_text
-from model.lens.one_head import head_measures
+from model.lens.neurons import neuron
+from model.lens.one_head import head
 from model.lens.passages import passages
-from model.lens.token_circuits import summary
+from model.lens.token_circuits import token_circuit
 
 from . import checks
 from .head_roles import answer_roles
@@ -37,10 +37,10 @@ KNOCKOUT = question(
 )
 REMOVAL = question("removal", removal, order="heads prompt model method head_mask reference", check=checks.removal)
 ATTRIBUTION = question("attribution", attribution)
-HEAD = question("head", head_measures, endpoint="head_lenses")
+HEAD = question("head", head, endpoint="head_lenses")
 PATCH = question(
     "patch",
-    patching,
+    patch,
     order="prompt corrupted answer wrong model direction heads grid head_mask site positions neurons method",
     check=checks.patch,
     less="shorter prompts, or patch all positions of a site at once",
@@ -54,7 +54,7 @@ PATHS = question(
     encode=Answer.to_dict,
 )
 DIFFERENCE = question("difference", difference, less="shorter texts")
-TEXT_ROLES = question("text-roles", roles_in_text, encode=Answer.to_dict)
+TEXT_ROLES = question("text-roles", text_roles, encode=Answer.to_dict)
 
 QUESTIONS: list[Question] = [
     question("roles", roles, compute=answer_roles, less="a smaller model"),
@@ -75,8 +75,8 @@ QUESTIONS: list[Question] = [
         encode=Answer.to_dict,
     ),
     question("circuit", circuit, check=checks.circuit, less="fewer or shorter prompts"),
-    question("token-circuit", summary, check=checks.token_circuit, less="a single token"),
-    question("neuron", neuron_in_text, check=checks.neuron),
+    question("token-circuit", token_circuit, check=checks.token_circuit, less="a single token"),
+    question("neuron", neuron, check=checks.neuron),
     DIFFERENCE,
     question("passages", passages),
     TEXT_ROLES,

@@ -15,7 +15,7 @@ from ..answer import Answer, NamedToken, PerHead, Shape
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken
 from ..text_pass import TextPass, replacing
-from .sites import SITE_NAMES, SITES, Site, activations, find_site, gradients, n_components, run_patched
+from .sites import SITE_NAMES, SITES, Site, find_site, gradients, layer_activations, n_components, run_patched
 
 MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 ALL = -1  # in place of a position
@@ -198,7 +198,7 @@ class SitePatching(Differences):
 
 
 @torch.inference_mode()
-def patching(
+def patch(
     clean: TextPass,
     corrupted: Annotated[
         TextPass, Reads.TEXT, "A prompt with the same number of tokens that leads to a different answer."
@@ -292,7 +292,7 @@ def patch_site(
     estimate: bool = False,
     progress: Progress = ignore,
 ) -> SitePatching:
-    """Patch every activation of a site (see ``sites.SITES``) in every layer, one at a time, as in ``patching``.
+    """Patch every activation of a site (see ``sites.SITES``) in every layer, one at a time, as in ``patch``.
 
     ``exact`` runs the model again for each activation; ``estimate`` approximates all of them by attribution patching.
     With ``each_position`` one position at a time is patched, otherwise all at once. One MLP neuron at a time is patched
@@ -342,7 +342,7 @@ def patch_run(
     wrong: str | int | None = None,
     direction: Direction = "denoise",
 ) -> PatchRun:
-    """Check the arguments of ``patching``, and prepare the two runs."""
+    """Check the arguments of ``patch``, and prepare the two runs."""
     answer, wrong = clean.token_id(answer, "answer"), clean.token_id(wrong, "wrong")
     check_prompts(clean.ids, corrupted.ids)
     answer = most_probable(clean) if answer is None else answer
@@ -402,7 +402,7 @@ def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Ten
     result = torch.empty(len(units))
     total, done = float((n_layer - units[:, 0]).sum()), 0.0
     for layer in units[:, 0].unique().tolist():
-        other = activations(run.source, layer)[site.name]
+        other = layer_activations(run.source, layer)[site.name]
         for chosen in (units[:, 0] == layer).nonzero()[:, 0].split(into.batch_size):
             edit = partial(patched, site, other, units[chosen, 1], units[chosen, 2])
             result[chosen] = run.measure(run_patched(into, layer, site.name, edit)).cpu()
@@ -447,7 +447,7 @@ def attribution_patching(
     for layer in reversed(range(n_layer)):
         slopes = gradients(into, layer, after)
         with torch.inference_mode():
-            change = activations(run.source, layer)[site.name] - activations(into, layer)[site.name]
+            change = layer_activations(run.source, layer)[site.name] - layer_activations(into, layer)[site.name]
             product = (change * slopes[site.name])[0].cpu()  # (T, [n_head or neurons], ...)
             if site.component != "neuron":  # each of which is a single number
                 product = product.sum(-1)
@@ -459,9 +459,9 @@ def attribution_patching(
 
 def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     """The difference with the context vectors of all these heads, at all positions, from the other prompt."""
-    patch = replacing(run.into.config, together, run.source.context)
+    replace = replacing(run.into.config, together, run.source.context)
     first, _ = min(together)
-    return float(run.measure(run.into.run_from(first, run.into.stream[first], patch)))
+    return float(run.measure(run.into.run_from(first, run.into.stream[first], replace)))
 
 
 def most_probable(text: TextPass, other_than: int | None = None) -> int:

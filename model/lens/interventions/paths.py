@@ -250,7 +250,7 @@ def patch_paths(
     Path patching between two prompts (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's output is taken
     from the other prompt, but only where the later head's queries, keys or values are computed from it; everything
     after the later head is recomputed. Routes are those of ``cut_paths``, the prompts and the measure those of
-    ``patching.patching``. Raises ``InputError`` as that does, and if there is no such head.
+    ``patching.patch``. Raises ``InputError`` as that does, and if there is no such head.
     """
     clean.check_head(layer, head)
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)

@@ -120,12 +120,12 @@ def run_keeping(text: TextPass, layer: int, x: Tensor) -> tuple[dict[SiteName, T
 
 
 @torch.inference_mode()
-def activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
+def layer_activations(text: TextPass, layer: int) -> dict[SiteName, Tensor]:
     """The activations ``(1, T, ...)`` of a text at every site of a layer."""
     return run_keeping(text, layer, text.stream[layer])[0]
 
 
-def activations_at(text: TextPass, sites: Sequence[str], layers: Sequence[int] | None = None) -> dict[str, Tensor]:
+def activations(text: TextPass, sites: Sequence[str], layers: Sequence[int] | None = None) -> dict[str, Tensor]:
     """The activations of a text at sites of some layers, all by default: the tensors of ``/v1/activations``.
 
     Names and shapes are those of TransformerLens's cache of one text: ``blocks.3.attn.hook_z`` is
@@ -136,7 +136,7 @@ def activations_at(text: TextPass, sites: Sequence[str], layers: Sequence[int] |
     for layer in wanted:
         check_int("layers", layer, n_layer - 1, least=0)
     for layer in wanted:
-        here = activations(text, layer)
+        here = layer_activations(text, layer)
         found |= {f"blocks.{layer}.{site.hook}": of_one_text(site, here[site.name]) for site in chosen}
     return found
 

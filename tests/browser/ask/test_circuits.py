@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from helpers.page import open_head, readout, text
 from model import LoadedModel
 from model.lens.composition import composition
-from model.lens.interventions.patching import patching
+from model.lens.interventions.patching import patch
 from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import mean_contexts, shipped_passages
 from model.lens.passages import firing, mark_tokens
@@ -57,7 +57,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
     answer = tiny.tokenizer.encode(whole[-1])[0]
     texts = TextPass(tiny.gpt, ids), TextPass(tiny.gpt, other)
     likely = [int(i) for i in texts[1].logits(len(ids) - 1, len(ids))[0].topk(2).indices]
-    expected = patching(*texts, answer=answer, wrong=likely[likely[0] == answer])
+    expected = patch(*texts, answer=answer, wrong=likely[likely[0] == answer])
     restored = expected.restored(expected.heads)
     for place, shown in rows(panel).items():
         match = PER_CENT.fullmatch(shown)
@@ -89,9 +89,7 @@ def test_what_carries_the_answer(written: Any, tiny: LoadedModel) -> None:
         panel.get_by_role("button", name=way, exact=True).click()
         said = panel.locator(".hs-head-set .hs-answer")
         expect(said).to_contain_text(f"together {does}")
-        both = patching(
-            *texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", heads=together
-        )
+        both = patch(*texts, answer=answer, wrong=wrong, direction="denoise" if sign > 0 else "noise", heads=together)
         share = both.restored(both.joint) if sign > 0 else 1 - both.restored(both.joint)
         match = re.search(
             f"together {does} (−?\\d+)% of the difference, .* difference of (−?[\\d.]+);", said.text_content()

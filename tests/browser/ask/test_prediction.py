@@ -8,10 +8,10 @@ from playwright.sync_api import expect
 
 from helpers.page import ask_panel, open_head, readout, text
 from helpers.server import Server
+from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
 
 
@@ -86,7 +86,7 @@ def test_tokens_that_a_head_uses_are_measured_and_open_their_arithmetic(written:
     box = ask(written, "Which tokens does this head use?")
     layer, head = open_head(written)
     token = passed.ids[50]
-    expected = head_measures(passed, layer=layer, head=head, position=49, token=token)
+    expected = one_head.head(passed, layer=layer, head=head, position=49, token=token)
     box.get_by_role("button", name="Show all 50 tokens").click()
     box.get_by_role("button", name="if cut", exact=True).click()
     keys = box.locator("tr[data-key]").evaluate_all("(rows) => rows.map((row) => Number(row.dataset.key))")

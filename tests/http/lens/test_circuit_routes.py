@@ -14,14 +14,14 @@ from model import LoadedModel
 from model.lens.composition import composition
 from model.lens.difference import attention_difference
 from model.lens.head_roles import N_TEXTS, repeated_tokens
-from model.lens.interventions.patching import DIRECTIONS, patch_site, patching
+from model.lens.interventions.patching import DIRECTIONS, patch, patch_site
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES
 from model.lens.neurons import follow_neuron
 from model.lens.passages import PATTERNS, firing, mark_tokens, pattern_counts
 from model.lens.text_pass import TextPass
-from model.lens.token_circuits import eigenvalue_score, token_circuit
+from model.lens.token_circuits import eigenvalue_score, vocabulary_circuit
 from web.ask.fields import MAX_LONG_TEXT_BYTES
 
 CLEAN, CORRUPTED = "so it is", "so he is"
@@ -53,7 +53,7 @@ def same(found: Any, expected: torch.Tensor) -> bool:
 
 def test_patching_equals_the_library(server: Server, tiny: LoadedModel) -> None:
     ids = {name: tiny.tokenizer.encode(name)[0] for name in "ab"}
-    expected = patching(text_of(tiny, CLEAN), text_of(tiny, CORRUPTED), answer=ids["a"], wrong=ids["b"])
+    expected = patch(text_of(tiny, CLEAN), text_of(tiny, CORRUPTED), answer=ids["a"], wrong=ids["b"])
     found = post(server, "patch", **PATCH).json()
     assert (found["clean"], found["corrupted"]) == pytest.approx((expected.clean, expected.corrupted), abs=1e-5)
     assert same(found["raw"]["heads"], expected.heads) and same(found["raw"]["residual"], expected.residual)
@@ -75,7 +75,7 @@ def test_patching_several_heads_and_the_reverse_direction(server: Server, tiny: 
     texts = text_of(tiny, CLEAN), text_of(tiny, CORRUPTED)
     heads = [[0, 1], [2, 3]]
     for direction in DIRECTIONS:
-        expected = patching(*texts, answer=ids["a"], wrong=ids["b"], direction=direction, heads=[(0, 1), (2, 3)])
+        expected = patch(*texts, answer=ids["a"], wrong=ids["b"], direction=direction, heads=[(0, 1), (2, 3)])
         found = post(server, "patch", **PATCH, direction=direction, heads=heads).json()
         assert found["direction"] == direction and same(found["raw"]["heads"], expected.heads)
         assert found["raw"]["joint"] == pytest.approx(expected.joint, abs=1e-5)
@@ -225,7 +225,7 @@ def test_token_circuits_equal_the_library(server: Server, tiny: LoadedModel, ask
     query |= {"earlier_layer": earlier[0], "earlier_head": earlier[1]} if earlier else {}
     found = get(server, "token-circuit", layer=2, head=1, **query).json()
     given = {name: value for name, value in asked.items() if name not in ("token", "top")}
-    expected = token_circuit(tiny.gpt, layer=2, head=1, **given)
+    expected = vocabulary_circuit(tiny.gpt, layer=2, head=1, **given)
     pairs = expected.largest(asked.get("top", 20), asked.get("token"))
     assert [pair["value"] for pair in found["pairs"]] == pytest.approx(pairs.value.tolist(), abs=1e-5)
     assert [pair["source"]["id"] for pair in found["pairs"]] == pairs.source.tolist()

@@ -9,10 +9,10 @@ from gradio_client import Client
 
 from helpers.models import max_difference
 from helpers.server import Server
+from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.ledger import ledger
 from model.lens.logit_lens import logit_lens
-from model.lens.one_head import head_measures
 from model.lens.text_pass import TextPass
 
 PROMPT = "so it is"
@@ -57,7 +57,7 @@ def test_attribution_equals_the_library(server: Server, text: TextPass) -> None:
 
 def test_one_head_equals_the_library(server: Server, text: TextPass) -> None:
     found = post(server, "head", layer=1, head=3, position=5, token=9).json()
-    expected = head_measures(text, layer=1, head=3, position=5, token=9)
+    expected = one_head.head(text, layer=1, head=3, position=5, token=9)
     assert [key["text"] for key in found["keys"]] == list(PROMPT[:6])
     for name in ("weight", "norm", "attribution", "loss_change"):
         assert max_difference(torch.tensor([key[name] for key in found["keys"]]), getattr(expected, name)) < 1e-6

@@ -13,6 +13,7 @@ from helpers.api import assert_same
 from helpers.models import tiny_model
 from model import InputError, LoadedModel
 from model.lens.answer import Answer
+from model.lens.lens import Method
 from model.lens.progress import ignore
 from model.lens.prompts import OVER_PROMPTS
 from web.ask.inquiry import to_json
@@ -154,6 +155,12 @@ def test_a_method_knows_its_arguments_and_their_help(loaded: LoadedModel) -> Non
 def test_every_question_about_one_text_is_a_method() -> None:
     names = {question.name.replace("-", "_") for question in QUESTIONS if "/" not in question.name}
     assert not {name for name in names if not callable(getattr(LoadedModel, name, None))}
+
+
+def test_every_method_has_the_name_of_its_function() -> None:
+    methods = {name: each for name, each in vars(LoadedModel).items() if isinstance(each, Method)}
+    assert "token_circuit" in methods
+    assert {name: each.question.__name__ for name, each in methods.items()} == {name: name for name in methods}
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import torch
 import model
 from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_gpt
+from model.lens import one_head
 from model.lens.attribution import attribution
 from model.lens.float32 import in_float32
 from model.lens.ledger import ledger
 from model.lens.logit_lens import decided_at, logit_lens
-from model.lens.one_head import EDGES_AT_A_TIME, head_measures, spearman
+from model.lens.one_head import EDGES_AT_A_TIME, spearman
 from model.lens.text_pass import TextPass
 
 IDS = prompt_ids(10)
@@ -39,9 +40,9 @@ def test_a_head_that_is_muted_has_no_part() -> None:
     text = TextPass(gpt, IDS, mask)
     found = attribution(text, position=9, token=3)
     assert found.heads[0, 1] == 0 and found.difference <= 1e-4
-    muted = head_measures(text, layer=0, head=1, position=9, token=3)
+    muted = one_head.head(text, layer=0, head=1, position=9, token=3)
     assert not muted.norm.any() and not muted.attribution.any() and muted.loss_change.abs().max() < 1e-6
-    doubled = head_measures(text, layer=1, head=0, position=9, token=3)
+    doubled = one_head.head(text, layer=1, head=0, position=9, token=3)
     assert float(doubled.attribution.sum()) == pytest.approx(float(found.heads[1, 0]), abs=1e-5)
     assert max(ledger(text, layer=1, head=0, query=9, key=4, token=3).errors.values()) < 1e-5
 
@@ -55,7 +56,7 @@ def test_a_model_without_query_key_and_value_biases() -> None:
 def test_all_edges_of_one_key() -> None:
     """For the first token the only edge is the whole head."""
     gpt = tiny_gpt(n_layer=3)
-    found = head_measures(TextPass(gpt, IDS[:1]), layer=1, head=1, position=0, token=3)
+    found = one_head.head(TextPass(gpt, IDS[:1]), layer=1, head=1, position=0, token=3)
     mask = torch.ones(3, 2)
     mask[1, 1] = 0
     losses = [-gpt(torch.tensor([IDS[:1]]), head_mask=m).logits[0, 0].log_softmax(-1)[3] for m in (None, mask)]
@@ -66,7 +67,7 @@ def test_all_edges_of_one_key() -> None:
 
 def test_the_whole_head_removed_is_a_pass_with_that_head_masked() -> None:
     gpt, ids = tiny_gpt(n_layer=3), torch.tensor([IDS])
-    found = head_measures(TextPass(gpt, IDS), layer=0, head=1, position=6, token=3).removed
+    found = one_head.head(TextPass(gpt, IDS), layer=0, head=1, position=6, token=3).removed
     mask = torch.ones(3, 2)
     mask[0, 1] = 0
     plain, masked = (gpt(ids, head_mask=m).logits[0].log_softmax(-1) for m in (None, mask))
@@ -103,7 +104,7 @@ def test_spearman_with_ties_against_a_loop() -> None:
 
 
 def test_correlations_with_unsigned_measures_use_magnitudes() -> None:
-    found = head_measures(TextPass(tiny_gpt(), IDS), layer=1, head=0, position=9, token=3)
+    found = one_head.head(TextPass(tiny_gpt(), IDS), layer=1, head=0, position=9, token=3)
     pairs = found.correlations()
     assert len(pairs) == 6
     assert pairs["weight", "attribution"] == spearman(found.weight, found.attribution.abs())
@@ -130,9 +131,9 @@ def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_edges_are_cut_one_by_one_for_any_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TextPass(tiny_gpt(n_layer=3), IDS)
-    whole = head_measures(text, layer=0, head=1, position=9, token=3).loss_change
+    whole = one_head.head(text, layer=0, head=1, position=9, token=3).loss_change
     monkeypatch.setattr("model.lens.one_head.EDGES_AT_A_TIME", 3)
     fractions: list[float] = []
-    pieces = head_measures(text, layer=0, head=1, position=9, token=3, progress=fractions.append)
+    pieces = one_head.head(text, layer=0, head=1, position=9, token=3, progress=fractions.append)
     assert max_difference(pieces.loss_change, whole) < 5e-6 and fractions == [0.15, 0.3, 0.45, 0.5, 1]
     assert EDGES_AT_A_TIME > 10

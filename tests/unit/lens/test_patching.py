@@ -14,7 +14,7 @@ from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens import text_pass
-from model.lens.interventions.patching import DIRECTIONS, Direction, Patching, patching
+from model.lens.interventions.patching import DIRECTIONS, Direction, Patching, patch
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(10)
@@ -26,7 +26,7 @@ def patched(
     loaded: LoadedModel, clean: list[int] = CLEAN, corrupted: list[int] = CORRUPTED, **options: Any
 ) -> Patching:
     given = {"answer": ANSWER, "wrong": WRONG} | options
-    return patching(TextPass(loaded.gpt, clean), TextPass(loaded.gpt, corrupted), **given)
+    return patch(TextPass(loaded.gpt, clean), TextPass(loaded.gpt, corrupted), **given)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -154,11 +154,11 @@ def test_example_shows_the_stated_effect(example: dict[str, Any]) -> None:
     tokens = [loaded.tokenizer.encode(example[name]) for name in ("answer", "wrong")]
     (answer,), (wrong,) = tokens
     assert example["tokens"] == [*texts[0].ids, answer]  # the text that the page opens
-    found = patching(*texts, answer=answer, wrong=wrong)
+    found = patch(*texts, answer=answer, wrong=wrong)
     assert found.clean > 2 and found.corrupted < -2
     restored = found.restored(found.heads)
     together = [(layer, head) for layer, head in example["carriers"]]
-    assert found.restored(patching(*texts, answer=answer, wrong=wrong, heads=together, grid=False).joint) > 0.6
+    assert found.restored(patch(*texts, answer=answer, wrong=wrong, heads=together, grid=False).joint) > 0.6
     carriers = sum(float(restored[layer, head]) for layer, head in example["carriers"])
     assert carriers > 0.8
     strongest = restored.flatten().argsort(descending=True)[: len(example["carriers"])]

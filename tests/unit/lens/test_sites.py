@@ -13,7 +13,7 @@ from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens.interventions.patching import DIRECTIONS, Direction, patch_site
 from model.lens.interventions.paths import patch_paths
-from model.lens.interventions.sites import SITES, activations, find_site
+from model.lens.interventions.sites import SITES, find_site, layer_activations
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(8)
@@ -113,7 +113,7 @@ def test_activations_equal_transformers_with_hooks(tiny: LoadedModel, theirs: Th
     text = TextPass(tiny.gpt, CLEAN)
     for layer in range(N_LAYER):
         expected = theirs.activations(CLEAN, layer)
-        found = activations(text, layer)
+        found = layer_activations(text, layer)
         assert found.keys() == SITES.keys()
         assert all(max_difference(x[0], expected[site]) < 1e-5 for site, x in found.items())
 

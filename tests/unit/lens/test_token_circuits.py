@@ -17,7 +17,7 @@ from model.lens import neurons
 from model.lens import token_circuits as module
 from model.lens.neurons import follow_neuron
 from model.lens.passages import MIN_DISTANCE
-from model.lens.token_circuits import eigenvalue_score, token_circuit
+from model.lens.token_circuits import eigenvalue_score, vocabulary_circuit
 
 V, SIZE = 65, 6
 
@@ -108,7 +108,7 @@ def test_circuits_equal_whole_matrices(
     else:
         whole = whole_qk(w, layer, head, earlier, case.get("side"))
     fractions: list[float] = []
-    found = token_circuit(gpt, head=head, **case, progress=fractions.append)
+    found = vocabulary_circuit(gpt, head=head, **case, progress=fractions.append)
     scale = float(whole.abs().max())
     assert max_difference(found.left @ found.right.T, whole) < 1e-5 * scale
     for source in (None, 7):
@@ -127,7 +127,7 @@ def test_circuits_equal_whole_matrices(
 
 
 def test_all_pairs_may_be_requested(gpt: GPT) -> None:
-    found = token_circuit(gpt, circuit="ov", layer=0, head=1)
+    found = vocabulary_circuit(gpt, circuit="ov", layer=0, head=1)
     pairs = found.largest(V * V + 1)
     assert len({*zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)}) == V * V
     assert len(found.largest(V + 1, source=3).value) == V
@@ -141,10 +141,10 @@ def test_a_head_that_copies_has_the_score_1(gpt: GPT) -> None:
         gpt.lm_head.weight[:] = gpt.wte.weight
         attn.c_attn.weight[-4 * SIZE : -3 * SIZE] = torch.eye(4 * SIZE)[:SIZE]
         attn.c_proj.weight[:, :SIZE] = sign * torch.eye(4 * SIZE)[:, :SIZE]
-        score = eigenvalue_score(token_circuit(gpt, circuit="ov", layer=0, head=0).eigenvalues())
+        score = eigenvalue_score(vocabulary_circuit(gpt, circuit="ov", layer=0, head=0).eigenvalues())
         assert score == pytest.approx(sign, abs=1e-6), name
     attn.c_proj.weight[:, :SIZE] = 0
-    assert eigenvalue_score(token_circuit(gpt, circuit="ov", layer=0, head=0).eigenvalues()) == 0
+    assert eigenvalue_score(vocabulary_circuit(gpt, circuit="ov", layer=0, head=0).eigenvalues()) == 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_head_that_copies_has_the_score_1(gpt: GPT) -> None:
 )
 def test_impossible_circuits_are_refused(gpt: GPT, asked: dict[str, Any], field: str, message: str) -> None:
     with pytest.raises(model.InputError, match=message) as refused:
-        token_circuit(gpt, **{"circuit": "ov", "layer": 2, "head": 0} | asked)
+        vocabulary_circuit(gpt, **{"circuit": "ov", "layer": 2, "head": 0} | asked)
     assert refused.value.field == field
 
 
@@ -231,6 +231,7 @@ def test_what_a_neuron_writes(gpt: GPT) -> None:
 def test_the_induction_head_of_the_shipped_model_copies() -> None:
     loaded = model.load(ROOT / "checkpoints" / "two-layer-steps", device="cpu", dtype="float32")
     scores = [
-        eigenvalue_score(token_circuit(loaded.gpt, circuit="ov", layer=1, head=head).eigenvalues()) for head in range(4)
+        eigenvalue_score(vocabulary_circuit(loaded.gpt, circuit="ov", layer=1, head=head).eigenvalues())
+        for head in range(4)
     ]
     assert scores[2] == max(scores) and scores[2] > 0.5
