@@ -32,7 +32,7 @@ async def model_to_read_with(services: Services, name: object, client: Hashable)
     services.engines.check_open()
     check_loaded(services)
     if services.snapshots.is_snapshot(name):
-        return await services.snapshot_pool.run(client, services.snapshots.model_or_snapshot, name)
+        return await services.snapshot_pool.run(client, services.snapshots.find, name)
     return services.served.find(name)
 
 

@@ -73,7 +73,7 @@ async def resolve_address(services: Services, query: Mapping[str, str], client: 
 
 async def follow_link(services: Services, query: Mapping[str, str], client: Hashable) -> PageStart | None:
     """The page's initial state for a link, or None if it has no text. Raises ``BadLink`` and ``Busy``."""
-    link = await services.page_pool.run(client, parse_link, services.served, query, services.snapshots)
+    link = await services.page_pool.run(client, parse_link, services.snapshots, query)
     if link is None:
         return None
     run = await services.page_pool.run(client, recompute, services, link)
@@ -102,7 +102,7 @@ def find_second(services: Services, query: Mapping[str, str]) -> tuple[dict[str,
         return None, []
     first = {word: query[word] for word in SECOND if word in query and word != "mask"}
     try:
-        link = parse_link(services.served, first | words, services.snapshots)
+        link = parse_link(services.snapshots, first | words)
     except BadLink as error:
         return None, [f"The second text of this link cannot be shown. {error}"]
     if link is None:
@@ -130,11 +130,11 @@ async def start_with_opening(services: Services, named: str | None, notices: lis
     return PageStart(value | {"notices": notices + served.problems()}, settings)
 
 
-def parse_link(served: ServedModels, query: Mapping[str, str], snapshots: Snapshots | None = None) -> Link | None:
+def parse_link(snapshots: Snapshots, query: Mapping[str, str]) -> Link | None:
     """The text that a page's query leads to, or None if it has none. Raises ``BadLink``."""
-    if not leads_to_text(served, query):
+    if not leads_to_text(snapshots.served, query):
         return None
-    loaded = linked_model(served, query.get("model", ""), query.get("sha256", ""), snapshots or Snapshots(served))
+    loaded = linked_model(snapshots, query.get("model", ""), query.get("sha256", ""))
     context_length = loaded.config.context_length
     # A text may have one token more than the context, since the last token written is never read.
     ids = decode_ids(query.get("ids", ""), context_length + 1)
@@ -176,21 +176,19 @@ def parse_masked(text: str) -> tuple[int, int | None, float]:
     raise ValueError(text)
 
 
-def linked_model(served: ServedModels, name: str, sha256: str, snapshots: Snapshots) -> LoadedModel:
+def linked_model(snapshots: Snapshots, name: str, sha256: str) -> LoadedModel:
     """The model with these weights: the one of that name, the same weights under another name, or a snapshot."""
     if not HASH.fullmatch(sha256):
         raise BadLink("This link is broken: it does not say which weights wrote its text.")
-    if loaded := served.with_hash(sha256, name):
-        return loaded
     try:
-        snapshot = snapshots.find(name)
+        return snapshots.with_hash(sha256, name)
+    except NotServed as error:
+        if name in snapshots.served.models:
+            message = f"{name} has different weights here from those that wrote the text of this link."
+            raise BadLink(message) from None
+        raise BadLink(unknown_model(snapshots.served, name) or str(error)) from None
     except InputError as error:
         raise BadLink(str(error)) from None
-    if snapshot and snapshot.sha256.startswith(sha256):
-        return snapshot
-    if name in served.models:
-        raise BadLink(f"{name} has different weights here from those that wrote the text of this link.")
-    raise BadLink(unknown_model(served, name) or str(NotServed()))
 
 
 def unknown_model(served: ServedModels, name: str | None) -> str:

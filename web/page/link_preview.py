@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse
 from starlette.routing import Route
 
-from ..serving.served_models import ServedModels
+from ..serving.served_models import NotServed, ServedModels
 from .link import BadLink, decode_ids
 
 TITLE = "Headscope"
@@ -47,12 +47,10 @@ def with_preview(head: bytes, root: str, query: str, served: ServedModels) -> by
 
 def sentence_about(served: ServedModels, query: Mapping[str, str]) -> str:
     """The first words of the text that the page's query leads to, or else the page's own sentence."""
-    loaded = served.with_hash(query.get("sha256", ""), query.get("model", ""))
-    if loaded is None:
-        return SENTENCE
     try:
+        loaded = served.with_hash(query.get("sha256", ""), query.get("model", ""))
         ids = decode_ids(query.get("ids", ""), loaded.config.context_length + 1)
-    except BadLink:
+    except (NotServed, BadLink):
         return SENTENCE
     special = loaded.tokenizer.special_tokens.values()
     text = loaded.tokenizer.decode([i for i in ids[:MAX_TOKENS] if i not in special])

@@ -83,7 +83,7 @@ def parse_branch(served: ServedModels, sent: object, fields: Mapping[str, object
     """
     if not isinstance(sent, dict):
         raise InputError("branch", f"A branch must be an object, found {shorten(sent)}.")
-    loaded = served.with_weights(str(sent.get("sha256")), str(sent.get("model")))
+    loaded = served.with_hash(str(sent.get("sha256")), str(sent.get("model")))
     ids, most = sent.get("ids"), loaded.config.context_length
     if not isinstance(ids, list):
         raise InvalidValue("ids", ids, "a list of token ids")

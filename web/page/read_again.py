@@ -31,13 +31,13 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
 
     With another tokenizer the text is tokenized again. The tokens that its context has no room for are left out.
     """
-    source = services.snapshots.with_weights(asked.sha256)
+    source = services.snapshots.with_hash(asked.sha256)
     if asked.text is not None:
         return read_text(services, asked, asked.text)
     most = source.config.context_length
     source.parse_prompt(asked.ids[:most])
     ids = asked.ids[: most + 1]  # the last token may have been written but never read
-    loaded = services.snapshots.model_or_snapshot(asked.model)
+    loaded = services.snapshots.find(asked.model)
     n_prompt = min(asked.n_prompt, len(ids))
     if loaded.tokenizer.spec != source.tokenizer.spec:
         prompt = source.tokenizer.decode(ids[:n_prompt])
@@ -49,7 +49,7 @@ def read_again(services: Services, asked: ReadAgain) -> Run:
 
 def read_text(services: Services, asked: ReadAgain, text: str) -> Run:
     """The run of a text that a visitor gives. Raises ``InputError`` if it is empty or the model cannot read it."""
-    loaded = services.snapshots.model_or_snapshot(asked.model)
+    loaded = services.snapshots.find(asked.model)
     ids = loaded.parse_prompt(check_text(services.limits, text))
     # Every token after the first can be predicted.
     n_prompt = max(min(asked.n_prompt, len(ids) - 1), 1)

@@ -131,7 +131,7 @@ def run_routes(snapshots: Snapshots, runs: Runs, pool: FairThreads, budget: Budg
 
 def model_with_hash(snapshots: Snapshots, sha256: str) -> LoadedModel:
     try:
-        return snapshots.with_weights(sha256)
+        return snapshots.with_hash(sha256)
     except NotServed as error:
         raise HTTPException(410, str(error)) from None
 

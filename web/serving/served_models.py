@@ -213,18 +213,15 @@ class ServedModels:
             raise UnknownModel(message)
         return self.models[name]
 
-    def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel | None:
-        """The model whose weights have this hash, or a prefix of at least 16 digits; ``name`` breaks ties."""
-        if len(sha256) < MIN_HASH:
-            return None
-        same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
-        return next((loaded for loaded in same if loaded.name == name), next(iter(same), None))
+    def with_hash(self, sha256: str, name: str = "") -> model.LoadedModel:
+        """The model whose weights have this hash, or a prefix of at least 16 digits; ``name`` breaks ties.
 
-    def with_weights(self, sha256: str, name: str = "") -> model.LoadedModel:
-        """Like ``with_hash``, but raises ``NotServed`` if there is none."""
-        if loaded := self.with_hash(sha256, name):
-            return loaded
-        raise NotServed
+        Raises ``NotServed``.
+        """
+        same = [loaded for loaded in self.models.values() if loaded.sha256.startswith(sha256)]
+        if len(sha256) < MIN_HASH or not same:
+            raise NotServed
+        return next((loaded for loaded in same if loaded.name == name), same[0])
 
     def problems(self) -> list[str]:
         """The page's messages about checkpoints that cannot be served."""

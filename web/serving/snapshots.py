@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from model.modules.head_tensors import Head
 from ..settings import MAX_SNAPSHOT_BYTES
 from .bounded_cache import BoundedCache
 from .inputs import parse_index
-from .served_models import ServedModels, for_visitors
+from .served_models import MIN_HASH, NotServed, ServedModels, for_visitors
 from .step_scores import NameAndStep, StepScores
 
 MAX_REPORT_BYTES = 4_000_000
@@ -141,7 +142,7 @@ class Snapshots:
         for call in self.on_drop:
             call(snapshot)
 
-    def model_or_snapshot(self, name: object) -> LoadedModel:
+    def find(self, name: object) -> LoadedModel:
         """The model of that name, or the snapshot that ``NAME@STEP`` names, which is loaded if needed.
 
         The first model if no name is given. Raises ``InputError``.
@@ -156,10 +157,22 @@ class Snapshots:
         name_and_step = split_name_and_step(name)
         return name_and_step is not None and name_and_step[0] in self.served.models and name not in self.served.models
 
-    def with_hash(self, sha256: str) -> LoadedModel | None:
-        """The snapshot whose weights have this hash, if it was ever loaded here and the current visitor may see it."""
-        name_and_step = self.by_hash.get(sha256)
-        return self.get(*name_and_step) if name_and_step and self.served.private.may_see(name_and_step[0]) else None
+    def with_hash(self, sha256: str, name: str = "") -> LoadedModel:
+        """The model or the snapshot whose weights have this hash, or a prefix of at least 16 digits.
+
+        ``name`` breaks ties between models. A snapshot is found if it was loaded here before, or has this name. Raises
+        ``NotServed`` if there is none, and ``InputError`` if the snapshot cannot be loaded.
+        """
+        with suppress(NotServed):
+            return self.served.with_hash(sha256, name)
+        places = [place for known, place in list(self.by_hash.items()) if known.startswith(sha256)]
+        model_name, step = split_name_and_step(name) or ("", -1)
+        if model_name in self.served.sources and step in self.steps(model_name):
+            places.append((model_name, step))
+        for place in places if len(sha256) >= MIN_HASH else ():
+            if self.served.private.may_see(place[0]) and (snapshot := self.get(*place)).sha256.startswith(sha256):
+                return snapshot
+        raise NotServed
 
     def forget(self, name: str) -> None:
         """Remove the snapshots of a model that is no longer served."""
@@ -167,13 +180,3 @@ class Snapshots:
             self.release(snapshot)
         for sha256 in [sha256 for sha256, (of, _) in list(self.by_hash.items()) if of == name]:
             self.by_hash.pop(sha256, None)
-
-    def with_weights(self, sha256: str) -> LoadedModel:
-        """The model or the snapshot whose weights have this hash. Raises ``NotServed``."""
-        return self.served.with_hash(sha256) or self.with_hash(sha256) or self.served.with_weights(sha256)
-
-    def find(self, name: str) -> LoadedModel | None:
-        """The snapshot called NAME@STEP, or None if there is no such snapshot."""
-        model_name, step = split_name_and_step(name) or ("", -1)
-        known = model_name in self.served.sources and step in self.steps(model_name)
-        return self.get(model_name, step) if known else None

@@ -16,6 +16,7 @@ import model
 from helpers.models import tiny_bpe, tiny_model
 from web.page.link import BadLink, decode_ids, parse_link, parse_settings
 from web.serving.served_models import ServedModels
+from web.serving.snapshots import Snapshots
 
 from ..api import GOOD_BODY, Document, bodies, check_answer, error_of
 from ..links import GOOD_QUERY, LINK_SETTINGS, RANGES, encode_ids
@@ -225,12 +226,13 @@ def ids_that_nobody_wrote() -> Property:
 
 def a_query_that_nobody_wrote(served: ServedModels) -> Property:
     """``served`` has a model of the name and the hash of ``helpers.links.GOOD_QUERY``."""
+    snapshots = Snapshots(served)
 
     @given(st.dictionaries(st.sampled_from([*GOOD_QUERY, *LINK_SETTINGS]), st.text(max_size=30)))
     def check(changes: dict[str, str]) -> None:
         query = GOOD_QUERY | LINK_SETTINGS | changes
         try:
-            link = parse_link(served, query)
+            link = parse_link(snapshots, query)
         except BadLink as error:
             assert str(error).isprintable()
         else:

@@ -75,7 +75,7 @@ def test_the_steps_of_a_training_are_served(hub: StandInHub, server: Server) -> 
     assert services.snapshots.steps(NAME) == STEPS
     assert [path.name for path in hub.cache.glob("*/refs/*")] == ["step1000"]  # where nothing is deleted
     for step in (16, 0):
-        loaded = services.snapshots.model_or_snapshot(f"{NAME}@{step}")
+        loaded = services.snapshots.find(f"{NAME}@{step}")
         assert loaded.name == f"{NAME}@{step}"
         assert torch.equal(loaded.trace("To be").logits, tiny_model(seed=step).trace("To be").logits)
     with pytest.raises(InputError, match="There is no snapshot of step 7. Available steps: 0, 2, 16, 1000"):
@@ -226,7 +226,7 @@ def test_background_scoring_waits_for_writing(hub: StandInHub, server: Server, m
 def test_only_opened_steps_are_scored_if_the_operator_says_so(hub: StandInHub, server: Server) -> None:
     services = server.start(limits=Limits(max_scored_steps=0))
     assert not services.snapshots.training(NAME)["scoring"]
-    services.snapshots.model_or_snapshot(f"{NAME}@16")
+    services.snapshots.find(f"{NAME}@16")
     server.wait(services)
     assert steps_with_scores(services) == [16]
 

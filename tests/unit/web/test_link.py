@@ -8,8 +8,10 @@ from helpers.siege.fuzz import a_query_that_nobody_wrote, few, ids_survive, ids_
 from web.page import link_preview
 from web.page.link import BadLink, parse_link, parse_settings
 from web.page.link_preview import SENTENCE, sentence_about
+from web.serving.snapshots import Snapshots
 
 SERVED = served_under(tiny="a" * 64, other="b" * 64)
+SNAPSHOTS = Snapshots(SERVED)
 
 
 @pytest.mark.parametrize(
@@ -32,12 +34,12 @@ def test_invalid_queries_are_refused() -> None:
 
 
 def test_valid_query_is_parsed() -> None:
-    link = parse_link(SERVED, GOOD_QUERY)
+    link = parse_link(SNAPSHOTS, GOOD_QUERY)
     assert link is not None and (link.loaded.name, link.ids, link.n_prompt) == ("tiny", [1, 2, 3], 2)
-    assert parse_link(SERVED, {"__theme": "dark", "model": "tiny"}) is None
-    renamed = parse_link(SERVED, GOOD_QUERY | {"model": "gone"})
+    assert parse_link(SNAPSHOTS, {"__theme": "dark", "model": "tiny"}) is None
+    renamed = parse_link(SNAPSHOTS, GOOD_QUERY | {"model": "gone"})
     assert renamed is not None and renamed.loaded.name == "tiny"
-    full = parse_link(SERVED, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
+    full = parse_link(SNAPSHOTS, GOOD_QUERY | {"ids": encode_ids([1] * (CONTEXT + 1))})
     assert full is not None and len(full.ids) == CONTEXT + 1
     settings, notices = parse_settings(SERVED, SERVED.models["tiny"], "ab", GOOD_QUERY | LINK_SETTINGS)
     assert (settings["max_new_tokens"], settings["seed"], settings["temperature"], notices) == (20, -3, 0.8, [])
@@ -67,7 +69,7 @@ def test_valid_query_is_parsed() -> None:
 )
 def test_problems_are_named(changes: dict[str, str], said: str) -> None:
     with pytest.raises(BadLink) as error:
-        parse_link(SERVED, GOOD_QUERY | changes)
+        parse_link(SNAPSHOTS, GOOD_QUERY | changes)
     assert said in str(error.value)
 
 

@@ -1,7 +1,8 @@
-"""Snapshots of a training: forgetting a model does not wait for one that is being loaded."""
+"""Snapshots of a training: forgetting a model does not wait for one that is being loaded, and hashes find them."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from helpers.models import tiny_model
 from model import LoadedModel
 from web.serving import snapshots as module
-from web.serving.served_models import ServedModels
+from web.serving.served_models import NotServed, ServedModels
 from web.serving.snapshots import Snapshots
 from web.settings import Settings
 
@@ -37,3 +38,21 @@ def test_a_model_is_forgotten_while_a_snapshot_is_loaded(monkeypatch: pytest.Mon
             go_on.set()
         assert loading.result(30).name == "trained@20"
     assert not snapshots.cache.entries and released == [kept]
+
+
+def test_snapshots_are_found_by_hashes_and_their_beginnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots = Snapshots(ServedModels(Settings(checkpoints=("trained",))))
+    monkeypatch.setattr(snapshots, "steps", lambda name: [10] if name == "trained" else [])
+    monkeypatch.setattr(module.model, "load", lambda *_, **__: replace(tiny_model(), sha256="a" * 64))
+    for sha256, name in (("a" * 64, ""), ("a" * 64, "trained"), ("b" * 16, "trained@10"), ("a" * 15, "trained@10")):
+        with pytest.raises(NotServed):  # none was loaded, or none of that name has the hash
+            snapshots.with_hash(sha256, name)
+        snapshots.by_hash.clear()
+    assert snapshots.with_hash("a" * 16, "trained@10").name == "trained@10"
+    assert snapshots.with_hash("a" * 64) is snapshots.with_hash("a" * 16)
+    for sha256 in ("", "a" * 15):
+        with pytest.raises(NotServed):
+            snapshots.with_hash(sha256)
+    snapshots.served.private.names.add("trained")  # another visitor's
+    with pytest.raises(NotServed):
+        snapshots.with_hash("a" * 64)
