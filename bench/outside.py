@@ -56,13 +56,13 @@ def free_engine(n_steps: int) -> type[Any]:
             self.due = max(self.due + 1 / n_steps, time.monotonic() - 1 / n_steps)
             time.sleep(max(0.0, self.due - time.monotonic()))
             for sequence in planned:
-                sequence.n_read += sequence.n_planned
+                sequence.advance()
                 if sequence.n_unread:
                     continue
                 token_id = 1 + len(sequence.written) % 50
                 step = sequence.add(token_id, -1.0)
                 sequence.ids = [*sequence.ids[:8], token_id]  # constant length, so the context never fills up
-                sequence.n_read = len(sequence.ids) - 1
+                sequence.start_after(len(sequence.ids) - 1)
                 self.tokens_written += 1
                 if step.finish_reason:
                     self.end(sequence, step)

@@ -150,7 +150,7 @@ def slow(server: "Server") -> Iterator[Any]:
     engine: Any = server.services.engines.engine_for(loaded)
     loaded.gate = engine.gate
     yield loaded
-    for generation in list(server.services.engines.running):
+    for generation in list(server.running):
         generation.cancel()
         wait_for_end(generation)
     engine.gate.shut()

@@ -117,7 +117,7 @@ class Engine(SteppedEngine[TextSequence]):
     def preempt(self, sequence: TextSequence) -> None:
         """Put a text back into the queue; its written tokens are kept, and read again when its turn comes."""
         self.release_slot(sequence)
-        sequence.n_read = 0
+        sequence.start_after(0)
         self.queue.put_back(sequence)
 
     def release_slot(self, sequence: TextSequence) -> None:
@@ -130,7 +130,7 @@ class Engine(SteppedEngine[TextSequence]):
 
     def fail(self, sequence: TextSequence, error: Exception) -> None:
         sequence.clear()
-        sequence.n_read = 0  # nothing for others to take over
+        sequence.start_after(0)  # nothing for others to take over
         self.end(sequence, Failure(error))
 
     def fail_all(self, error: Exception) -> None:
@@ -152,7 +152,7 @@ class Engine(SteppedEngine[TextSequence]):
         reading_on = [sequence for sequence in self.active if not sequence.is_stalled]
         writing = [sequence for sequence in reading_on if sequence.n_unread == 1]
         for sequence in writing:
-            sequence.n_planned = 1
+            sequence.plan(1)
         budget = PREFILL_TOKENS if writing else MAX_PROMPT_TOKENS
         unread = [sequence for sequence in reading_on if sequence.n_unread > 1]
         if not unread:
@@ -163,7 +163,7 @@ class Engine(SteppedEngine[TextSequence]):
         for sequence in sorted(unread, key=lambda sequence: (counts[sequence.client], sequence.stamp)):
             if budget and not self.must_wait(sequence, reading):
                 self.take_over_beginning(sequence)
-                sequence.n_planned = min(sequence.n_unread, sequence.max_rows, budget)
+                sequence.plan(min(sequence.n_unread, sequence.max_rows, budget))
                 budget -= sequence.n_planned
                 reading.append(sequence)
         finishing = [sequence for sequence in reading if sequence.n_planned == sequence.n_unread]
@@ -186,7 +186,7 @@ class Engine(SteppedEngine[TextSequence]):
         source, n = self.longest_beginning(sequence)
         if n and sequence.reader:
             sequence.reader.copy(source, sequence.slot, n)
-            sequence.n_read = n
+            sequence.start_after(n)
             self.tokens_shared += n
             self.kept[source] = self.kept[source]._replace(stamp=next(self.stamps))
 
@@ -214,7 +214,7 @@ class Engine(SteppedEngine[TextSequence]):
         self.tokens_read += sequence.n_planned
         if sequence.reports_prompt:
             sequence.report_prompt(reading.logits, reading.attention)
-        sequence.n_read += sequence.n_planned
+        sequence.advance()
         if sequence.n_unread:
             return
         step = sequence.next_step(reading)

@@ -68,10 +68,10 @@ class ReadAlong:
     def read_prompt(self, ids: list[int]) -> None:
         text = self.text
         logits, attention = self.read(ids)
-        text.n_planned = len(ids)
+        text.plan(len(ids))
         if text.reports_prompt:
             text.report_prompt(logits, attention)
-        text.n_read += len(ids)
+        text.advance()
         self.behind = logits[-1].clone()
 
     def read_on(self, ids: list[int], cache: KVCache) -> None:

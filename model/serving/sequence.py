@@ -185,6 +185,26 @@ class TextSequence(Continuation):
             return [True] * self.n_planned
         return [False] * (self.n_planned - 1) + [self.n_planned == self.n_unread]
 
+    def plan(self, n: int) -> None:
+        """Read ``n`` tokens in the current step."""
+        self.n_planned = n
+
+    def advance(self) -> None:
+        """Go on after the planned tokens, which were read."""
+        self.n_read += self.n_planned
+
+    def start_after(self, n: int) -> None:
+        """Read from token ``n`` on: the reader has the keys and values of the tokens before it."""
+        self.n_read = n
+
+    def count_reported(self, n_bytes: int) -> None:
+        """Count ``recorded_bytes`` of an event that the listener keeps for others."""
+        self.n_reported_bytes += n_bytes
+
+    def count_taken(self, n_bytes: int) -> None:
+        """Count those of an event that was taken from the listener."""
+        self.n_taken_bytes += n_bytes
+
     def cancel(self) -> None:
         """Leave at the next step. Can be called from any thread."""
         self.cancelled = True

@@ -3,11 +3,12 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from model import LoadedModel
 from model.serving.engine import Engine
 from model.serving.sequence import TextSequence
+from web.serving.engines import Engines
 from web.serving.generation import Generation
 
 PATIENCE = 20  # seconds after which something that should have happened has not
@@ -107,3 +108,32 @@ class WatchedSet(set[Any]):
 def wait_for_end(generation: Generation) -> None:
     """Wait until all texts of a generation have ended."""
     asyncio.run_coroutine_threadsafe(generation.ended.wait(), generation.loop).result(PATIENCE)
+
+
+class FollowedGeneration(Generation):
+    """A generation that is in the set ``running`` while its texts are followed."""
+
+    running: WatchedSet
+
+    async def __aenter__(self) -> Self:
+        entered = await super().__aenter__()
+        self.running.add(self)
+        return entered
+
+    async def __aexit__(self, *error: Any) -> None:
+        await super().__aexit__(*error)
+        self.running.discard(self)
+
+
+def follow_generations(engines: Engines) -> WatchedSet:
+    """The generations of these engines whose texts are being followed."""
+    generate, running = engines.generate, WatchedSet()
+
+    def generate_followed(*args: Any, **options: Any) -> Generation:
+        generation = generate(*args, **options)
+        generation.__class__ = FollowedGeneration
+        generation.running = running  # type: ignore[attr-defined]
+        return generation
+
+    engines.generate = generate_followed  # type: ignore[method-assign]
+    return running

@@ -142,7 +142,7 @@ def write_slowly(page: Any, slow: Any, n_new: int) -> None:
 
 def stop(page: Any, server: Server) -> None:
     """Stop the gated model during a step."""
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     stop_button(page).click()
     assert generation.stopped.wait(timeout=10)
     server.services.served.models["slow"].gate.release()  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from web.services import Services
 from web.serving.served_models import ServedModels
 from web.settings import Settings
 
-from .gate import WatchedSet
+from .gate import WatchedSet, follow_generations
 from .models import tiny_model
 from .serve_once import free_port
 
@@ -51,6 +51,7 @@ class Server:
     url: str
     services: Services
     demo: gr.Blocks
+    running: WatchedSet  # the generations whose texts are followed
 
     @property
     def served(self) -> ServedModels:
@@ -65,8 +66,7 @@ class Server:
 
     def wait_until_idle(self) -> None:
         """Return once no client follows a text any more."""
-        running: Any = self.services.engines.running
-        running.news.wait_until(lambda: not running)
+        self.running.news.wait_until(lambda: not self.running)
 
     def close(self) -> None:
         self.services.close()
@@ -86,13 +86,13 @@ def start(*checkpoints: Path | str, loaded: bool = True, **changes: Any) -> Serv
     settings = Settings(**{"kernels": False} | {"checkpoints": names, "port": port} | changes)
     with patch.object(blocks.App, "create_app", create_app_at_launch):
         demo, services = app.start(settings)
-    services.engines.running = WatchedSet()
+    running = follow_generations(services.engines)
     for handler in logging.getLogger().handlers:  # pytest's handlers, which must still capture the log
         handler.filters = [each for each in handler.filters if not isinstance(each, RepeatFilter)]
     keep_what_was_imported()
     if loaded:
         services.load()
-    return Server(f"http://127.0.0.1:{port}", services, demo)
+    return Server(f"http://127.0.0.1:{port}", services, demo, running)
 
 
 def create_app_at_launch(demo: gr.Blocks, **given: Any) -> gr.routes.App | None:

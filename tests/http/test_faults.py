@@ -176,9 +176,8 @@ def test_disconnects_are_not_counted_as_failures(
 def test_a_slow_reader_does_not_slow_the_others(server: Server) -> None:
     """The client reads nothing. Its text is still written, and so are those of others in the meantime."""
     lazy = open_post(server, max_tokens=60, stream=True, n=16, logprobs=20)
-    running: Any = server.services.engines.running
-    running.news.wait_until(lambda: running)
-    (generation,) = running
+    server.running.news.wait_until(lambda: server.running)
+    (generation,) = server.running
     for _ in range(3):
         assert post(server, max_tokens=20).status_code == 200
     wait_for_end(generation)

@@ -99,7 +99,7 @@ def test_model_writes_the_training_text(server: Server) -> None:
     assert written and written[-1]["model"] == "tiny"
     before = next(line for line in lines if line["stage"] == "before")
     assert before["n"] == len(written[-1]["text"]) > 300
-    assert not server.services.engines.running
+    assert not server.running
 
 
 def test_disconnecting_ends_the_training(server: Server) -> None:

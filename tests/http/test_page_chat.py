@@ -104,7 +104,7 @@ def test_what_cannot_be_answered_is_refused(server: Server, changes: dict[str, A
     body = FIELDS | {"model": "chat", "messages": [USER]} | changes
     answer = httpx.post(f"{server.url}/look/write", json=body)
     assert answer.status_code == 400 and said in answer.text, answer.text
-    assert not server.services.engines.running
+    assert not server.running
 
 
 def test_a_shifted_context_is_no_conversation(server: Server) -> None:

@@ -135,7 +135,7 @@ def test_closing_the_stream_ends_the_text(server: Server, slow: Any, monkeypatch
         slow.gate.release()
         while not (pointer := next(pointers))["rows"]:
             pass
-        (generation,) = server.services.engines.running
+        (generation,) = server.running
     wait_for_end(generation)
     assert ended.wait(10)
     run = server.services.runs.get(pointer["run"])
@@ -250,9 +250,7 @@ def test_many_texts_of_one_client_do_not_delay_another(
         thread = threading.Thread(target=ask, args=(client,))
         thread.start()
         threads.append(thread)
-        server.services.engines.running.news.wait_until(  # type: ignore[attr-defined]
-            lambda count=count: len(server.services.engines.running) == count
-        )
+        server.running.news.wait_until(lambda count=count: len(server.running) == count)
     engine.begin.set()
     for thread in threads:
         thread.join(30)

@@ -60,7 +60,7 @@ class PageWriter:
             recorded(text.request, is_remote),
             client=client,
             route="page",
-            pace=TEXT_SECONDS,
+            pace=self.pace,
             in_event=in_event,
         )
         pointers = Pointers(self.services, text, generation, writer, is_remote)
@@ -110,7 +110,6 @@ class PageWriter:
                 async for events in generation:
                     await loop.run_in_executor(recorder, writer.take, events, generation.stopped.is_set())
                     recorder = runs.recorder
-                    generation.pace = self.pace(generation)
                     grown.set()
             finally:
                 grown.set()

@@ -17,7 +17,7 @@ from ..prometheus import Metrics
 from ..settings import LEAST_BATCH, MEGABYTE, Limits
 from .engine_addresses import EngineAddress
 from .engine_client import check_supported
-from .generation import Generation
+from .generation import Generation, Pace
 from .process_memory import trim_heap
 from .remote_engine import RemoteEngine
 from .served_models import PRIVATE_PREFIX
@@ -54,7 +54,6 @@ class Engines:
         self.gpu_engines: dict[LoadedModel, TextEngine[Any]] = {}  # on ZeroGPU, for texts requested by a Gradio event
         self.threads: list[threading.Thread] = []
         self.tidy_up: Callable[[], None] = trim_heap
-        self.running: set[Generation] = set()  # those that are being read
         self.lock = threading.Lock()
         self.closed = False
 
@@ -64,14 +63,14 @@ class Engines:
         *requests: GenerationRequest,
         client: Hashable,
         route: str,
-        pace: float = 0.0,
+        pace: Pace = 0.0,
         in_event: bool = False,
     ) -> Generation:
         """Write texts: ``async with engines.generate(...) as generation``, then ``async for events in generation``.
 
         Texts of one ``client`` share its turns; the outcome is counted for ``route``. After the first, events are
-        handed out at most every ``pace`` seconds. ``in_event`` says that a Gradio event made the request: ZeroGPU has
-        a GPU only there.
+        handed out at most every ``pace`` seconds, a number or what it is for the texts so far. ``in_event`` says that a
+        Gradio event made the request: ZeroGPU has a GPU only there.
         """
         return Generation(
             self.engine_for(loaded, in_event=in_event),
@@ -81,7 +80,6 @@ class Engines:
             pace=pace,
             route=route,
             metrics=self.metrics,
-            running=self.running,
         )
 
     def engine_for(self, loaded: LoadedModel, *, in_event: bool = False) -> TextEngine[Any]:

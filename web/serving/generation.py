@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -34,12 +34,12 @@ class Generation:
         *,
         client: Hashable,
         deadline: float,
-        pace: float,
+        pace: "Pace",
         route: str,
         metrics: Metrics,
-        running: "set[Generation]",
     ) -> None:
-        self.engine, self.pace, self.route, self.metrics, self.running = engine, pace, route, metrics, running
+        self.engine, self.route, self.metrics = engine, route, metrics
+        self.pace: Callable[[Generation], float] = pace if callable(pace) else lambda _: pace
         self.sequences: list[TextSequence] = [
             engine.new_sequence(request, self.listener(i), client, deadline) for i, request in enumerate(requests)
         ]
@@ -62,14 +62,12 @@ class Generation:
         except (Busy, Closed) as error:
             self.metrics.count(self.route, outcome_of(error))
             raise
-        self.running.add(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.cancel()
-        self.running.discard(self)
         self.metrics.count(self.route, self.outcome)
 
     def listener(self, index: int) -> Listener:
@@ -77,7 +75,7 @@ class Generation:
 
     def push(self, index: int, event: Event) -> None:
         """Queue an event. The engine's thread calls this, so it must not block."""
-        self.sequences[index].n_reported_bytes += recorded_bytes(event)
+        self.sequences[index].count_reported(recorded_bytes(event))
         self.events.append((index, event))
         if isinstance(event, Step):
             now, first = time.perf_counter(), len(self.sequences[index].written) == 1
@@ -98,7 +96,7 @@ class Generation:
         if not self.n_undelivered:
             raise StopAsyncIteration
         for index, n_bytes in self.taking:
-            self.sequences[index].n_taken_bytes += n_bytes
+            self.sequences[index].count_taken(n_bytes)
         if self.next_at > self.loop.time():
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(self.next_at):
@@ -123,7 +121,8 @@ class Generation:
                 self.outcome = event.reason
         if not self.n_undelivered and self.outcome == "cancelled" and not self.stopped.is_set():
             self.outcome = "ok"
-        self.next_at = (self.loop.time() // self.pace + 1) * self.pace if self.pace else 0.0
+        pace = self.pace(self)
+        self.next_at = (self.loop.time() // pace + 1) * pace if pace else 0.0
         return events
 
     def stop(self) -> None:
@@ -137,3 +136,6 @@ class Generation:
         self.stopped.set()
         for sequence in self.sequences:
             sequence.cancel()
+
+
+Pace = float | Callable[[Generation], float]  # seconds between lists of events

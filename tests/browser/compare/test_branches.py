@@ -130,7 +130,7 @@ def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server:
     write_slowly(page, slow, 4)
     branch_at(page, page, 4)
     expect(text(page, "B")).to_have_text(re.compile("^ab.{3}$", re.DOTALL))
-    generations = list(server.services.engines.running)
+    generations = list(server.running)
     assert len(generations) == 2
     stop_button(page).click()
     for generation in generations:
@@ -150,7 +150,7 @@ def test_a_closed_branch_is_written_no_further(page: Any, server: Server, slow: 
     expect(text(page, "B")).to_have_text(re.compile("^.{13}$", re.DOTALL))
     # The clock follows the text being written, and the other text is at the same step.
     expect(page.locator(".hs-pair-step")).to_have_text(re.compile("A.*token 12.*B.*token 12"))
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     page.get_by_role("button", name="Close compare").click()
     assert generation.stopped.wait(timeout=10)
     slow.gate.release(2)

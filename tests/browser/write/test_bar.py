@@ -50,7 +50,7 @@ def test_enter_does_nothing_while_a_text_is_written(page: Any, server: Server, s
     page.get_by_label("Prompt").press("Enter")
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab..$", re.DOTALL))
-    assert len(server.services.engines.running) == 1
+    assert len(server.running) == 1
 
 
 def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: Server, slow: Any) -> None:
@@ -64,7 +64,7 @@ def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: S
     expect(write_button(page)).to_be_hidden()
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     page.keyboard.press("Enter")
     assert generation.stopped.wait(10)
     slow.gate.release()

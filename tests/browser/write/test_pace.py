@@ -139,7 +139,7 @@ def test_a_stopped_text_keeps_what_was_shown(paced: Any, server: Server, slow: A
     tick(paced, 300)
     shown = text(paced).text_content()
     assert re.fullmatch("ab.{1,29}", shown, re.DOTALL)
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     stop_button(paced).dispatch_event("click")
     assert generation.stopped.wait(10)
     slow.gate.release()

@@ -152,7 +152,7 @@ def test_leaving_ends_the_writing(browser: Any, server: Server, slow: Any) -> No
     write(page, "ab")
     slow.gate.release()
     expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     page.goto("about:blank")
     assert generation.stopped.wait(timeout=10)
     wait_for_end(generation)

@@ -38,7 +38,7 @@ def test_weights_that_overtake_their_tokens_are_drawn(page: Any, server: Server,
 @pytest.mark.slow
 def test_another_model_takes_the_place_of_a_text_being_written(page: Any, server: Server, slow: Any) -> None:
     write_slowly(page, slow, 3)
-    (generation,) = server.services.engines.running
+    (generation,) = server.running
     choose_model(page, "other")
     assert generation.stopped.wait(timeout=10)
     slow.gate.release()

@@ -241,12 +241,12 @@ def test_a_text_whose_recorded_rows_nobody_takes_stalls_while_others_go_on(monke
     stalled, other = Asked(loaded, "ab", 3, record=True), Asked(loaded, "ab", 5)
     engine = Engine(loaded)
     engine.submit(stalled.sequence, other.sequence)
-    stalled.sequence.n_reported_bytes = 1
+    stalled.sequence.count_reported(1)
     while len(other.steps) < 5:
         engine.step()
     assert not stalled.events
     engine.step()  # all texts of the batch are stalled
-    stalled.sequence.n_taken_bytes = 1
+    stalled.sequence.count_taken(1)
     finish(engine)
     assert stalled.ids == ids_of(alone(loaded, "ab", 3))
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from helpers import run_async
-from helpers.gate import GatedEngine
+from helpers.gate import GatedEngine, follow_generations
 from model import GenerationRequest, LoadedModel, Step
 from model.errors import Busy, Closed
 from model.serving import torch_reader
 from model.serving.sequence import Failure, recorded_bytes
 from web.prometheus import Metrics
 from web.serving.engines import Engines, best_batch
-from web.serving.generation import Generation
+from web.serving.generation import Generation, Pace
 from web.settings import Limits
 
 OUTCOMES = ("ok", "busy", "failed", "cancelled", "deadline", "refused")
@@ -29,6 +29,7 @@ class Bench:
     def __init__(self, loaded: LoadedModel, **limits: int) -> None:
         self.loaded, self.metrics = loaded, Metrics()
         self.engines = Engines(Limits(**limits), self.metrics)
+        self.running = follow_generations(self.engines)
         self.engine = GatedEngine(loaded, max_batch=self.engines.limits.max_batch,
                                   max_waiting=self.engines.limits.max_waiting)  # fmt: skip
         self.engines.add(loaded, self.engine)
@@ -36,7 +37,7 @@ class Bench:
     def request(self, n: int = 3) -> GenerationRequest:
         return self.loaded.request("ab", n, seed=1)
 
-    def generate(self, *requests: GenerationRequest, client: str = "one", pace: float = 0.0) -> Generation:
+    def generate(self, *requests: GenerationRequest, client: str = "one", pace: Pace = 0.0) -> Generation:
         requests = requests or (self.request(),)
         return self.engines.generate(self.loaded, *requests, client=client, route=ROUTE, pace=pace)
 
@@ -70,7 +71,7 @@ def test_events_of_a_whole_text(bench: Bench) -> None:
     bench.engine.gate.release(3)
     events = run_async(follow(bench.generate()))
     assert [event.token_id for _, event in events] == [step.token_id for step in bench.loaded.generate("ab", 3, seed=1)]
-    assert bench.counted == {"ok": 1} and not bench.engines.running
+    assert bench.counted == {"ok": 1} and not bench.running
 
 
 def test_texts_of_one_call_are_counted_as_one(loaded: LoadedModel) -> None:
@@ -91,7 +92,7 @@ def test_leaving_cancels_the_texts(bench: Bench) -> None:
 
     run_async(leave())
     bench.engine.news.wait_until(lambda: not bench.engine.active)
-    assert bench.counted == {"cancelled": 1} and not bench.engines.running
+    assert bench.counted == {"cancelled": 1} and not bench.running
 
 
 def test_stopping_keeps_the_text(bench: Bench) -> None:
@@ -133,7 +134,7 @@ def test_failure_is_raised(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
     bench.engine.gate.release()
     with pytest.raises(MemoryError, match="no more"):
         run_async(follow(bench.generate()))
-    assert bench.counted == {"failed": 1} and not bench.engines.running
+    assert bench.counted == {"failed": 1} and not bench.running
 
 
 def test_full_queue_raises_busy(loaded: LoadedModel) -> None:
@@ -144,10 +145,10 @@ def test_full_queue_raises_busy(loaded: LoadedModel) -> None:
             with pytest.raises(Busy):
                 async with bench.generate():
                     raise AssertionError("it has joined")
-            assert len(bench.engines.running) == 1
+            assert len(bench.running) == 1
 
     run_async(crowd())
-    assert bench.counted == {"busy": 1, "cancelled": 1} and not bench.engines.running
+    assert bench.counted == {"busy": 1, "cancelled": 1} and not bench.running
     bench.engines.close()
 
 
@@ -172,14 +173,15 @@ def test_closed_engine_raises_closed(bench: Bench) -> None:
     bench.engines.close()
     with pytest.raises(Closed):
         run_async(follow(bench.generate()))
-    assert bench.counted == {"refused": 1} and not bench.engines.running
+    assert bench.counted == {"refused": 1} and not bench.running
 
 
-def test_events_come_together_at_a_pace_and_the_end_at_once(bench: Bench) -> None:
+@pytest.mark.parametrize("pace", [3600.0, lambda generation: 3600.0 * len(generation.sequences[0].written)])
+def test_events_come_together_at_a_pace_and_the_end_at_once(bench: Bench, pace: Pace) -> None:
     async def look() -> list[int]:
         bench.engine.gate.release()
         sizes = []
-        async with bench.generate(bench.request(6), pace=3600.0) as generation:
+        async with bench.generate(bench.request(6), pace=pace) as generation:
             async for events in generation:
                 sizes.append(len(events))
                 bench.engine.gate.release(5)
