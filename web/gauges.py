@@ -124,11 +124,11 @@ class ConnectionGauges:
 class TrainingGauges:
     """A collector for Prometheus: the numbers of running and waiting trainings."""
 
-    def __init__(self, turns: FairPool) -> None:
-        self.turns = turns
+    def __init__(self, places: FairPool) -> None:
+        self.places = places
 
     def collect(self) -> Iterable[Metric]:
         trainings = GaugeMetricFamily("headscope_trainings", "Trainings of visitors' GPTs.", labels=["state"])
-        trainings.add_metric(["training"], self.turns.active.total())
-        trainings.add_metric(["waiting"], len(self.turns.queue))
+        trainings.add_metric(["training"], self.places.active.total())
+        trainings.add_metric(["waiting"], len(self.places.queue))
         yield trainings

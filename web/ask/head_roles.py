@@ -23,8 +23,8 @@ from model.lens.progress import Cancelled, Progress, ignore
 
 from ..serving.process_memory import trim_heap
 from .inquiry import Content, Inquiry
+from .question_runner import lower_priority
 from .service import AnswerService
-from .turns import lower_priority
 
 VERSION = 3  # of the definitions of the scores; incremented whenever one changes
 IDLE_SECONDS = 0.2  # between two checks for texts being written

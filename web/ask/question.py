@@ -24,8 +24,8 @@ from . import checks
 from .answers import answer_model
 from .fields import HEAD_MASK, MAX_LONG_TEXT_BYTES, MODEL, PROMPT, TEXTS, Subject, parse
 from .inquiry import Content, Inquiry, to_json
+from .question_runner import Job
 from .service import AnswerService, PendingAnswer
-from .turns import Job
 
 Check = Callable[[Inquiry, Limits], object]
 # Answers an inquiry. A question about many prompts appends each row, as JSON, to the list.

@@ -14,8 +14,8 @@ from ..serving.process_memory import trim_heap
 from ..serving.snapshots import Snapshots
 from ..serving.step_scores import StepRow
 from .head_roles import VERSION, is_grid, while_idle
+from .question_runner import lower_priority
 from .service import AnswerService
-from .turns import lower_priority
 
 
 def prepare_step_scores(service: AnswerService, snapshots: Snapshots, is_busy: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ from ..settings import MAX_ANSWER_BYTES, MAX_ASK_PASS_BYTES, MEGABYTE, Limits
 from .disk_cache import DiskCache
 from .float32_copies import Float32Copies
 from .inquiry import Content, Inquiry, identity, mask_bytes, to_json
-from .turns import Job, QuestionRunner
+from .question_runner import Job, QuestionRunner
 
 PROGRESS_SECONDS = 0.1  # between two reports of a computation's progress
 MAX_DIFFERENCES = 1_000  # cached numbers

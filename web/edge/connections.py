@@ -10,7 +10,7 @@ from typing import Any
 
 from ..seams.uvicorn import Connection
 from ..serving.budget import Budget
-from .parse_turns import ParseTurns
+from .parse_shares import ParseShares
 
 RESERVED_DESCRIPTORS = 200  # for files, pipes, and connections accepted but not yet counted
 MIN_CONNECTIONS = 16
@@ -37,7 +37,7 @@ class Connections:
         self.n_dropped = 0
         self.is_swept = False
         self.lag = 0.0  # seconds by which the last sweep was late
-        self.parse_turns = ParseTurns()
+        self.parse_shares = ParseShares()
         self.buffer = bytearray(READ_BYTES)  # each connection copies from it at once what it has received
 
     def protocol(self, *args: Any, **options: Any) -> Connection:
@@ -98,7 +98,7 @@ class Connections:
         if self.n_dropped:
             log.warning("There were too many connections: %d were closed to make room.", self.n_dropped)
             self.n_dropped = 0
-        self.parse_turns.forget()
+        self.parse_shares.forget()
         loop.run_in_executor(None, self.budget.trim)
 
 

@@ -24,7 +24,7 @@ from .body_limit import BodyLimitMiddleware, ask_limits
 from .gradio_queue import GradioQueueMiddleware, GradioRouteMiddleware, QueueSessions
 from .logs import RequestLogMiddleware
 from .origins import HUB, HostMiddleware, OriginMiddleware
-from .page_turns import PageTurnMiddleware
+from .page_loads import PageLoadMiddleware
 
 
 def before_gradio(settings: Settings, budget: Budget) -> list[Middleware]:
@@ -45,7 +45,7 @@ def after_gradio(
         Middleware(GradioQueueMiddleware, sessions=QueueSessions(demo, services.limits, services.uncollected_answers)),
         Middleware(VisitorMiddleware),
         Middleware(ModelTokenMiddleware, models=services.served.private),
-        Middleware(PageTurnMiddleware, max_waiting=services.limits.max_connections),
+        Middleware(PageLoadMiddleware, max_waiting=services.limits.max_connections),
         Middleware(FirstScreenMiddleware, services=services, demo=demo, with_training=settings.train),
     ]
 

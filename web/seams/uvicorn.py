@@ -55,10 +55,10 @@ MANY_PIECES = 16_384
 VERSIONS = ("1.0", "1.1")
 
 
-class Turns(Protocol):
-    """Whose requests are parsed next."""
+class Shares(Protocol):
+    """How much of the time each client may have its requests parsed."""
 
-    def is_turn(self, connection: "Connection", loop: asyncio.AbstractEventLoop) -> bool: ...
+    def may_parse(self, connection: "Connection", loop: asyncio.AbstractEventLoop) -> bool: ...
     def charge(self, client: Hashable, seconds: float) -> None: ...
 
 
@@ -69,7 +69,7 @@ class AllConnections(Protocol):
     buffer: bytearray  # each connection copies from it at once what it has received
 
     @property
-    def parse_turns(self) -> Turns: ...
+    def parse_shares(self) -> Shares: ...
     def add(self, connection: "Connection") -> None: ...
     def belongs_to(self, connection: "Connection", owner: Hashable) -> None: ...
     def remove(self, connection: "Connection") -> None: ...
@@ -193,12 +193,12 @@ class Connection(HttpToolsProtocol, asyncio.BufferedProtocol):
     def parse_on(self) -> None:
         """Parse what has been received, as far as it is this client's turn and the app takes it."""
         while self.unparsed and not (self.pipeline or self.flow.read_paused or self.transport.is_closing()):
-            if not self.all.parse_turns.is_turn(self, self.loop):
+            if not self.all.parse_shares.may_parse(self, self.loop):
                 break
             payer, began = self.payer, time.perf_counter()
             self._unset_keepalive_if_required()
             self.parse_piece()
-            self.all.parse_turns.charge(payer, time.perf_counter() - began)
+            self.all.parse_shares.charge(payer, time.perf_counter() - began)
         if self.unparsed or self.flow.read_paused:
             self.transport.pause_reading()
         else:

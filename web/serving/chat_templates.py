@@ -50,7 +50,7 @@ class Templates:
     """
 
     def __init__(self) -> None:
-        self.turns = FairPool(MAX_PROCESSES, MAX_WAITING, MAX_PROCESSES - 1)
+        self.places = FairPool(MAX_PROCESSES, MAX_WAITING, MAX_PROCESSES - 1)
         self.processes: list[TemplateProcess] = []  # the least recently used first
 
     async def render(self, client: Hashable, source: str, context: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ class Templates:
 
         Raises ``TemplateFailed``, ``TemplatesUnavailable`` and ``Busy``.
         """
-        async with self.turns.place(client):
+        async with self.places.place(client):
             with self.process_for(source) as process:
                 reply = await process.render(context)
         text = reply.get("text")
@@ -68,7 +68,7 @@ class Templates:
 
     @contextlib.contextmanager
     def process_for(self, source: str) -> Iterator["TemplateProcess"]:
-        """An idle process for this template, in use inside the block. Whoever has a turn finds one, or room for it."""
+        """An idle process for this template, in use inside the block. Whoever has a place finds one, or room for it."""
         idle = [process for process in self.processes if not process.in_use]
         process = next((each for each in reversed(idle) if each.source == source), None)
         if process is None:

@@ -93,7 +93,7 @@ class FairPool:
         return self.active.total() < self.n_places and self.active[client] < self.max_per_client
 
     def fill_places(self, *left: Hashable) -> None:
-        """Give the free places to waiting turns; a client that just ``left`` comes after others with as many places."""
+        """Give the free places to those who wait; a client that just ``left`` comes after others with as many."""
         while self.queue and self.active.total() < self.n_places:
             counts = self.active + Counter(left)
             if self.active[self.queue.next_client(counts)] >= self.max_per_client:

@@ -84,8 +84,8 @@ def train_routes(trainings: Trainings) -> APIRouter:
             "writes": TRAINING_CHARACTERS,
             "max_bytes": limits.max_training_bytes,
             "minutes": limits.max_trained_minutes,
-            "at_work": trainings.turns.active.total(),
-            "waiting": len(trainings.turns.queue),
+            "at_work": trainings.places.active.total(),
+            "waiting": len(trainings.places.queue),
             "mine": training and {"name": training.name, "state": training.state, "size": training.request.size.name},
         }
         return JSONResponse(content, headers={"Cache-Control": "no-store"})

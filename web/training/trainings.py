@@ -179,14 +179,14 @@ class Trainings:
         self.services, self.limits = services, services.limits
         self.by_visitor: dict[str, Training] = {}
         busy = partial(Busy, TOO_MANY, RETRY_SECONDS)
-        self.turns = FairPool(self.limits.max_trainings, self.limits.max_waiting_trainings, busy=busy)
+        self.places = FairPool(self.limits.max_trainings, self.limits.max_waiting_trainings, busy=busy)
         self.tasks: set[asyncio.Task[None]] = set()
         self.root: WorkFolder | None = None
         self.closed = False
         self.lock = threading.Lock()
         services.closers.append(self.close)
         remove_leftovers()
-        services.metrics.registry.register(TrainingGauges(self.turns))
+        services.metrics.registry.register(TrainingGauges(self.places))
 
     def get(self, visitor: str) -> Training | None:
         """The training of a visitor, running or ended."""
@@ -205,7 +205,7 @@ class Trainings:
         before = self.by_visitor.get(previous)
         if before and not before.ended:
             raise AlreadyTraining
-        self.turns.check_room(client)
+        self.places.check_room(client)
         with writing_files():
             training = Training(
                 new_visitor(), self.new_name(), request, Path(tempfile.mkdtemp(dir=self.make_root())), client
@@ -218,9 +218,9 @@ class Trainings:
                 raise
         self.forget(previous)
         self.by_visitor[training.visitor] = training
-        training.place = self.turns.join(client)
+        training.place = self.places.join(client)
         training.place.given.add_done_callback(lambda _: self.begin(training))
-        self.report_turns()
+        self.report_places()
         if not any(task.get_name() == "expire" for task in self.tasks):
             self.run_task(self.expire(), "expire")
         return training
@@ -251,14 +251,14 @@ class Trainings:
         elif not training.ended:
             self.fail(training, GAVE_WAY)
 
-    def report_turns(self) -> None:
+    def report_places(self) -> None:
         """Tell the trainings that wait their place, and everybody whether any is at work."""
-        if self.turns.active:
+        if self.places.active:
             self.services.is_training.set()
         else:
             self.services.is_training.clear()
         waiting = {training.place: training for training in self.by_visitor.values()}
-        for number, place in enumerate(self.turns.in_order(), 1):
+        for number, place in enumerate(self.places.in_order(), 1):
             waiting[place].enter("waiting", place=number)
 
     async def train_and_serve(self, training: Training) -> None:
@@ -281,8 +281,8 @@ class Trainings:
             if training.state == "failed":  # its process may have written files until it ended
                 training.remove_files()
             assert training.place
-            self.turns.leave(training.place)
-            self.report_turns()
+            self.places.leave(training.place)
+            self.report_places()
 
     async def run_process(self, training: Training) -> None:
         """Pass on what the process reports. If the process ends early, the training has failed."""
@@ -339,8 +339,8 @@ class Trainings:
         self.services.forget(visitor)
         training.discard()
         if training.place:
-            self.turns.give_up(training.place)
-        self.report_turns()
+            self.places.give_up(training.place)
+        self.report_places()
 
     async def expire(self) -> None:
         """End the trainings whose visitors have left, and forget models that have expired."""

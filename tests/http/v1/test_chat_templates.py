@@ -192,7 +192,7 @@ def test_a_client_with_slow_templates_keeps_nobody_out(monkeypatch: pytest.Monke
         for task in slow:
             task.cancel()
         assert {type(each) for each in await asyncio.gather(*slow, return_exceptions=True)} == {asyncio.CancelledError}
-        assert not templates.turns.active and not templates.turns.queue
+        assert not templates.places.active and not templates.places.queue
         assert await templates.render("busy", "{{ a }}", HI) == "hi"
 
     with_templates(check)

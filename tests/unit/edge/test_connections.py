@@ -122,7 +122,7 @@ def received(*pieces: bytes, n_proxies: int = 0, gate: asyncio.Event | None = No
 
 @pytest.fixture(autouse=True)
 def no_waiting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.edge.parse_turns.BURST_SECONDS", 60.0)
+    monkeypatch.setattr("web.edge.parse_shares.BURST_SECONDS", 60.0)
 
 
 def bytewise(sent: bytes) -> list[bytes]:
@@ -265,7 +265,7 @@ def test_an_offer_of_another_protocol_is_ignored(
 def test_parsing_counts_for_the_client(n_proxies: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind a proxy, whose connections many clients share, that of a head before its client is known does not."""
     charged = []
-    monkeypatch.setattr(module.ParseTurns, "charge", lambda _, client, seconds: charged.append(client))
+    monkeypatch.setattr(module.ParseShares, "charge", lambda _, client, seconds: charged.append(client))
     head = GET + b"X-Forwarded-For: 192.0.2.1\r\nContent-Length: 3\r\n\r\n"
     received(head, b"a", b"bc", n_proxies=n_proxies)
     assert charged[1:] == (["192.0.2.1"] * 2 if n_proxies else ["127.0.0.1"] * 2)

@@ -63,13 +63,13 @@ def test_concurrency_is_limited_and_clients_take_turns() -> None:
 
 def test_places_per_client_are_limited() -> None:
     pool = FairPool(4, 100, max_per_client=2)
-    turns = [pool.join("a") for _ in range(5)]
+    places = [pool.join("a") for _ in range(5)]
     assert pool.active == {"a": 2}
-    turns += [pool.join("b") for _ in range(2)]
+    places += [pool.join("b") for _ in range(2)]
     assert pool.active == {"a": 2, "b": 2}  # at once, though others came before
-    for turn in turns:
-        assert turn.is_held
-        pool.leave(turn)
+    for place in places:
+        assert place.is_held
+        pool.leave(place)
     assert not pool.active and not pool.queue
 
 

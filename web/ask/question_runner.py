@@ -19,7 +19,7 @@ from ..settings import NICENESS
 
 log = logging.getLogger(__name__)
 
-TURN_SECONDS = 1.0  # after which a computation pauses for others
+SLICE_SECONDS = 1.0  # after which a computation pauses for others
 ESTIMATE_SECONDS = 5.0  # of a computation, after which its progress tells how long it takes
 MIN_FRACTION = 0.002  # assumed to be done by then, even if less is: early steps may be slow
 DOUBT = 1.5  # factor by which an estimate may exceed the limit, since parts of a computation differ in speed
@@ -60,15 +60,16 @@ class Job:
         self.cancelled = False
         self.begun: Place | None = None  # its place among the jobs that have begun
         self.running: Place | None = None  # its newest place among those that run
-        self.turn_began = 0.0
-        self.seconds = 0.0  # the total length of its finished turns
+        self.slice_began = 0.0
+        self.seconds = 0.0  # the total length of its finished time slices
 
 
 class QuestionRunner:
     """Runs at most ``max_running`` jobs at once, each for ``max_seconds`` and in a low-priority thread of its own.
 
-    A few have begun, and take turns at running: when its turn is over, a job pauses in its next call of ``progress`` if
-    others wait, so that no client has to wait for a long job to end. One client cannot begin all of them.
+    A few have begun, and take turns at running: when its time slice is over, a job pauses in its next call of
+    ``progress`` if others wait, so that no client has to wait for a long job to end. One client cannot begin all of
+    them.
     """
 
     def __init__(self, max_running: int, max_waiting: int, max_seconds: float) -> None:
@@ -115,7 +116,7 @@ class QuestionRunner:
         lower_priority()
         result: bytes | BaseException
         try:
-            self.take_turn(job)
+            self.begin_slice(job)
             with torch.inference_mode():
                 result = job.compute(lambda fraction: self.progress(job, fraction))
         except BaseException as error:
@@ -134,7 +135,7 @@ class QuestionRunner:
         else:
             job.done.set_result(result)
 
-    def take_turn(self, job: Job) -> None:
+    def begin_slice(self, job: Job) -> None:
         """Wait until a job may run. Raises ``Cancelled``."""
         job.running = self.running.join(job.client, continues=True)
         if job.cancelled:  # before there was this place to give up
@@ -143,16 +144,16 @@ class QuestionRunner:
             job.running.given.result()
         except CancelledError:
             raise Cancelled from None
-        job.turn_began = time.monotonic()
+        job.slice_began = time.monotonic()
 
     def progress(self, job: Job, fraction: float) -> None:
-        """Record a job's progress, and pause it if its turn is over. Raises ``Cancelled`` or ``OutOfTime``."""
+        """Record a job's progress, and pause it if its time slice is over. Raises ``Cancelled`` or ``OutOfTime``."""
         job.fraction = min(max(fraction, job.fraction), 1.0)
-        seconds = time.monotonic() - job.turn_began
-        if seconds > TURN_SECONDS and self.running.queue and job.running and not job.cancelled:
+        seconds = time.monotonic() - job.slice_began
+        if seconds > SLICE_SECONDS and self.running.queue and job.running and not job.cancelled:
             self.running.leave(job.running)
             job.seconds += seconds
-            self.take_turn(job)
+            self.begin_slice(job)
             seconds = 0.0
         if job.cancelled:
             raise Cancelled

@@ -17,24 +17,24 @@ OTHERS = ("/health", "/metrics", "/v1/", "/look/", "/learn/", "/train/", "/gradi
 MADE = ("/gradio_api/info", "/gradio_api/openapi.json", "/gradio_api/mcp/schema")
 
 
-class PageTurnMiddleware:
+class PageLoadMiddleware:
     """Makes one answer of the page at a time for each client, up to its first byte."""
 
     def __init__(self, app: ASGIApp, max_waiting: int) -> None:
-        self.app, self.turns = app, FairPool(N_PLACES, max_waiting, max_per_client=1)
+        self.app, self.places = app, FairPool(N_PLACES, max_waiting, max_per_client=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or not is_of_page(path_of(scope)):
             await self.app(scope, receive, send)
             return
-        async with AsyncExitStack() as turn:
+        async with AsyncExitStack() as place:
 
             async def begun(message: Message) -> None:
-                await turn.aclose()  # how fast the client reads is no matter of turns
+                await place.aclose()  # a client that reads slowly keeps no place
                 await send(message)
 
             try:
-                await turn.enter_async_context(self.turns.place(client_in(scope)))
+                await place.enter_async_context(self.places.place(client_in(scope)))
             except Busy as error:
                 await as_api_error(error).response()(scope, receive, send)
                 return

@@ -8,15 +8,15 @@ import pytest
 from helpers.gate import Gate, News
 from model.errors import Busy, Closed, OutOfTime
 from model.lens.progress import Cancelled
-from web.ask import turns as turns_module
-from web.ask.turns import MAX_BEGUN, Job, QuestionRunner, duration
+from web.ask import question_runner as module
+from web.ask.question_runner import MAX_BEGUN, Job, QuestionRunner, duration
 
 
 class Stepper:
     """Jobs that record when they begin, and take a step whenever the test allows it."""
 
     def __init__(self, places: int = 1, max_waiting: int = 9, max_seconds: float = 60.0) -> None:
-        self.turns = QuestionRunner(places, max_waiting, max_seconds)
+        self.runner = QuestionRunner(places, max_waiting, max_seconds)
         self.news = News()
         self.begun: list[str] = []
         self.gates: dict[str, Gate] = {}
@@ -37,7 +37,7 @@ class Stepper:
             return name.encode()
 
         job = Job(client, compute)
-        self.turns.submit(job)
+        self.runner.submit(job)
         return job
 
     def has_begun(self, *names: str) -> None:
@@ -55,7 +55,7 @@ def stepper() -> Iterator[Stepper]:
 
 
 def end(stepper: Stepper) -> None:
-    stepper.turns.close()
+    stepper.runner.close()
     stepper.news.tell()
 
 
@@ -74,7 +74,7 @@ def test_concurrency_is_limited() -> None:
     stepper = Stepper(places=2)
     jobs = [stepper.submit(name) for name in "abc"]
     stepper.news.wait_until(lambda: len(stepper.begun) == 2)
-    assert stepper.turns.running.active.total() == 2 and len(stepper.turns.running.queue) == 1
+    assert stepper.runner.running.active.total() == 2 and len(stepper.runner.running.queue) == 1
     for name in "abc":
         stepper.step(name)
     assert [job.done.result(20) for job in jobs] == [b"a", b"b", b"c"]
@@ -82,7 +82,7 @@ def test_concurrency_is_limited() -> None:
 
 
 def test_long_computation_yields_and_resumes(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)  # every turn is over at the next step
+    monkeypatch.setattr(module, "SLICE_SECONDS", -1.0)  # every time slice is over at the next step
     long = stepper.submit("long", n_steps=2)
     stepper.has_begun("long")
     short = stepper.submit("short")
@@ -96,24 +96,24 @@ def test_long_computation_yields_and_resumes(stepper: Stepper, monkeypatch: pyte
 
 
 def test_started_computations_are_limited(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(module, "SLICE_SECONDS", -1.0)
     names = [str(i) for i in range(MAX_BEGUN + 2)]
     jobs = [stepper.submit(name, client=name, n_steps=2) for name in names]
     for _ in range(2):
         for name in names:
             stepper.step(name)
-            assert stepper.turns.begun.active.total() <= MAX_BEGUN
+            assert stepper.runner.begun.active.total() <= MAX_BEGUN
     assert sorted(job.done.result(20).decode() for job in jobs) == names
 
 
 def test_long_computations_of_one_client_leave_a_place_for_another(
     stepper: Stepper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(module, "SLICE_SECONDS", -1.0)
     many = [stepper.submit(str(i), n_steps=9) for i in range(MAX_BEGUN + 1)]
     stepper.has_begun("0")
     other = stepper.submit("other", client="you")
-    stepper.step("0")  # its turn is over, and none of the others has to end
+    stepper.step("0")  # its time slice is over, and none of the others has to end
     stepper.has_begun("0", "other")
     monkeypatch.undo()
     stepper.step("other")
@@ -121,23 +121,23 @@ def test_long_computations_of_one_client_leave_a_place_for_another(
 
 
 def test_cancelling_in_every_state(stepper: Stepper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(module, "SLICE_SECONDS", -1.0)
     paused = stepper.submit("paused", n_steps=2)
     stepper.has_begun("paused")
     working = stepper.submit("working")
     stepper.step("paused")
     stepper.has_begun("paused", "working")
     never_ran, waiting = stepper.submit("never ran"), stepper.submit("waiting")
-    turns = stepper.turns
-    assert turns.begun.active.total() == MAX_BEGUN - 1 and len(turns.begun.queue) == 1
+    runner = stepper.runner
+    assert runner.begun.active.total() == MAX_BEGUN - 1 and len(runner.begun.queue) == 1
     for job in (waiting, never_ran, paused, working):
-        turns.cancel(job)
+        runner.cancel(job)
         stepper.news.tell()
         with pytest.raises(Cancelled):
             job.done.result(20)
-    for pool in (turns.begun, turns.running):
+    for pool in (runner.begun, runner.running):
         assert not pool.active and not pool.queue
-    assert not turns.jobs
+    assert not runner.jobs
 
 
 def test_full_queue_refuses_the_busiest_client() -> None:
@@ -170,7 +170,7 @@ def test_deadline_and_close_end_computations() -> None:
     stepper.step("one")
     with pytest.raises(OutOfTime):
         job.done.result(20)
-    stepper.turns.close()
+    stepper.runner.close()
     with pytest.raises(Closed):
         stepper.submit("two")
 
@@ -187,10 +187,10 @@ def test_deadline_and_close_end_computations() -> None:
     ],
 )
 def test_a_computation_that_would_take_too_long_ends_early(spent: float, fraction: float, took: str) -> None:
-    turns = QuestionRunner(1, 9, 1000.0)
+    runner = QuestionRunner(1, 9, 1000.0)
     job = Job("me", lambda progress: progress(fraction) or b"read")
     job.seconds = spent
-    turns.submit(job)
+    runner.submit(job)
     if not took:
         assert job.done.result(20) == b"read"
         return
@@ -211,6 +211,6 @@ def test_exceptions_are_passed_on(stepper: Stepper) -> None:
         raise FloatingPointError("not a number")
 
     job = Job("me", fail)
-    stepper.turns.submit(job)
+    stepper.runner.submit(job)
     with pytest.raises(FloatingPointError):
         job.done.result(20)

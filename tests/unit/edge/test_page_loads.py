@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from web.edge.page_turns import PageTurnMiddleware, is_of_page
+from web.edge.page_loads import PageLoadMiddleware, is_of_page
 
 
 class Page:
@@ -37,7 +37,7 @@ async def settle() -> None:
 def test_a_client_waits_only_for_itself_and_not_for_its_readers() -> None:
     async def run() -> None:
         page, statuses = Page(), list[int]()
-        app = PageTurnMiddleware(page, max_waiting=3)
+        app = PageLoadMiddleware(page, max_waiting=3)
 
         async def receive() -> Message:
             raise AssertionError("nothing is read")
@@ -60,7 +60,7 @@ def test_a_client_waits_only_for_itself_and_not_for_its_readers() -> None:
                 page.go_on.release()
                 await settle()
                 assert statuses == [429] + [200] * n_answered
-            assert not app.turns.active and not app.turns.queue
+            assert not app.places.active and not app.places.queue
             for task in asked:
                 task.cancel()
 
@@ -70,13 +70,13 @@ def test_a_client_waits_only_for_itself_and_not_for_its_readers() -> None:
 def test_an_aborted_request_gives_its_turn_back() -> None:
     async def run() -> None:
         page: Any = Page()
-        app = PageTurnMiddleware(page, max_waiting=3)
+        app = PageLoadMiddleware(page, max_waiting=3)
         tasks = [asyncio.create_task(app(scope_of("a"), page, page)) for _ in range(2)]
         await settle()
         for task in tasks:
             task.cancel()
         await settle()
-        assert not app.turns.active and not app.turns.queue
+        assert not app.places.active and not app.places.queue
 
     asyncio.run(run())
 

@@ -17,7 +17,7 @@ class Parsing(Protocol):
     def parse_on(self) -> None: ...
 
 
-class ParseTurns:
+class ParseShares:
     """Lets each client parse for a quarter of the time. Not thread-safe: used only from the event loop.
 
     Some requests are cheap to send and expensive to parse, such as bodies in chunks of one byte. A client's connections
@@ -37,7 +37,7 @@ class ParseTurns:
     def charge(self, client: Hashable, seconds: float) -> None:
         self.used[client] = self.owed(client) + seconds, time.monotonic()
 
-    def is_turn(self, connection: Parsing, loop: asyncio.AbstractEventLoop) -> bool:
+    def may_parse(self, connection: Parsing, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether this connection may parse; otherwise its ``parse_on`` will be called."""
         client = connection.payer
         if client not in self.waiting:
