@@ -310,6 +310,8 @@ class Settings:
     cache: Path | None = flag(None, "folder that caches computed results", parse_path)
     kernels: bool = flag(True, "write with torch alone, which is slower on a CPU", parse_negated, name="no-kernels")
     dev: bool = flag(False, "load the page's modules one by one instead of joined, to work on them", parse_bool)
+    is_space: bool = False  # whether this is a Space, which the Hub shows in a frame
+    space_hosts: tuple[str, ...] = ()  # the Space's host names; several if it has a domain of its own
     zero_gpu: bool = False  # whether the page's texts are written on a GPU that is available only in Gradio's events
     engine_urls: tuple[str, ...] = flag(
         (),
@@ -337,7 +339,7 @@ def all_checkpoints() -> list[str]:
 
 def default_host(environ: Mapping[str, str]) -> str:
     """Gradio's variable if set; otherwise all interfaces on a Space, and only this machine elsewhere."""
-    return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if environ.get("SPACE_ID") else "127.0.0.1")
+    return environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if is_space(environ) else "127.0.0.1")
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -345,10 +347,14 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith(SECRET_PREFIXES)}
 
 
+def is_space(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("SPACE_ID"))
+
+
 def is_zero_gpu(environ: Mapping[str, str]) -> bool:
     """Whether this is a Space on ZeroGPU. Training is off there by default, because its CPU is shared as well."""
     # The same test as in the package spaces.
-    return bool(environ.get("SPACE_ID")) and environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
+    return is_space(environ) and environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def default_cache(environ: Mapping[str, str]) -> Path | None:
@@ -432,11 +438,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> Settings:
         parser.error(f"--api-key-file: {error}")
     checkpoints = values.pop("checkpoints") or parse_names(environ.get(f"{PREFIX}CHECKPOINT", "")) or all_checkpoints()
     if values["trusted_proxies"] is None:
-        values["trusted_proxies"] = 1 if environ.get("SPACE_ID") or values["share"] else 0
+        values["trusted_proxies"] = 1 if is_space(environ) or values["share"] else 0
     for name in ("engine_urls", "engine_models"):
         values[name] = tuple(values[name])
     return Settings(
         checkpoints=tuple(dict.fromkeys(checkpoints)),
+        is_space=is_space(environ),
+        space_hosts=tuple(parse_names(environ.get("SPACE_HOST", ""))),
         zero_gpu=is_zero_gpu(environ),
         limits=Limits(**{name: values.pop(name) for name in limit_names}),
         **values,

@@ -1,8 +1,7 @@
 """All middlewares, in the order in which a request passes them."""
 
-import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import gradio as gr
@@ -63,7 +62,7 @@ def for_routes(settings: Settings, budget: Budget) -> list[Middleware]:
 
 def checks_of_headers(settings: Settings) -> list[Middleware]:
     # Without a key, any site may embed the page in a frame, as Spaces are meant to be embedded.
-    frames = None if settings.api_key is None else HUB if os.environ.get("SPACE_ID") else ()
+    frames = None if settings.api_key is None else HUB if settings.is_space else ()
     return [
         Middleware(RootPathMiddleware, root=settings.root_path),
         Middleware(RequestLogMiddleware, access_log=settings.access_log, log_format=settings.log_format),
@@ -84,7 +83,7 @@ def checks_of_bodies(
     limits, key = settings.limits, []
     if settings.api_key is not None:
         # A Space is shown inside another site's frame.
-        same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") else "lax"
+        same_site: Literal["lax", "none"] = "none" if settings.is_space else "lax"
         key = [Middleware(ApiKeyMiddleware, key=settings.api_key, launched=launched, same_site=same_site)]
     limits_by_path = ask_limits(limits) | dict.fromkeys(uploads, BodyLimit(limits.max_training_bytes))
     return [
@@ -94,10 +93,9 @@ def checks_of_bodies(
     ]
 
 
-def allowed_hosts(settings: Settings, environ: Mapping[str, str] = os.environ) -> list[str]:
+def allowed_hosts(settings: Settings) -> list[str]:
     """The names of the server, apart from those of the machine: the operator's, those of a Space, and ``--share``'s."""
-    of_space = environ.get("SPACE_HOST", "").split(",")  # several if the Space has a domain of its own
-    return [*settings.allowed_hosts, *filter(None, of_space), *(["*.gradio.live"] if settings.share else [])]
+    return [*settings.allowed_hosts, *settings.space_hosts, *(["*.gradio.live"] if settings.share else [])]
 
 
 def wrap(app: ASGIApp, middlewares: list[Middleware]) -> ASGIApp:

@@ -70,7 +70,7 @@ def train_routes(trainings: Trainings) -> APIRouter:
         except DiskFull as error:
             raise HTTPException(507, str(error)) from None
         response = JSONResponse({"name": training.name})
-        give_cookie(response, request, training.visitor)
+        give_cookie(response, request, training.visitor, is_space=served.settings.is_space)
         return response
 
     @router.get("/state")

@@ -1,7 +1,6 @@
 """The cookie that identifies a visitor, and gives the page access to the model that its owner trained."""
 
 import hashlib
-import os
 import re
 import secrets
 from typing import Literal
@@ -63,9 +62,9 @@ def new_visitor() -> str:
     return secrets.token_urlsafe(24)
 
 
-def give_cookie(response: Response, request: Request, visitor: str) -> None:
+def give_cookie(response: Response, request: Request, visitor: str, *, is_space: bool) -> None:
     """Set a session cookie with ``visitor``."""
     secure = is_secure(request.scope)
     # A Space is shown inside another site's frame, and browsers accept SameSite=None over https only.
-    same_site: Literal["lax", "none"] = "none" if os.environ.get("SPACE_ID") and secure else "lax"
+    same_site: Literal["lax", "none"] = "none" if is_space and secure else "lax"
     response.set_cookie(cookie_name(request.scope), visitor, path="/", httponly=True, secure=secure, samesite=same_site)

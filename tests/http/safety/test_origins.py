@@ -20,10 +20,15 @@ SCRIPT = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Origin": ST
 @pytest.fixture(scope="module")
 def space(checkpoints: Path) -> Iterator[Server]:
     """As on a Space: with a key, behind a proxy, shown in the Hub's frame."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPACE_ID", "someone/space")
-        patch.setenv("SPACE_HOST", "demo.example.org,x.hf.space")
-        server = start(checkpoints / "tiny", api_key=KEY, trusted_proxies=1, allowed_origins=(FRIEND,))
+    names = ("demo.example.org", "x.hf.space")
+    server = start(
+        checkpoints / "tiny",
+        is_space=True,
+        space_hosts=names,
+        api_key=KEY,
+        trusted_proxies=1,
+        allowed_origins=(FRIEND,),
+    )
     yield server
     server.close()
 

@@ -138,7 +138,7 @@ POD = "10.1.2.3:7860"  # probes and scrapes call a pod by its address
 def test_the_names_in_the_manifests_are_served(environ: dict[str, str], served: list[str], refused: list[str]) -> None:
     async def app(*_: Any) -> None: ...
 
-    guard = HostMiddleware(app, allowed_hosts(settings.parse([], environ), {}))
+    guard = HostMiddleware(app, allowed_hosts(settings.parse([], environ)))
     assert [host for host in served + refused if guard.is_allowed(host)] == served
 
 

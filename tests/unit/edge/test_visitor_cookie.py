@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from web.serving.served_models import VISITOR
-from web.training.visitor_cookie import VisitorMiddleware, cookie_name, visitor_in
+from web.training.visitor_cookie import VisitorMiddleware, cookie_name, give_cookie, visitor_in
 
 TOKEN = "x" * 32
 HTTPS = {b"x-forwarded-proto": b"https"}
@@ -73,3 +75,12 @@ def test_over_https_no_other_host_can_set_the_cookie(more: dict[str, Any]) -> No
     assert cookie_name(scope_with("", **more)) == f"__Host-{NAME}"
     headers = [*more.get("headers", []), (b"cookie", f"{NAME}={TOKEN}".encode())]
     assert visitor_in(scope_with("") | more | {"headers": headers}) == ""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "is_space", "same_site"), [("https", True, "none"), ("https", False, "lax"), ("http", True, "lax")]
+)
+def test_the_cookie_reaches_a_frame_of_the_hub_only_on_a_space(scheme: str, is_space: bool, same_site: str) -> None:
+    response = Response()
+    give_cookie(response, Request(scope_with("", scheme=scheme)), TOKEN, is_space=is_space)
+    assert f"samesite={same_site}" in response.headers["set-cookie"].lower().split("; ")

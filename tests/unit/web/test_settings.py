@@ -69,6 +69,12 @@ def test_trusted_proxies_default(arguments: list[str], environ: dict[str, str], 
     assert parse(arguments, environ).trusted_proxies == n_proxies
 
 
+def test_a_space_is_known_by_its_variables() -> None:
+    assert (parse([], {}).is_space, parse([], {}).space_hosts) == (False, ())
+    space = parse([], {"SPACE_ID": "someone/space", "SPACE_HOST": "demo.example.org,x.hf.space"})
+    assert (space.is_space, space.space_hosts) == (True, ("demo.example.org", "x.hf.space"))
+
+
 def test_key_is_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "key"
     path.write_text("open-sesame-0123456\n")
