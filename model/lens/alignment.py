@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from ..tokenizer import Tokenizer, token_text
 
 RELATED = 0.5  # of the longer text: texts that share less are not versions of one text
 MAX_CELLS = 4_500_000  # of the table of subsequences: two stretches of over 2,048 tokens each count as different
+IdsOrBytes = TypeVar("IdsOrBytes", list[int], bytes)
 
 
 class Piece(NamedTuple):
@@ -61,6 +62,7 @@ def align(a: Sequence[int], b: Sequence[int], *, is_given: bool = True, n_prompt
     ``is_given`` says that one of the texts was given as a whole. In two texts that a model wrote, equal tokens after
     the texts diverge may be a coincidence: unless the texts have much in common, they are aligned by ``align_growing``.
     """
+    a, b = list(a), list(b)
     start = n_common(a, b)
     if start == min(len(a), len(b)):
         return align_growing(a, b)
@@ -87,7 +89,7 @@ def align_growing(a: Sequence[int], b: Sequence[int], *, n_prompt: int = 0) -> A
 
     In the first ``n_prompt`` tokens, which were given in both, equal tokens count as equal even after a difference.
     """
-    start, n = n_common(a, b), min(len(a), len(b))
+    start, n = n_common(list(a), list(b)), min(len(a), len(b))
     pieces = [token_piece(i, i, same=i < start or (i < n_prompt and a[i] == b[i])) for i in range(n)]
     return Alignment(pieces, start if start < n else None)
 
@@ -153,7 +155,7 @@ def token_ends(texts: Sequence[bytes]) -> dict[int, int]:
     return ends
 
 
-def common_stretches(one: Sequence[int], other: Sequence[int]) -> list[Stretch]:
+def common_stretches(one: list[int], other: list[int]) -> list[Stretch]:
     """Split two texts into equal and different stretches, by a longest common subsequence.
 
     Takes O(n m) time and, in int16, at most ``2 * MAX_CELLS`` bytes.
@@ -215,9 +217,13 @@ def without_coincidences(stretches: Sequence[Stretch]) -> list[Stretch]:
     return kept
 
 
-def n_common(one: Sequence[object], other: Sequence[object]) -> int:
-    """The length of the longest common beginning."""
-    n = 0
-    while n < min(len(one), len(other)) and one[n] == other[n]:
-        n += 1
-    return n
+def n_common(one: IdsOrBytes, other: IdsOrBytes) -> int:
+    """The length of the longest common beginning, found by bisection, because lists and bytes are compared quickly."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,8 +1,9 @@
 """Beginnings that texts have in common, such as a system prompt: their keys and values are computed once."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import NamedTuple
 
+from ..lens.alignment import n_common
 from .reader import Reader
 from .sequence import TextSequence
 
@@ -13,12 +14,12 @@ class Kept(NamedTuple):
     """A text of ``client`` whose keys and values ``reader`` holds in a slot; ``stamp`` grows with each use."""
 
     reader: Reader | None
-    ids: Sequence[int]
+    ids: list[int]
     client: Hashable = None
     stamp: int = 0
 
 
-NOTHING = Kept(None, ())
+NOTHING = Kept(None, [])
 
 
 def kept_of(sequence: TextSequence, *, planned: bool = False) -> Kept:
@@ -47,15 +48,3 @@ def n_shared(sequence: TextSequence, kept: Kept) -> int:
     if kept.client != sequence.client:
         n -= n % MIN_SHARED
     return n if n >= MIN_SHARED else 0
-
-
-def n_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """The length of the longest common beginning, found by bisection, because lists are compared quickly."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -316,7 +316,10 @@ def main() -> int:
 
 
 def bound_memory(n_bytes: int) -> None:
-    """Let this process allocate at most ``n_bytes``, where the system can limit that."""
+    """Let this process allocate at most ``n_bytes``, where the system can limit that.
+
+    Its addresses are not limited, because torch's libraries and mapped weights take far more of them than of memory.
+    """
     if sys.platform != "win32":
         import resource  # not available on Windows
 

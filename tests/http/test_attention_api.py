@@ -59,7 +59,7 @@ def test_answer_is_streamed_in_pieces(server: Server, monkeypatch: pytest.Monkey
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode(PROMPT)
     weights = loaded.trace(PROMPT).attention[[2, 0]][:, [3, 1]]
-    answer = attention_answer.AttentionAnswer(loaded, ids, [2, 0], [3, 1], None)
+    answer = attention_answer.AttentionBody(loaded, ids, [2, 0], [3, 1], None)
     as_json, binary = list(answer.json()), list(answer.safetensors())
     assert max_difference(torch.tensor(json.loads(b"".join(as_json))["attention"]), weights) < 1e-5
     assert max_difference(load(b"".join(binary))["attention"], weights) < 1e-5
@@ -71,7 +71,7 @@ def test_answer_is_streamed_in_pieces(server: Server, monkeypatch: pytest.Monkey
 def test_response_memory_is_counted_in_the_budget(server: Server, heads: list[int]) -> None:
     loaded = server.services.served.models["tiny"]
     ids = loaded.tokenizer.encode("a" * 64)
-    answer = attention_answer.AttentionAnswer(loaded, ids, [0, 1, 2], heads, None)
+    answer = attention_answer.AttentionBody(loaded, ids, [0, 1, 2], heads, None)
     pieces = max(map(len, (*answer.json(), *answer.safetensors())))
     stream, layer = TextPass(loaded.gpt, ids).nbytes, torch.zeros(len(heads), 64, 64).nbytes
     assert stream + layer + 2 * pieces < answer.held_bytes - attention_answer.REQUEST_BYTES

@@ -27,7 +27,7 @@ def head_weights(loaded: LoadedModel, ids: Sequence[int], layer: int, head: int)
     return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-class AttentionAnswer:
+class AttentionBody:
     """The attention weights of some heads as the body of a response, in pieces of at most ``PIECE_WEIGHTS``."""
 
     def __init__(

@@ -16,7 +16,7 @@ from .schema import ChatRequest, CompletionRequest, as_conversation
 ENDS_OF_TURN = tuple(f"\n{speaker}:" for speaker in dict.fromkeys(SPEAKERS.values()))
 
 
-class ChatChoice(Choice):
+class WrittenMessage(Choice):
     """One answer, whose log-probabilities are in the chat API's form."""
 
     def place(self, token_id: int, _text: str, logprob: float | None, top: dict[int, float] | None) -> Any:
@@ -36,7 +36,7 @@ class ChatCompletion(Completion):
 
     kinds = ("chat.completion", "chat.completion.chunk")
     id_prefix = "chatcmpl-"
-    choice_class = ChatChoice
+    choice_class = WrittenMessage
 
     def __init__(self, loaded: LoadedModel, asked: ChatRequest, limits: Limits, prompt: str) -> None:
         self.own_stop = () if loaded.chat_template else ENDS_OF_TURN

@@ -26,13 +26,13 @@ from ..serving.server_sent_events import EVENT_STREAM
 from ..settings import PIECE_BYTES
 from . import openapi
 from .activations_answer import ActivationsAnswer
-from .attention_answer import AttentionAnswer
+from .attention_answer import AttentionBody
 from .chat import answer_conversation
 from .completions import Completion
 from .embeddings import Embeddings
 from .errors import REFUSALS, ApiError, as_api_error
 from .guards import check_loaded, count_refusal, model_to_read_with, model_to_write_with
-from .lens import POSTED, QUERIES, add_lens_routes
+from .lens import JSON, POSTED, QUERIES, add_lens_routes
 from .model_info import model_info
 from .schema import (
     ActivationsRequest,
@@ -58,7 +58,7 @@ ATTENTION = "/v1/attention"
 MAX_ANSWERS = 8  # of whole texts that are sent to one client at the same time, since each holds memory
 ACTIVATIONS = "/v1/activations"
 
-JSON, BINARY = "application/json", "application/octet-stream"
+BINARY = "application/octet-stream"
 # ``Exception`` alone would not do: Starlette raises an error again after its handler, and logs it.
 ERRORS = (*REFUSALS, HTTPException, ClientDisconnect, Exception)
 
@@ -256,13 +256,13 @@ async def send_pieces(
         return await stream(request, stack, content, services.limits, media_type=media_type)
 
 
-def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionAnswer:
+def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest) -> AttentionBody:
     """The checked answer to a body."""
     limits = services.limits
     ids = parse_ids(limits, loaded, body.prompt, body.tokens)
     layers = list(loaded.parse_choice("layers", body.layers, loaded.config.n_layer))
     heads = list(loaded.parse_choice("heads", body.heads, loaded.config.n_head))
-    answer = AttentionAnswer(loaded, ids, layers, heads, loaded.parse_head_mask(body.head_mask))
+    answer = AttentionBody(loaded, ids, layers, heads, loaded.parse_head_mask(body.head_mask))
     if body.format != "safetensors" and answer.n_weights > limits.max_json_weights:
         message = (
             f"The answer would have {answer.n_weights:,} attention weights; "

@@ -60,11 +60,11 @@ def unset_by(*values: Any) -> Any:
 
 Unset: Any = unset_by(False, "", [])  # not by an empty object, which switches some features on
 UnsetObject: Any = unset_by(False, "", [], {})
-Text = Annotated[str, StringConstraints(min_length=1)]
+NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
 # JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]
 Strings = TypeAliasType("Strings", Annotated[list[Annotated[str, Also(minLength=1)]], FailFast(), MAX_ITEMS, NotEmpty])
-Texts = TypeAliasType("Texts", Annotated[list[Text], FailFast()])
+Texts = TypeAliasType("Texts", Annotated[list[NonEmptyText], FailFast()])
 TokenIdLists = TypeAliasType("TokenIdLists", Annotated[list[TokenIds], FailFast(), MAX_ITEMS, NotEmpty])
 AnyTokenIds = TypeAliasType("AnyTokenIds", Annotated[list[Annotated[int, Field(ge=0)]], FailFast(), Whole])
 Index = Annotated[int, Also(minimum=0)]
@@ -179,7 +179,7 @@ class Writing(Sampling):  # type: ignore[misc]  # Sampling is generated from the
     n: Count = Field(1, ge=1, description="The number of texts for each prompt.")
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    stop: Literal[""] | Text | Texts | None = None
+    stop: Literal[""] | NonEmptyText | Texts | None = None
     stop_token_ids: AnyTokenIds | None = Field(
         None, description="Tokens that end the text; it includes them unless they are special."
     )

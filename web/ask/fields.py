@@ -21,7 +21,7 @@ MAX_ROWS = 1_000
 MAX_LONG_TEXT_BYTES = 1_000_000  # of a text in which Ask looks for the passages on which each head fires
 TEXTS = (Reads.TEXT, Reads.OTHER_TEXT)
 # The types that JSON has for what an option is read as, if Python's differ.
-JSON: dict[Reads | None, Any] = {
+JSON_TYPES: dict[Reads | None, Any] = {
     Reads.TEXTS: list[str],
     Reads.HEADS: list[list[int]],
     Reads.NEURONS: list[list[int]],
@@ -74,7 +74,7 @@ def fields_of(option: Option) -> Sequence[Option]:
         helps = {layer: f"With `{head}`, {option.help[0].lower()}{option.help[1:]}", head: f"See `{layer}`."}
         bounds = {layer: Within(below="n_layer"), head: Within(below="n_head")}
         return [Option(name, int, option.default, helps[name], bounds[name]) for name in (layer, head)]
-    return [replace(option, kind=JSON.get(option.reads, option.kind))]
+    return [replace(option, kind=JSON_TYPES.get(option.reads, option.kind))]
 
 
 @dataclass(frozen=True)

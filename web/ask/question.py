@@ -31,7 +31,7 @@ Check = Callable[[Inquiry, Limits], object]
 # Answers an inquiry. A question about many prompts appends each row, as JSON, to the list.
 Compute = Callable[[AnswerService, Inquiry, Progress, list[bytes]], Content]
 Encode = Callable[[Answer], Content]
-POSTED = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
+TOO_LONG_FOR_QUERY = (*TEXTS, Reads.LONG_TEXT, Reads.ROWS)  # what is too long for a query string
 
 
 # JSON escapes may triple the bytes of a text, and its token ids take more memory than its characters.
@@ -77,7 +77,7 @@ class Question:
     @property
     def method(self) -> str:
         """``GET``, with the fields in the query string, for a question about a model alone."""
-        return "POST" if any(field.reads in POSTED for field in self.fields) else "GET"
+        return "POST" if any(field.reads in TOO_LONG_FOR_QUERY for field in self.fields) else "GET"
 
     @property
     def models(self) -> list[str]:
@@ -165,7 +165,7 @@ def question(
 
 def fields_of_question(function: Callable[..., Answer], on_request: Mapping[str, OnRequest]) -> list[Option]:
     options = options_of(function)
-    texts = [option for option in options if option.reads in POSTED]
+    texts = [option for option in options if option.reads in TOO_LONG_FOR_QUERY]
     asks = [Option(name, bool, False, each.help) for name, each in on_request.items()]
     others = [option for option in options if option not in texts]
     prompt = [PROMPT] if is_about_text(function) else []

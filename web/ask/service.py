@@ -54,7 +54,7 @@ class CachedLens(Lens):
         return self.pass_over(self.parse(text), self.head_mask)
 
     def pass_over(self, ids: Sequence[int], head_mask: Tensor | None) -> TextPass:
-        return self.service.text(self.loaded, tuple(ids), head_mask)
+        return self.service.text_pass(self.loaded, tuple(ids), head_mask)
 
     def mean_contexts(self, texts: Sequence[Sequence[int]], head_mask: Tensor | None) -> Tensor:
         return self.service.mean_contexts(self.loaded, texts, head_mask)
@@ -66,8 +66,8 @@ class AnswerService:
     def __init__(self, limits: Limits, metrics: Metrics, cache: Path | None = None) -> None:
         self.metrics, self.disk, self.limits = metrics, DiskCache(cache), limits
         self.runner = QuestionRunner(limits.max_questions, limits.max_waiting, limits.max_question_seconds)
-        self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_texts)
-        self.texts: BoundedCache[Any, TextPass] = BoundedCache(
+        self.copies = Float32Copies(limits.max_float32_mb * MEGABYTE, self.forget_text_passes)
+        self.text_passes: BoundedCache[Any, TextPass] = BoundedCache(
             max_bytes=MAX_ASK_PASS_BYTES, size=lambda text: text.nbytes
         )
         self.answers: BoundedCache[Hashable, Answered] = BoundedCache(
@@ -82,18 +82,18 @@ class AnswerService:
 
     def forget(self, loaded: LoadedModel) -> None:
         """Drop everything that is kept in memory for a model."""
-        self.forget_texts(identity(loaded))
+        self.forget_text_passes(identity(loaded))
         self.copies.drop(identity(loaded))
 
-    def forget_texts(self, model: Hashable) -> None:
+    def forget_text_passes(self, model: Hashable) -> None:
         """Drop the passes that were made with a model: each refers to its weights."""
-        self.texts.remove(lambda key, _text: bool(key[0] == model))
+        self.text_passes.remove(lambda key, _text: bool(key[0] == model))
 
-    def text(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
+    def text_pass(self, loaded: LoadedModel, ids: tuple[int, ...], head_mask: Tensor | None) -> TextPass:
         """A pass over a text; the most recently used ones are cached."""
         gpt = self.gpt(loaded)
         key = identity(loaded), ids, mask_bytes(head_mask)
-        return self.texts.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask, CachedLens(self, loaded)))
+        return self.text_passes.get_or_compute(key, lambda: TextPass(gpt, ids, head_mask, CachedLens(self, loaded)))
 
     def lens(self, inquiry: Inquiry, field: str = "model") -> CachedLens:
         """The model that a field of an inquiry names, with the head mask of the inquiry."""

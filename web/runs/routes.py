@@ -25,8 +25,8 @@ from .store import Runs
 FOREVER = "private, max-age=31536000, immutable"  # private, because the server may require a key
 MAX_FILE_WEIGHTS = 40_000_000  # 160 MB as they are computed
 AGAIN = "again"  # replaces the run id: recompute the run from the text in the body
-Content = Callable[[Run], bytes]
-ParseContent = Callable[..., Awaitable[Content]]  # from parameters of the path and the query
+RunPart = Callable[[Run], bytes]  # computed of a run
+ParseRunPart = Callable[..., Awaitable[RunPart]]  # from parameters of the path and the query
 
 
 class LostRun(BaseModel):
@@ -81,30 +81,30 @@ def run_routes(snapshots: Snapshots, runs: Runs, pool: FairThreads, budget: Budg
 
     # ---- Computed from a run -----------------------------------------------------------------------------------------
 
-    async def rows(start: int = 0) -> Content:
+    async def rows(start: int = 0) -> RunPart:
         return lambda run: run.frame(max(start, 0))
 
-    async def head(layer: int, head: int, start: int = 0, until: int | None = None) -> Content:
+    async def head(layer: int, head: int, start: int = 0, until: int | None = None) -> RunPart:
         return lambda run: runs.exact.picture(run, layer, head, max(start, 0), until)
 
-    async def query(query: int) -> Content:
+    async def query(query: int) -> RunPart:
         return lambda run: runs.exact.query(run, query)
 
-    async def logits(position: int, count: int = 1) -> Content:
+    async def logits(position: int, count: int = 1) -> RunPart:
         return lambda run: runs.exact.logits(run, position, count)
 
-    def add_kept(path: str, parse: ParseContent) -> None:
+    def add_kept(path: str, parse: ParseRunPart) -> None:
         @router.get(f"/{{run_id}}/{path}")
-        async def of_kept_run(request: Request, run_id: str, content: Annotated[Content, Depends(parse)]) -> Response:
+        async def of_kept_run(request: Request, run_id: str, content: Annotated[RunPart, Depends(parse)]) -> Response:
             return octets(await pool.run(client_of(request), content, find(run_id)))
 
-    def add_lost(path: str, parse: ParseContent) -> None:
+    def add_lost(path: str, parse: ParseRunPart) -> None:
         @router.post(f"/{AGAIN}/{path}")
-        async def of_lost_run(request: Request, text: LostRun, content: Annotated[Content, Depends(parse)]) -> Response:
+        async def of_lost_run(request: Request, text: LostRun, content: Annotated[RunPart, Depends(parse)]) -> Response:
             return octets(await pool.run(client_of(request), lambda: content(recompute(snapshots, runs, text))))
 
     add_lost("rows", rows)
-    contents: dict[str, ParseContent] = {
+    contents: dict[str, ParseRunPart] = {
         "heads/{layer}/{head}": head,
         "queries/{query}": query,
         "logits/{position}": logits,

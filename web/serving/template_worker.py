@@ -23,7 +23,7 @@ MAX_ERROR = 300
 
 
 def main() -> None:
-    bound_memory()
+    bound_address_space()
     answers = sys.stdout.buffer
     answers.write(READY)
     answers.flush()
@@ -50,14 +50,14 @@ def compiled(source: str) -> Template:
     Templates are written for transformers: they find the tags, filters and functions that it has.
     """
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loopcontrols]
     )
     environment.filters["tojson"] = to_json
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
     return environment.from_string(source)
 
 
-class Generation(Extension):
+class GenerationTag(Extension):
     """``{% generation %}`` marks what an assistant says, for training. Here it changes nothing."""
 
     tags = {"generation"}  # noqa: RUF012 - as Jinja declares it
@@ -87,7 +87,8 @@ def refuse(message: str) -> None:
     raise TemplateError(message)
 
 
-def bound_memory() -> None:
+def bound_address_space() -> None:
+    """Let this process have ``MAX_BYTES`` of addresses, however it gets memory, where the system can limit that."""
     if sys.platform != "win32":
         import resource  # not available on Windows
 

@@ -44,11 +44,11 @@ def test_float32_copies_are_bounded_with_those_held_by_texts() -> None:
     questions, models = room_for(2), [served(seed) for seed in range(4)]
     copies: list[weakref.ref[GPT]] = []
     for loaded in models:
-        questions.text(loaded, (1, 2, 3), None)
+        questions.text_pass(loaded, (1, 2, 3), None)
         copies.append(weakref.ref(questions.gpt(loaded)))
     assert [copy() is not None for copy in copies] == [False, False, True, True]
     assert questions.copies.nbytes == questions.copies.max_bytes
-    assert {key[0] for key in questions.texts.entries} == set(questions.copies.kept)  # type: ignore[index]
+    assert {key[0] for key in questions.text_passes.entries} == set(questions.copies.kept)  # type: ignore[index]
     assert questions.gpt(models[2]) is copies[2]()  # kept, and from now on the newer one
     questions.gpt(models[0])
     assert copies[2]() is not None and copies[3]() is None
@@ -96,7 +96,7 @@ def test_a_single_copy_may_exceed_the_limit() -> None:
 
 def test_float32_models_are_not_copied() -> None:
     questions, loaded = room_for(0), served(0, torch.float32)
-    questions.text(loaded, (1, 2, 3), None)
+    questions.text_pass(loaded, (1, 2, 3), None)
     assert questions.gpt(loaded) is loaded.gpt and not questions.copies.nbytes
     gpt = weakref.ref(loaded.gpt)
     questions.forget(loaded)

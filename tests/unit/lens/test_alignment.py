@@ -14,6 +14,7 @@ from model.lens.alignment import (
     align_growing,
     align_texts,
     common_stretches,
+    n_common,
 )
 from model.tokenizer import from_spec
 
@@ -117,3 +118,11 @@ def test_a_text_is_the_same_in_every_vocabulary(text: str) -> None:
 def test_with_one_tokenizer_both_ways_align_alike() -> None:
     texts = [b"a", b"bc", b"d", b"e"], [b"a", b"bc", b"x", b"f"]
     assert align_texts(*texts) == align(ids("abde"), ids("abxf"), is_given=False)
+
+
+def test_common_beginnings_are_found() -> None:
+    rng = random.Random(0)
+    for _ in range(300):
+        one, other = ([rng.randrange(2) for _ in range(rng.randrange(9))] for _ in range(2))
+        expected = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+        assert n_common(one, other) == (min(len(one), len(other)) if expected is None else expected)

@@ -11,7 +11,7 @@ import pytest
 from helpers.files import ROOT
 from model.checkpoint.write import is_running
 from model.train.live import bound_memory
-from web.serving.template_worker import bound_memory as bound_memory_of_templates
+from web.serving.template_worker import bound_address_space
 
 UNIX = ["fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"]
 OPTIONAL = ["ray", "triton"]  # packages without which a module is not used
@@ -74,4 +74,4 @@ def test_a_limit_that_the_system_refuses_is_no_error(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
     bound_memory(1 << 30)
-    bound_memory_of_templates()
+    bound_address_space()

@@ -10,7 +10,7 @@ from helpers.engine import Asked, MakeEngine, alone, finish, ids_of, reader_for
 from helpers.models import prompt_ids
 from model import LoadedModel
 from model.serving.engine import SLOTS_TO_REUSE, Engine
-from model.serving.prefixes import MIN_SHARED, NOTHING, n_common
+from model.serving.prefixes import MIN_SHARED, NOTHING
 
 PROMPT = prompt_ids(50)
 
@@ -134,11 +134,3 @@ def test_what_is_shared_is_the_same_to_the_last_bit(tiny: LoadedModel) -> None:
             finish(engine)
         found.append([(step.token_id, step.logprob) for step in asked.steps])
     assert found[0] == found[1] and engine.tokens_shared
-
-
-def test_common_beginnings_are_found() -> None:
-    rng = random.Random(0)
-    for _ in range(300):
-        one, other = ([rng.randrange(2) for _ in range(rng.randrange(9))] for _ in range(2))
-        expected = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-        assert n_common(one, other) == (min(len(one), len(other)) if expected is None else expected)
