@@ -45,6 +45,7 @@ def replay(page: Any) -> bytes:
             page.wait_for_timeout(max(0, FRAME - 1000 * (time.monotonic() - began)))
 
     page.wait_for_selector(".hs-stage:not([data-play])")
+    page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Replay").click()
     watch(PLAYED)
     page.get_by_role("switch", name="Turn these").click()

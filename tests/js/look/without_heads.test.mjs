@@ -201,7 +201,7 @@ test("how much some heads add is a share only where it is one", () => {
     const all = values.flat();
     const some = strongestFor(values);
     const adds = some.map(({ value }) => value);
-    const spoken = said(restWords({ n: some.length, copied: null, adds, all }, " kite", "word"));
+    const spoken = said(restWords({ n: some.length, copied: null, adds, all }, " kite"));
     const total = all.reduce((sum, value) => sum + value, 0);
     const part = adds.reduce((sum, value) => sum + value, 0);
     // The strongest heads are those that add most, in order, and none of them counts against the word.
@@ -214,7 +214,7 @@ test("how much some heads add is a share only where it is one", () => {
     assert.ok(!adds.length || rest.every((value) => value <= /** @type {number} */ (adds.at(-1))));
     if (!some.length) assert.equal(spoken, "No head adds to “kite”: the rest of the model chooses it.");
     else if (total <= 0 || part > total) assert.match(spoken, /more to “kite” than all 12 heads together/);
-    else assert.ok(spoken.endsWith(` add${some.length === 1 ? "s" : ""} ${share(part / total)}.`), spoken);
+    else assert.ok(spoken.endsWith(`: ${share(part / total)} of what all heads add.`), spoken);
     kinds.add(spoken.replace(/[\d.]+/g, "N"));
   }
   assert.ok(kinds.size >= 5, [...kinds].join("\n"));
@@ -224,33 +224,33 @@ test("how much some heads add is a share only where it is one", () => {
 const said = (parts) => parts.map((part) => (typeof part === "string" ? part : part.strong)).join("");
 
 test("the sentence at rest is true in every case", () => {
-  const rest = (/** @type {any} */ group) => said(restWords(group, " kite", "word"));
+  const rest = (/** @type {any} */ group) => said(restWords(group, " kite"));
   const heads = [3, 2, 1, -1];
   assert.equal(
     rest({ n: 2, copied: " kite", adds: [3, 1], all: heads }),
-    "Two heads look back at “kite” and copy it. Of what all 4 heads add to the next word, these 2 add 80%.",
+    "Two of 4 heads look back at “kite” and copy it. They add 80% of what all heads add to the next word.",
   );
   assert.equal(
     rest({ n: 1, copied: " kite", adds: [3], all: heads }),
-    "One head looks back at “kite” and copies it. Of what all 4 heads add to the next word, this one adds 60%.",
+    "One of 4 heads looks back at “kite” and copies it. It adds 60% of what all heads add to the next word.",
   );
   assert.equal(
     rest({ n: 2, copied: null, adds: [3, 2], all: [3, 2, 3] }),
-    "Two heads add most to “kite”: of what all 3 heads add to the next word, they add 63%.",
+    "Two of 3 heads add most to “kite”: 63% of what all heads add.",
   );
   assert.equal(
     rest({ n: 2, copied: null, adds: [3, 2], all: heads.concat(-4) }),
-    "Two heads add more to “kite” than all 5 heads together: others count against it.",
+    "Two of 5 heads add more to “kite” than all 5 heads together: others count against it.",
   );
   assert.equal(
     rest({ n: 1, copied: " kite", adds: [3], all: [3, -4] }),
-    "One head looks back at “kite” and copies it. " +
-      "This one adds more to “kite” than all 2 heads together: others count against it.",
+    "One of 2 heads looks back at “kite” and copies it. " +
+      "It adds more to “kite” than all 2 heads together: others count against it.",
   );
-  assert.equal(rest({ n: 2, copied: " kite", adds: null, all: null }), "Two heads look back at “kite” and copy it. ");
+  assert.equal(rest({ n: 2, copied: " kite", adds: null, all: null }), "Two heads look back at “kite” and copy it.");
   assert.equal(
     rest({ n: 2, copied: " kite", adds: [-1, -2], all: heads }),
-    "Two heads look back at “kite” and copy it. ",
+    "Two of 4 heads look back at “kite” and copy it.",
   );
   assert.equal(
     rest({ n: 0, copied: null, adds: [], all: heads }),

@@ -121,6 +121,22 @@ export function likeliestWords({ id, likeliest, without }, n, unit) {
   return [`The likeliest ${unit} is `, first, ` with ${them} (${was}), and without ${them} `, ...end];
 }
 
+/**
+ * What switching heads off does, in short: "Without them the model expects “new”: “kite” falls from 94% to 0.6%."
+ * @param {Effect} effect
+ * @param {number} n heads
+ * @param {"word" | "letter"} unit
+ * @returns {Part[]}
+ */
+export function offWords(effect, n, unit) {
+  const { id, from, to, likeliest, without } = effect;
+  const [was, is] = [share(from), share(to)];
+  const isShort = id === likeliest.id && without.id !== id && to < from && was !== is;
+  if (!isShort) return [...changeWords(effect, n, unit), " ", ...likeliestWords(effect, n, unit)];
+  const start = `Without ${n === 1 ? "it" : "them"} the model expects `;
+  return [start, name(without), ": ", name(effect), " falls from ", { strong: was }, " to ", { strong: is }, "."];
+}
+
 /** @param {Word} word @returns {Part} */
 const name = ({ text }) => ({ strong: spoken(text) });
 
@@ -154,31 +170,22 @@ export const someHeads = (n) => (NUMBERS[n] ? `${NUMBERS[n]} head${n === 1 ? "" 
  * @param {number[] | null} group.adds what each of them adds; null if that is not known
  * @param {number[] | null} group.all what each head of the model adds
  * @param {string} word the next one
- * @param {"word" | "letter"} unit
  * @returns {Part[]}
  */
-export function restWords({ n, copied, adds, all }, word, unit) {
+export function restWords({ n, copied, adds, all }, word) {
   const next = { strong: spoken(word) };
-  const [some, one] = [capitalised(someHeads(n)), n === 1];
+  const one = n === 1;
   if (!n) return all ? ["No head adds to ", next, ": the rest of the model chooses it."] : [];
-  const looks = copied === null ? [] : [`${some} ${one ? "looks" : "look"} back at `, { strong: spoken(copied) }];
+  const some = capitalised(all ? `${someHeads(n).replace(/ .*/, "")} of ${counted(all.length, "head")}` : someHeads(n));
+  const looks = [`${some} ${one ? "looks" : "look"} back at `, { strong: spoken(copied ?? "") }];
+  const copies = copied === null ? [] : [...looks, ` and ${one ? "copies" : "copy"} it.`];
   const sum = (/** @type {number[]} */ numbers) => numbers.reduce((total, value) => total + value, 0);
   const [part, total] = [sum(adds ?? []), sum(all ?? [])];
-  const these = one ? "this one adds" : `these ${n} add`;
-  if (looks.length) looks.push(` and ${one ? "copies" : "copy"} it. `);
-  if (!adds || !all || part <= 0) return looks.length ? looks : [];
-  const of = `all ${all.length} heads add to the next ${unit}`;
-  if (total <= 0 || part > total) {
-    const start = looks.length ? [capitalised(these)] : [`${some} ${one ? "adds" : "add"}`];
-    return [...looks, ...start, " more to ", next, ` than all ${all.length} heads together: others count against it.`];
-  }
+  if (!adds || !all || part <= 0) return copies;
+  const start = copied === null ? [`${some} ${one ? "adds" : "add"} `] : [...copies, one ? " It adds " : " They add "];
+  const than = ` than all ${all.length} heads together`;
+  if (total <= 0 || part > total) return [...start, "more to ", next, `${than}: others count against it.`];
   const amount = { strong: share(part / total) };
-  if (looks.length) return [...looks, `Of what ${of}, ${these} `, amount, "."];
-  return [
-    `${some} ${one ? "adds" : "add"} most to `,
-    next,
-    `: of what ${of}, ${one ? "it adds" : `they add`} `,
-    amount,
-    ".",
-  ];
+  if (copied !== null) return [...start, amount, " of what all heads add to the next word."];
+  return [...start, "most to ", next, ": ", amount, " of what all heads add."];
 }

@@ -19,7 +19,7 @@ const PAGES = { look: "Look", learn: "Learn", train: "Train", use: "Use" };
 /** @typedef {keyof typeof PAGES} PageName */
 
 /** What to try, by the model that shows it; those that are served are offered. @type {Record<string, string>} */
-const EXAMPLES = { "stories-bpe": "a story", "shakespeare-char": "Shakespeare", "two-layer-steps": "a head is born" };
+const EXAMPLES = { "stories-bpe": "A story", "shakespeare-char": "Shakespeare", "two-layer-steps": "A head is born" };
 
 const MAX_HEIGHT = 140; // CSS pixels of the prompt
 
@@ -98,7 +98,7 @@ export class Bar {
     help.setAttribute("aria-label", "Guide");
     const detail = detailsSwitch(view);
     detail.classList.add("hs-detail");
-    const more = make("div", { class: "hs-more" }, this.examples, pages, detail, help);
+    const more = make("div", { class: "hs-more" }, pages, detail, help);
     this.menu = make("button", { type: "button", class: "hs-menu-button", "aria-label": "Menu" }, icon("menu"));
     more.addEventListener("click", ({ target }) => {
       if (target instanceof Element && target.closest("button:not(.hs-details)")) this.popover.toggle(false);
@@ -106,7 +106,15 @@ export class Bar {
     this.more = make("div", { class: "hs-more-anchor" }, this.menu, more);
     this.popover = new Popover(this.more, this.menu, actions.menu);
     const writing = [this.box, this.write, this.stop, this.settings.element];
-    this.element = make("header", { class: "hs-topbar" }, brand, this.models.element, ...writing, this.more);
+    this.element = make(
+      "header",
+      { class: "hs-topbar" },
+      brand,
+      this.models.element,
+      this.examples,
+      ...writing,
+      this.more,
+    );
     this.#showChat();
   }
 
@@ -115,10 +123,17 @@ export class Bar {
     this.models.fill(models, name);
     const served = Object.entries(EXAMPLES).filter(([model]) => models.some((one) => one.name === model));
     const buttons = served.map(([model, title]) =>
-      make("button", { type: "button", onclick: () => this.#try(model) }, title),
+      make("button", { type: "button", onclick: () => this.#try(model), "data-name": model }, title),
     );
-    this.examples.replaceChildren(make("span", {}, "try"), ...buttons);
+    this.examples.replaceChildren(...buttons);
     this.examples.hidden = served.length < 2;
+    this.#showExample();
+  }
+
+  #showExample() {
+    for (const button of this.examples.querySelectorAll("button")) {
+      setFlag(button, "aria-pressed", button.dataset.name === this.models.name);
+    }
   }
 
   /** Open an example, with its prompt. @param {string} model */
@@ -130,6 +145,7 @@ export class Bar {
   /** Offer what the chosen model has: a chat template, and sampling settings of its own. */
   #showModel() {
     this.settings.offer(this.models.chosen?.sampling ?? {});
+    this.#showExample();
     this.#showChat();
   }
 

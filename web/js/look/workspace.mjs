@@ -12,7 +12,6 @@ import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Stage } from "./stage/stage.mjs";
-import { stageMenu } from "./stage/menu.mjs";
 import { Store } from "./state/store.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { whenever } from "../lib/reactive.mjs";
@@ -51,7 +50,7 @@ export class Workspace {
       : [askButton(store), saveHead(store), link(), headScale(mixer)];
     this.head = headPanel(store, actionsOfHead);
     this.panels.append(heads, this.head);
-    this.stage = new Stage(store, mixer, texts, stageMenu(store, view.isLookOnly ? null : link()));
+    this.stage = new Stage(store, mixer, texts, view.isLookOnly ? null : link());
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, this.panels);
     onThemeChange(() => store.redraw());
     if (!view.isLookOnly) loadRoles(store);

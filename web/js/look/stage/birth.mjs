@@ -38,7 +38,7 @@ export class Birth {
   constructor(store, step) {
     this.store = store;
     this.step = step;
-    this.button = make("button", { type: "button", class: "hs-quiet-action" }, "Play");
+    this.button = make("button", { type: "button", class: "hs-switch hs-play-steps" }, "Play");
     this.button.addEventListener("click", () => (this.#isPlaying ? this.pause() : void this.play()));
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
     this.range.addEventListener("input", () => {
@@ -49,9 +49,10 @@ export class Birth {
     this.line = svg("path", { class: "hs-birth-line", "vector-effect": "non-scaling-stroke" });
     this.area = svg("path", { class: "hs-birth-area" });
     const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
-    this.words = make("p", { role: "status" });
-    const curve = make("div", { class: "hs-birth-curve" }, svg("svg", box, this.area, this.line), this.range);
-    this.element = make("div", { class: "hs-birth", hidden: true }, this.words, this.button, curve);
+    this.marks = make("div", { class: "hs-birth-marks", "aria-hidden": "true" });
+    const parts = [svg("svg", box, this.area, this.line), this.range, this.marks];
+    const curve = make("div", { class: "hs-birth-curve" }, ...parts);
+    this.element = make("div", { class: "hs-birth", hidden: true }, this.button, curve);
     whenever(
       () => store.progress,
       () => void this.follow(),
@@ -63,10 +64,25 @@ export class Birth {
     return this.#readings.length > 1;
   }
 
-  /** Play as soon as the steps of the text that is shown have been read. */
+  /** Begin at the first step, as soon as the steps of the text that is shown have been read. */
   playSoon() {
-    this.#wantsPlay = !isStill();
-    if (this.isThere) void this.play();
+    this.#wantsPlay = true;
+    if (this.isThere) this.#begin();
+  }
+
+  #begin() {
+    this.#wantsPlay = false;
+    this.#show(0);
+    if (!isStill()) void this.play();
+  }
+
+  /** What the step that is shown makes of the next word; empty for a text that is not read at several steps. */
+  get words() {
+    if (!this.isThere || this.store.pointer.training_step == null) return [];
+    const { step, probability } = this.#readings[this.#at];
+    const of = (/** @type {number} */ count) => count.toLocaleString("en");
+    const start = `After ${of(step)} of ${of(this.#readings[this.#readings.length - 1].step)} steps of training, `;
+    return [start, { strong: this.#word }, " has ", { strong: share(probability) }, ". "];
   }
 
   /** Read the text that is shown at every step, if its model has steps and it is at rest. */
@@ -98,7 +114,7 @@ export class Birth {
       if (turn !== this.#turn) return;
       this.#readings = readings;
       this.#draw();
-      if (this.#wantsPlay) void this.play();
+      if (this.#wantsPlay) this.#begin();
     } catch {
       if (turn === this.#turn) this.#base = ""; // shown like a model without steps, until the next text
     }
@@ -173,11 +189,20 @@ export class Birth {
     if (!this.isThere) return;
     setText(this.button, this.#isPlaying ? "Pause" : "Play");
     const at = this.#at;
+    const last = this.#readings.length - 1;
+    setRange(this.range, at, { max: last });
     const { step, probability } = this.#readings[at];
-    setRange(this.range, at, { max: this.#readings.length - 1 });
-    const words = `After ${step.toLocaleString("en")} steps of training, ${this.#word} has ${share(probability)}.`;
-    this.range.setAttribute("aria-valuetext", words);
-    setText(this.words, words);
+    const said = `After ${step.toLocaleString("en")} steps of training: ${share(probability)}`;
+    this.range.setAttribute("aria-valuetext", said);
+    const half = this.#readings.findIndex((reading) => reading.probability >= 0.5);
+    const marked = [...new Set([0, half, last])].filter((i) => i >= 0);
+    this.marks.replaceChildren(
+      ...marked.map((i) => {
+        const mark = make("span", {}, this.#readings[i].step.toLocaleString("en"));
+        mark.style.left = `${(100 * i) / last}%`;
+        return mark;
+      }),
+    );
     const x = (/** @type {number} */ i) => (WIDTH * i) / (this.#readings.length - 1);
     const points = this.#readings.map((reading, i) => `${x(i)},${HEIGHT - 2 - (HEIGHT - 4) * reading.probability}`);
     this.line.setAttribute("d", `M${points.join("L")}`);

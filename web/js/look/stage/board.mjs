@@ -10,9 +10,11 @@ import { inkOf } from "./ghosts.mjs";
 
 /** @typedef {{ element: HTMLElement, inner: HTMLElement, word: HTMLElement, number: HTMLElement, at: number }} Row */
 
-const OTHERS = "any other";
+const OTHERS = "all others";
 const ORDERED_AFTER = 800; // milliseconds until the rows are read in the order that they have moved to
 const FADING = 400;
+const UNDER = 24; // CSS pixels between the line of the sentence and the list below it
+const TICK = 0.01; // a word that was less likely than this with all heads has no mark of it
 
 export class Board {
   /** @type {Map<number | null, Row>} */
@@ -44,9 +46,8 @@ export class Board {
    * @param {boolean} how.isOff whether heads are off: marks show the values with all heads
    * @param {number | null} how.written the word that stands in the text
    * @param {number} how.query the step
-   * @param {string} how.unit
    */
-  draw(ghosts, { isOff, written, query, unit }) {
+  draw(ghosts, { isOff, written, query }) {
     const { store } = this;
     this.element.hidden = !ghosts.length;
     this.element.classList.toggle("hs-without", isOff);
@@ -56,16 +57,19 @@ export class Board {
       element.classList.add("hs-leaving");
       setTimeout(() => element.remove(), FADING);
     }
+    const fallen = ghosts.reduce((most, ghost) => (ghost.withAll > most.withAll ? ghost : most), ghosts[0])?.id;
     const before = store.tokens.slice(0, query + 1);
     const fits = query + 2 <= store.pointer.context_length;
     ghosts.forEach(({ id, text, probability, withAll }, at) => {
       const row = this.#rows.get(id) ?? this.#add(id);
-      const word = id === null ? `${OTHERS} ${unit}` : plainly(readAfter(text, before));
+      const word = id === null ? OTHERS : plainly(readAfter(text, before));
       row.at = at;
       setText(row.word, word);
-      setText(row.number, share(probability).replace("under ", "<"));
+      const [is, was] = [probability, withAll].map((value) => share(value).replace("under ", "<"));
+      const hasFallen = isOff && id === fallen && at > 0;
+      setText(row.number, hasFallen ? `${was} → ${is}` : is);
       row.element.className = `hs-ghost hs-${inkOf(probability)}${at ? "" : " hs-now"}`;
-      row.element.classList.toggle("hs-written-word", id !== null && id === written);
+      row.element.classList.toggle("hs-ticked", withAll >= TICK);
       row.element.style.setProperty("--value", String(probability));
       row.element.style.setProperty("--all", String(withAll));
       if (id === null) return;
@@ -78,14 +82,38 @@ export class Board {
     this.#timer = setTimeout(() => this.#order(), ORDERED_AFTER);
   }
 
-  /** The rows in the order in which they are shown. */
-  get rows() {
-    return [...this.#rows.values()].sort((a, b) => a.at - b.at);
+  /**
+   * Hang the list at the place where the next word would stand: the first in the sentence's line, the others below it.
+   * @param {{ left: number, baseline: number }} slot in CSS pixels from the sentence's corner
+   * @returns {{ left: number, right: number, height: number }} the room that it takes below the sentence
+   */
+  place({ left, baseline }) {
+    const { element, note } = this;
+    const style = getComputedStyle(element);
+    const size = (/** @type {string} */ name) => parseFloat(style.getPropertyValue(name)) || 0;
+    const [width, pitch] = [size("--axis") + size("--number"), size("--pitch")];
+    const under = (/** @type {number} */ at) => baseline + UNDER + (at - 1) * pitch;
+    for (const row of this.#rows.values()) {
+      const y = row.at ? under(row.at) : baseline - (pitch - 12);
+      if (!row.at) {
+        const room = width - row.number.offsetWidth - 8;
+        row.word.style.setProperty("--fit", String(Math.min(1, room / Math.max(row.word.offsetWidth, 1))));
+      }
+      const isNew = !row.element.style.transform; // it appears where it belongs, and moves from there
+      if (isNew) row.element.style.transition = "none";
+      row.element.style.transform = `translate(${left.toFixed(1)}px, ${y.toFixed(1)}px)`;
+      if (!isNew) continue;
+      void row.element.offsetWidth;
+      row.element.style.transition = "";
+    }
+    const rows = this.#rows.size;
+    note.style.transform = `translate(${left}px, ${under(rows)}px)`;
+    return { left, right: left + width, height: (rows - 1) * pitch + UNDER };
   }
 
   #order() {
     const focused = document.activeElement;
-    const rows = this.rows.map(({ element }) => element);
+    const rows = [...this.#rows.values()].sort((a, b) => a.at - b.at).map(({ element }) => element);
     if (rows.every((element, i) => this.list.children[i] === element)) return;
     this.list.append(...rows);
     if (focused instanceof HTMLElement && this.list.contains(focused)) focused.focus({ preventScroll: true });

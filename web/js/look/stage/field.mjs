@@ -1,5 +1,5 @@
 // All heads as a field of tiles in one place: a row is a layer, the first at the top. Whatever the shape of the model,
-// the field is as wide as the place, and no higher than wide.
+// the field is as wide as the place, and no higher.
 
 import { groupOf } from "../../lib/heads.mjs";
 
@@ -8,7 +8,7 @@ import { groupOf } from "../../lib/heads.mjs";
 const MAX_TILE = 128; // CSS pixels: a model with few heads does not get huge tiles
 const [WIDE_GAP, GAP] = [8, 4]; // CSS pixels between tiles of at least LARGE and MIDDLE; still less between others
 const [LARGE, MIDDLE] = [64, 32];
-const [MIN_ROLE, MIN_NAME] = [56, 44]; // CSS pixels of a tile in which its role and its name fit
+const [MIN_ROLE, MIN_NAME] = [56, 36]; // CSS pixels of a tile's width and height in which its role and its name fit
 
 /**
  * @typedef {object} Layout
@@ -22,17 +22,18 @@ const [MIN_ROLE, MIN_NAME] = [56, 44]; // CSS pixels of a tile in which its role
 /**
  * @param {{ n_layer: number, n_head: number, n_kv_head?: number }} shape
  * @param {number} side of the place, in CSS pixels
+ * @param {number} [most] its height
  * @returns {Layout}
  */
-export function fieldLayout({ n_layer, n_head, n_kv_head = n_head }, side) {
+export function fieldLayout({ n_layer, n_head, n_kv_head = n_head }, side, most = side) {
   const group = n_head / n_kv_head;
   const columns = n_head + (group > 1 ? n_kv_head - 1 : 0); // in gaps, a group counts one more
   const tile = (/** @type {number} */ gap) => Math.min(MAX_TILE, (side - (columns - 1) * gap) / n_head);
   const gap = tile(WIDE_GAP) >= LARGE ? WIDE_GAP : tile(GAP) >= MIDDLE ? GAP : 2;
   const width = Math.floor(tile(gap));
-  const height = Math.max(4, Math.min(width, Math.floor((side - (n_layer - 1) * gap) / n_layer)));
-  const room = Math.min(width, height);
-  return { width, height, gap, group, label: room >= MIN_ROLE ? "role" : room >= MIN_NAME ? "name" : "none" };
+  const height = Math.max(4, Math.min(width, Math.floor((most - (n_layer - 1) * gap) / n_layer)));
+  const label = width >= MIN_ROLE && height >= MIN_NAME ? "role" : height >= MIN_NAME ? "name" : "none";
+  return { width, height, gap, group, label };
 }
 
 /** "7·6": head 6 of layer 7, on a tile. @param {PictureId} head */

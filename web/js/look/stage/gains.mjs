@@ -12,6 +12,7 @@ export const MATTERS = 0.1; // of the largest gain: a head with less is fog
 const MIN_PREVIOUS = 0.4; // of its attention: a head without a role that gives the word before this much looks there
 const MIN_FIRST = 0.3;
 const [THIN, FOG] = [0.75, 0.16]; // CSS pixels, opacity
+const SEEN = 0.02; // of the largest gain: the thread of a head with less is seen only while the head is pointed at
 
 /**
  * What each head adds, as a part of the largest contribution; those that count against the word have 0.
@@ -61,7 +62,7 @@ export function kindOf(role, row, clearCopying) {
 export const widthOf = (gain, most) => THIN + (most - THIN) * gain ** 0.8;
 
 /** @param {number} gain */
-export const opacityOf = (gain) => (gain >= MATTERS ? 0.35 + 0.6 * gain : FOG);
+export const opacityOf = (gain) => (gain >= MATTERS ? 0.35 + 0.6 * gain : gain >= SEEN ? FOG : 0);
 
 /**
  * What the widths and the ink say.
@@ -69,6 +70,4 @@ export const opacityOf = (gain) => (gain >= MATTERS ? 0.35 + 0.6 * gain : FOG);
  * @param {string} word the next one, as it is said
  */
 export const gainWords = (isAttributed, word) =>
-  isAttributed
-    ? `Bright heads, wide threads: what adds most to ${word}.`
-    : "Bright heads, wide threads: the most attention to one word.";
+  isAttributed ? `Strong ink: adds most to ${word}.` : "Strong ink: the most attention to one word.";

@@ -1,10 +1,10 @@
 // The open head: its matrix, and what it does for the next word. It opens from its tile.
 
 import { isStill, make, setText } from "../../lib/dom.mjs";
-import { isHead } from "../../lib/heads.mjs";
+import { isHead, isSamePicture } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
 import { tile as tileOf } from "../../lib/thumbnails.mjs";
-import { capitalised, pictureName, spoken, spokenAt, wordUpTo } from "../../lib/words.mjs";
+import { capitalised, pictureName, plainly, shownText, spoken, spokenAt, wordUpTo } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";
 import { spokenHead } from "./field.mjs";
@@ -16,6 +16,7 @@ import { kindColours, paintHead } from "./tiles.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const SWIPE = 40; // CSS pixels that a finger moves to turn to another head
+const LABEL = 10; // CSS pixels of a row beside which a word fits
 const OPENING = 280; // milliseconds in which the matrix grows from its tile
 
 export class HeadCard {
@@ -33,12 +34,18 @@ export class HeadCard {
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.row = make("i", { class: "hs-card-row", "aria-hidden": "true" });
     this.cell = make("i", { class: "hs-card-cell", "aria-hidden": "true" });
-    this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell);
+    this.labels = make("div", { class: "hs-card-labels", "aria-hidden": "true" });
+    this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels);
     this.name = make("h3", {});
     this.role = make("p", { class: "hs-card-role" });
     this.adds = make("p", {});
     this.looks = make("p", {});
-    const ask = smallButton("Ask", () => store.view.set({ ask: "list", details: true }));
+    const ask = make("button", { type: "button", class: "hs-action" }, "Ask");
+    ask.append(make("span", { class: "hs-on-wide" }, " about this head"));
+    ask.addEventListener("click", () => {
+      store.view.choose(this.picture);
+      store.view.set({ ask: "list", details: true });
+    });
     const words = make("div", { class: "hs-card-words" }, this.name, this.role, this.adds, this.looks);
     if (!store.view.isLookOnly) words.append(ask);
     this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
@@ -92,6 +99,7 @@ export class HeadCard {
     const measured = isOne ? roleSentence(store, picture) : "";
     setText(this.role, kind === "other" ? "" : KINDS[kind]);
     this.role.title = measured;
+    this.element.classList.toggle("hs-cut", head >= 0 && step.isCutAt(head));
     this.#describe();
   }
 
@@ -101,8 +109,10 @@ export class HeadCard {
 
   #describe() {
     const { store, step, head } = this;
-    const { shown, query: at } = step;
+    const { query: at } = step;
     const n = this.#rows;
+    // Of a head that is switched off, what it did.
+    const shown = head >= 0 && step.isCutAt(head) ? step.whole : step.shown;
     const place = this.#pointed ?? (shown && head >= 0 ? { query: at, key: shown.keys[head] } : null);
     this.row.hidden = this.cell.hidden = !place || !n;
     if (!place || !n || !store.tokens[place.query]) {
@@ -112,6 +122,7 @@ export class HeadCard {
     }
     const { query, key } = place;
     const { thumbnails } = store.data;
+    this.#label(place);
     const [size, row, column] = [n - 1, query, key].map((position) => tileOf(position, thumbnails.factor));
     const part = 100 / (size + 1);
     this.row.style.cssText = `top:${row * part}%;width:${(row + 1) * part}%;height:${part}%`;
@@ -119,17 +130,38 @@ export class HeadCard {
     const weight =
       !this.#pointed && shown
         ? shown.rows[head][key]
-        : store.weights.rows > query
+        : isSamePicture(this.picture, store.open) && store.weights.rows > query
           ? store.weights.at(query, key)
           : null;
-    const from = `“${wordUpTo(store.tokens, query)}” looks at `;
-    const much = weight === null ? [] : [": ", make("b", {}, share(weight))];
+    const isCut = step.isCutAt(head);
+    const from = `“${wordUpTo(store.tokens, query)}” ${isCut ? "looked" : "looks"} at `;
+    const much = weight === null ? [] : [": ", make("b", {}, share(weight)), isCut ? ", now ignored" : ""];
     this.looks.replaceChildren(from, make("b", {}, spokenAt(store.tokens, key)), ...much);
     const adds = shown?.adds?.[head];
     const word = spoken(step.texts[shown?.target ?? -1] ?? "");
-    if (step.isCutAt(head)) this.adds.replaceChildren("switched off");
+    if (isCut) this.adds.replaceChildren("switched off");
     else if (adds === undefined) this.adds.replaceChildren();
     else this.adds.replaceChildren("adds ", make("b", {}, signed(adds, 1)), ` to ${word}`);
+  }
+
+  /**
+   * Write each word where its row ends, which is also where its column begins; where rows are too low, only those of
+   * a cell.
+   * @param {{ query: number, key: number }} place
+   */
+  #label({ query, key }) {
+    const n = this.#rows;
+    const pitch = this.matrix.clientHeight / n;
+    const rows = pitch >= LABEL ? [...Array(n).keys()] : [...new Set([key, query])];
+    const { tokens } = this.store;
+    this.labels.replaceChildren(
+      ...rows.map((i) => {
+        const name = i === query ? "hs-label-from" : i === key ? "hs-label-to" : "";
+        const label = make("span", { class: name }, plainly(shownText(tokens[i])));
+        label.style.cssText = `left:${(100 * (i + 1)) / n}%;top:${(100 * (i + 0.5)) / n}%`;
+        return label;
+      }),
+    );
   }
 
   /** Let the matrix grow from its tile. @param {HTMLElement | undefined} tile */

@@ -1,4 +1,4 @@
-// One quiet menu for what a visitor needs now and then: save, link, pace, and all details.
+// One quiet menu for what a visitor needs now and then: writing on, replay, save, link, pace, and all details.
 
 import { make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
@@ -12,14 +12,22 @@ import { choosePace, PACES, readPace } from "../panels/scrubber.mjs";
 
 /**
  * @param {Store} store
- * @param {HTMLElement | null} link copies it; null where there is no address
+ * @param {HTMLElement | null} link copies it; null where there is no address, and nothing can be written
+ * @param {Record<string, () => void>} acts by their names; each closes the menu
  */
-export function stageMenu(store, link) {
+export function stageMenu(store, link, acts) {
   const pace = dropdown("Pace", PACES, (key) => choosePace(store.playback, key));
   const details = smallButton("All details", () => chooseDetails(store.view, true));
   details.title = "Every number, legend and tool, for those who want them all";
   const button = make("button", { type: "button", class: "hs-quiet-action", "aria-label": "More" }, icon("more"));
+  const actions = Object.entries(acts).map(([name, act]) =>
+    smallButton(name, () => {
+      popover.toggle(false);
+      act();
+    }),
+  );
   const parts = [
+    ...(link ? actions : []),
     saveHead(store, "Save the text or the open head"),
     ...(link ? [link] : []),
     make("label", {}, "Pace ", pace),
@@ -27,9 +35,9 @@ export function stageMenu(store, link) {
   ];
   const panel = make("div", { class: "hs-popover hs-stage-menu", hidden: true }, ...parts);
   const element = make("div", { class: "hs-popover-anchor" }, button, panel);
-  new Popover(element, button, (isOpen) => {
+  const popover = new Popover(element, button, (isOpen) => {
     panel.hidden = !isOpen;
     if (isOpen) pace.value = readPace();
   });
-  return element;
+  return { element, actions };
 }

@@ -139,7 +139,8 @@ export class Tiles {
     const { store } = this;
     const { clientWidth } = this.element;
     if (!this.#tiles.length || !clientWidth) return;
-    const { width, height, gap, group, label } = fieldLayout(store.pointer, clientWidth);
+    const most = parseFloat(getComputedStyle(this.element).maxHeight) || clientWidth;
+    const { width, height, gap, group, label } = fieldLayout(store.pointer, clientWidth, most);
     const size = `${width} ${height} ${gap} ${label}`;
     if (this.element.dataset.size !== size) {
       this.element.dataset.size = size;
