@@ -22,8 +22,8 @@ const RAMPS = {
 
 /** @typedef {number[]} Colour red, green and blue, 0 to 255 */
 
-/** @param {string} colour @returns {Colour} */
-const parseHex = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+/** @param {string} colour as #rrggbb; a property of a style sheet may begin with a space @returns {Colour} */
+export const parseHex = (colour) => [1, 3, 5].map((i) => parseInt(colour.trim().slice(i, i + 2), 16));
 
 /** 256 colours evenly between the anchors. @param {string[]} anchors @returns {Colour[]} */
 function interpolate(anchors) {

@@ -5,7 +5,7 @@ import { make } from "../../lib/dom.mjs";
 import { labelMargin, layout } from "../../lib/drawing/axes.mjs";
 import { paintDifference } from "../../lib/drawing/images.mjs";
 import { Matrix } from "../../lib/drawing/matrix.mjs";
-import { palette } from "../../lib/drawing/palette.mjs";
+import { palette, parseHex } from "../../lib/drawing/palette.mjs";
 import { position } from "../../lib/drawing/scale.mjs";
 import { allPictures } from "../../lib/heads.mjs";
 import { counted, exact, full, withSign } from "../../lib/numbers.mjs";
@@ -303,7 +303,7 @@ class DifferenceMatrix extends PairMatrix {
   /** @param {number} n @param {number} size */
   paint(n, size) {
     const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
-    const [r, g, b] = rgb(getComputedStyle(this.element).getPropertyValue("--hs-unknown"));
+    const [r, g, b] = parseHex(getComputedStyle(this.element).getPropertyValue("--hs-unknown"));
     return paintDifference(this.store.weights.values, n, {
       ramp: palette().difference,
       limit: this.limit,
@@ -348,9 +348,6 @@ class DifferenceMatrix extends PairMatrix {
     return `${row} looks at ${column}: A ${exact(a)}, B ${exact(b)}, difference ${withSign(difference, exact)}`;
   }
 }
-
-/** @param {string} hex @returns {number[]} */
-const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.trim().slice(i, i + 2), 16));
 
 /** A table of the selected token's row: its weight for each token on both sides. @param {Pair} pair */
 function rowTable(pair) {

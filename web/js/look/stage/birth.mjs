@@ -169,7 +169,7 @@ export class Birth {
   /** Resolves once the step is drawn. @param {() => boolean} isGoing */
   #drawn(isGoing) {
     const { step } = this;
-    return until(() => step.changes >= 0 && (!isGoing() || (step.isCurrent && step.whole?.isKnown)));
+    return until(() => (step.known.isCurrent && step.whole?.isKnown) || !isGoing());
   }
 
   pause() {

@@ -9,7 +9,7 @@ import { smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";
 import { spokenHead } from "./field.mjs";
 import { KINDS } from "./gains.mjs";
-import { kindColours, paintHead } from "./tiles.mjs";
+import { blend, KindPainter } from "./kind_painter.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownStep } from "./shown_step.mjs" */
@@ -22,6 +22,7 @@ const OPENING = 280; // milliseconds in which the matrix grows from its tile
 export class HeadCard {
   /** @type {{ query: number, key: number } | null} the cell under the pointer */
   #pointed = null;
+  #drawn = "";
 
   /**
    * @param {Store} store
@@ -87,13 +88,11 @@ export class HeadCard {
     this.head = head;
     this.picture = picture;
     const room = this.canvas.clientWidth * (window.devicePixelRatio || 1) || 344;
-    const colour = kindColours(this.element)[kind];
-    paintHead(this.canvas, store.data.thumbnails, {
-      picture: store.data.index(picture),
-      rows: this.#rows,
-      room,
-      colour,
-    });
+    const painter = new KindPainter(this.element, store.data.thumbnails, this.#rows, room);
+    const drawn = [store.pointer.run, picture, kind].join();
+    if (store.pointer.state === "snapshot" && drawn !== this.#drawn) blend(this.canvas);
+    this.#drawn = drawn;
+    painter.paint(this.canvas, store.data.index(picture), kind);
     const isOne = isHead(picture, store.pointer);
     setText(this.name, isOne ? capitalised(spokenHead(picture)) : pictureName(picture, store.pointer));
     const measured = isOne ? roleSentence(store, picture) : "";

@@ -40,8 +40,23 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
  * @typedef {{ heads: PictureId[], copied: string | null, mask: Mask }} Group `copied`: the word that all of them copy
  */
 
+/**
+ * What is known of the step that is shown. It is replaced as a whole, never changed.
+ * @typedef {object} Known
+ * @property {number} query the step; -1 for none
+ * @property {boolean} isCurrent whether what is shown belongs to the text that the store has
+ * @property {Step | null} whole
+ * @property {Step | null} off without the group; null while it is on
+ * @property {Group | null} group
+ * @property {boolean} isOff
+ * @property {Kind[]} kinds
+ */
+
+/** @type {Known} */
+const NOTHING = { query: -1, isCurrent: false, whole: null, off: null, group: null, isOff: false, kinds: [] };
+
 export class ShownStep {
-  #changes = signal(0);
+  #known = signal(NOTHING);
   /** @type {RunFetcher | null} */
   #fetcher = null;
   /** @type {Map<string, Promise<number[]>>} what heads add, by step and mask; kept as long as the text is shown */
@@ -52,17 +67,6 @@ export class ShownStep {
   #texts = [];
   /** @type {number[]} */
   #ids = [];
-  isCurrent = false; // whether what is shown belongs to the text that the store has
-  query = -1;
-  /** @type {Step | null} */
-  whole = null;
-  /** @type {Step | null} without the group; null while it is on */
-  off = null;
-  /** @type {Group | null} */
-  group = null;
-  isOff = false;
-  /** @type {Kind[]} */
-  kinds = [];
 
   /**
    * @param {Store} store
@@ -77,17 +81,44 @@ export class ShownStep {
     );
     whenever(
       () => [store.roles],
-      () => this.#judge(),
+      () => this.#judge({}),
     );
   }
 
-  /** How often another step was shown, or more became known of it. */
-  get changes() {
-    return this.#changes.value;
+  /** What is known of the step that is shown. */
+  get known() {
+    return this.#known.value;
   }
 
-  #change() {
-    this.#changes.value = this.#changes.peek() + 1;
+  /** @param {Partial<Known>} changes */
+  #change(changes) {
+    this.#known.value = Object.freeze({ ...this.#known.peek(), ...changes });
+  }
+
+  get query() {
+    return this.known.query;
+  }
+
+  /** The step with all heads. */
+  get whole() {
+    return this.known.whole;
+  }
+
+  /** The step without the group; null while it is on. */
+  get off() {
+    return this.known.off;
+  }
+
+  get group() {
+    return this.known.group;
+  }
+
+  get isOff() {
+    return this.known.isOff;
+  }
+
+  get kinds() {
+    return this.known.kinds;
   }
 
   /** What is shown of the step: with all heads, or without some. */
@@ -117,12 +148,12 @@ export class ShownStep {
     const { store } = this;
     const { fetcher, isGrowing, length, selection, pointer } = store;
     if (pointer.state === "snapshot" && !length) {
-      this.isCurrent = false; // the same text is about to come
+      if (this.known.isCurrent) this.#change({ isCurrent: false }); // the same text is about to come
       return;
     }
     const query = isGrowing || !length || !pointer.run ? -1 : Math.min(selection.predictor, length - 1);
     if (fetcher === this.#fetcher && query === this.query) {
-      if (this.isCurrent && this.whole && !this.whole.isKnown && !this.#isAsking)
+      if (this.known.isCurrent && this.whole && !this.whole.isKnown && !this.#isAsking)
         void this.#attribute(this.whole, null);
       return;
     }
@@ -131,14 +162,11 @@ export class ShownStep {
     const isSame = query === this.query && pointer.state === "snapshot" && String(this.#ids) === String(store.ids);
     this.#fetcher = fetcher;
     this.#ids = store.ids;
-    this.query = query;
     this.#turn++;
-    this.#isAsking = this.isCurrent = false;
-    if (!isSame) this.whole = null;
-    this.off = this.group = null;
-    this.isOff = false;
+    this.#isAsking = false;
+    const { whole, kinds, group } = this.known;
+    this.#change({ ...NOTHING, query, ...(isSame && { whole, kinds, group }) });
     if (query >= 0) void this.#load();
-    if (!isSame) this.#change();
   }
 
   async #load() {
@@ -153,10 +181,7 @@ export class ShownStep {
       if (turn !== this.#turn) return;
       this.#texts = texts;
       const step = this.#stepOf(weights, logits, this.written);
-      const isFirst = !this.whole;
-      this.isCurrent = true;
-      if (isFirst) this.whole = step;
-      if (isFirst) this.#judge();
+      if (!this.whole) this.#judge({ isCurrent: true, whole: step });
       await this.#attribute(step, null);
     } catch (error) {
       if (turn === this.#turn) store.report(`Could not read this step: ${/** @type {Error} */ (error).message}`);
@@ -196,11 +221,8 @@ export class ShownStep {
     const adds = prepared ?? (step.target === null ? null : await this.#addsTo(step.target, mask).catch(() => null));
     if (turn !== this.#turn) return;
     this.#isAsking = false;
-    if (!mask) this.whole = step;
-    step.adds = adds;
-    step.gains = gainsOf(adds ?? looksOf(step.rows));
-    step.isKnown = true;
-    this.#judge();
+    const known = { ...step, adds, gains: gainsOf(adds ?? looksOf(step.rows)), isKnown: true };
+    this.#judge(mask ? { off: known } : { whole: known, isCurrent: true });
   }
 
   /** @param {number} token @param {Mask} mask @returns {Promise<number[]>} */
@@ -222,14 +244,14 @@ export class ShownStep {
     return asked;
   }
 
-  /** Decide what the heads do, and which of them are switched off together. */
-  #judge() {
-    const { whole, store } = this;
-    if (whole && store.length > this.query) {
-      this.kinds = whole.rows.map((row, i) => kindOf(roleOf(store, headAt(i, store.pointer)), row, CLEAR_COPYING));
-      if (!this.isOff) this.group = whole.isKnown ? this.#groupOf(whole) : null;
-    }
-    this.#change();
+  /** More is known: decide what the heads do, and which are switched off together. @param {Partial<Known>} changes */
+  #judge(changes) {
+    const { store } = this;
+    const { query, whole, isOff, group } = { ...this.#known.peek(), ...changes };
+    if (!whole || store.length <= query) return this.#change(changes);
+    const kinds = whole.rows.map((row, i) => kindOf(roleOf(store, headAt(i, store.pointer)), row, CLEAR_COPYING));
+    const judged = whole.isKnown ? this.#groupOf(whole, query) : null;
+    return this.#change({ ...changes, kinds, group: isOff ? group : judged });
   }
 
   /** The number of a head that is on and matters most; -1 if none does. */
@@ -253,10 +275,11 @@ export class ShownStep {
   /**
    * The heads that copy the next word from where it stood before; else those that add most to it.
    * @param {Step} step
+   * @param {number} query
    * @returns {Group | null}
    */
-  #groupOf(step) {
-    const { store, query } = this;
+  #groupOf(step, query) {
+    const { store } = this;
     const { pointer, tokens } = store;
     const word = plainly(this.#texts[step.target ?? -1] ?? "");
     const byGain = step.gains.map((_, i) => i).sort((a, b) => step.gains[b] - step.gains[a]);
@@ -267,7 +290,7 @@ export class ShownStep {
     });
     const mask = (/** @type {PictureId[]} */ heads) => withScale(pointer.head_mask, pointer, heads, 0);
     if (first !== undefined) {
-      const weights = this.#allRows(step);
+      const weights = this.#allRows(step, query);
       const heads = headsAlike(store, weights, { query, key: step.keys[first] }, headAt(first, pointer));
       return { heads, copied: tokens[step.keys[first]].text, mask: mask(heads) };
     }
@@ -279,10 +302,10 @@ export class ShownStep {
     return heads.length ? { heads, copied: null, mask: mask(heads) } : null;
   }
 
-  /** The weights of all heads in the places where those of all pictures have them. @param {Step} step */
-  #allRows(step) {
+  /** The weights of all heads, where those of all pictures have them. @param {Step} step @param {number} query */
+  #allRows(step, query) {
     const { data } = this.store;
-    const length = this.query + 1;
+    const length = query + 1;
     const all = new Float32Array((data.index([data.n_layer, 0]) + 1) * length);
     data.heads.forEach((head, i) => all.set(step.rows[i], data.index(head) * length));
     return all;
@@ -292,11 +315,9 @@ export class ShownStep {
   async switch(isOff) {
     const { store, query, group } = this;
     if (isOff === this.isOff || (isOff && !group)) return;
-    this.isOff = isOff;
     const turn = ++this.#turn;
     this.#isAsking = false;
-    this.off = null;
-    this.#change();
+    this.#change({ isOff, off: null });
     if (!isOff || !group) return;
     const { sha256, n_prompt } = store.pointer;
     const body = { sha256, n_prompt, ids: store.ids.slice(0, query + 1), head_mask: group.mask };
@@ -307,14 +328,13 @@ export class ShownStep {
       ]);
       const weights = new Float32Array(await answer.arrayBuffer());
       if (turn !== this.#turn) return;
-      const off = (this.off = this.#stepOf(weights, logits, null));
-      this.#change();
+      const off = this.#stepOf(weights, logits, null);
+      this.#change({ off });
       await this.#attribute(off, group.mask);
     } catch (error) {
       if (turn !== this.#turn) return;
-      this.isOff = false;
       store.report(`Could not switch the heads off: ${/** @type {Error} */ (error).message}`);
-      this.#change();
+      this.#change({ isOff: false });
     }
   }
 }

@@ -119,7 +119,7 @@ export class Stage {
       () => [
         ...store.progress,
         store.selection.selected,
-        this.step.changes,
+        this.step.known,
         this.opening.part,
         store.view.options.details,
       ],

@@ -2,17 +2,13 @@
 // matter for the next word have full ink.
 
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
-import { context2d, packedPixels } from "../../lib/drawing/canvas.mjs";
 import { allHeads, groupSentence, headAt, isSamePicture } from "../../lib/heads.mjs";
 import { signed } from "../../lib/numbers.mjs";
-import { tile as tileOf } from "../../lib/thumbnails.mjs";
-import { keysOf } from "../../lib/triangle.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { fieldLayout, spokenHead, startsGroup, tileName } from "./field.mjs";
 import { KINDS, MATTERS } from "./gains.mjs";
+import { blend, KindPainter } from "./kind_painter.mjs";
 
-/** @import { Thumbnails } from "../../lib/thumbnails.mjs" */
-/** @import { Kind } from "./gains.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -20,50 +16,6 @@ const PER_FRAME = 12; // tiles that are drawn in one frame while a text grows
 const SHORT = { copies: "copies", previous: "prev", first: "first", other: "" };
 
 /** @typedef {{ button: HTMLButtonElement, canvas: HTMLCanvasElement, role: HTMLElement, drawn: string }} Tile */
-
-/**
- * Paint where a head looks in the first rows of a text.
- * @param {HTMLCanvasElement} canvas
- * @param {Thumbnails} thumbnails
- * @param {object} how
- * @param {number} how.picture its number
- * @param {number} how.rows tokens
- * @param {number} how.room pixels of a side
- * @param {[number, number, number]} how.colour
- */
-export function paintHead(canvas, thumbnails, { picture, rows, room, colour: [red, green, blue] }) {
-  if (!thumbnails.side || rows < 1) return;
-  const factor = Math.max(1, Math.ceil((thumbnails.side - 1) / Math.max(room - 1, 1)));
-  const whole = tileOf(thumbnails.side - 1, factor) + 1;
-  const side = Math.min(whole, tileOf(rows - 1, thumbnails.factor * factor) + 1);
-  const bytes = thumbnails.pooled(picture, factor, whole);
-  if (canvas.width !== side) canvas.width = canvas.height = side;
-  const image = new ImageData(side, side);
-  const pixels = packedPixels(image);
-  const ink = (blue << 16) | (green << 8) | red;
-  for (let row = 0; row < side; row++) {
-    for (let key = 0, end = keysOf(row, side); key < end; key++) {
-      const value = bytes[row * whole + key] / 255; // the square root of the weight
-      const alpha = value < 0.06 ? 0 : Math.min(255, Math.round(255 * (value ** 1.25 + 0.02)));
-      pixels[row * side + key] = ((alpha << 24) | ink) >>> 0;
-    }
-  }
-  context2d(canvas).putImageData(image, 0, 0);
-}
-
-/**
- * The colours of what heads do, as the style sheet has them.
- * @param {HTMLElement} element
- * @returns {Record<Kind, [number, number, number]>}
- */
-export function kindColours(element) {
-  const style = getComputedStyle(element);
-  const parse = (/** @type {Kind} */ kind) => {
-    const hex = style.getPropertyValue(`--hs-${kind}`).trim();
-    return /** @type {[number, number, number]} */ ([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
-  };
-  return { copies: parse("copies"), previous: parse("previous"), first: parse("first"), other: parse("other") };
-}
 
 export class Tiles {
   /** @type {Tile[]} */
@@ -160,9 +112,9 @@ export class Tiles {
   /** @param {number} most */
   #drawDue(most) {
     const { store, step } = this;
-    const colours = kindColours(this.element);
     const { shown } = step;
     const rows = step.query >= 0 ? step.query + 1 : store.readable;
+    const painter = new KindPainter(this.element, store.data.thumbnails, rows, this.#room);
     for (const i of [...this.#due].slice(0, most)) {
       this.#due.delete(i);
       const tile = this.#tiles[i];
@@ -185,11 +137,11 @@ export class Tiles {
       button.setAttribute("aria-label", said.filter(Boolean).join(", "));
       button.setAttribute("aria-pressed", String(isSamePicture(head, store.open)));
       const { side, factor } = store.data.thumbnails;
-      const drawn = [store.pointer.run, side, factor, rows, colours[kind], this.#room].join();
+      const drawn = [store.pointer.run, side, factor, rows, painter.colour(kind), this.#room].join();
       if (tile.drawn === drawn && !store.isGrowing) continue;
+      if (store.pointer.state === "snapshot") blend(tile.canvas);
       tile.drawn = drawn;
-      const picture = store.data.index(head);
-      paintHead(tile.canvas, store.data.thumbnails, { picture, rows, room: this.#room, colour: colours[kind] });
+      painter.paint(tile.canvas, store.data.index(head), kind);
     }
   }
 }
