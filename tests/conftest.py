@@ -33,8 +33,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 TESTS = Path(__file__).parent
 MARKED = ("browser", "slow", "release")  # folders whose tests all carry the marker of that name
-# Where the slow tests are that .ci/run runs.
-IN_CI = ("parity", "http", "elsewhere", "training", "slow/test_elsewhere", "slow/test_training", "unit/repository")
 LONG_SECONDS = 1_200  # after which a test in tests/slow or tests/release has failed
 IN_BROWSER = {"browser", "page"}  # fixtures that open Chromium
 HARDWARE = ("this processor", "NVIDIA GPU")  # a reason to skip a test names one: no command can install it
@@ -69,14 +67,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder. The slow tests that ``IN_CI`` does not name run before a release."""
+    """Mark tests by their folder. Slow tests of the browser take so long that they run only before a release."""
     for item in items:
         folder = folder_of(item)
         if folder in MARKED:
             item.add_marker(folder)
         if folder in ("slow", "release"):
             item.add_marker(pytest.mark.timeout(LONG_SECONDS))
-        if item.get_closest_marker("slow") and not item.nodeid.startswith(tuple(f"tests/{each}" for each in IN_CI)):
+        if folder == "browser" and item.get_closest_marker("slow"):
             item.add_marker("release")
         if os.environ.get("CI") and item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -20,8 +20,6 @@ from helpers.serve_once import free_port, wait_until_healthy
 from helpers.server import Server
 from model.checkpoint.folder_format import CONFIG, WEIGHTS
 
-pytestmark = pytest.mark.slow
-
 CHECKPOINTS = sorted(path for path in (ROOT / "checkpoints").iterdir() if (path / WEIGHTS).is_file())
 PROMPTS = {"shakespeare-char": "ROMEO:", "stories-bpe": "Once upon a time", "two-layer-steps": "Once upon a time"}
 N_TOKENS = 60

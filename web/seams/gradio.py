@@ -124,6 +124,12 @@ class QueuedEvents:
     def __init__(self, demo: gr.Blocks) -> None:
         self.queue: Queue = demo._queue
 
+    @property
+    def kept(self) -> list[object]:
+        """All that the queue keeps for clients: nothing is left once each has got its answers or is gone."""
+        queue = self.queue
+        return [*queue.pending_messages_per_session, *queue.pending_event_ids_session, *queue.event_ids_to_events]
+
     def unanswered(self, session: str) -> set[str]:
         """The ids of a session's events whose last message was not sent yet."""
         return self.queue.pending_event_ids_session.get(session, set())

@@ -13,6 +13,7 @@ from helpers.gate import GatedEngine
 from helpers.server import Server
 from helpers.siege.watch import until
 from web.edge import gradio_queue as module
+from web.seams.gradio import QueuedEvents
 from web.settings import Limits
 
 TEXT = ["ab", None, 50, 1.0, None, 1.0, 0.0, 1]  # of /generate
@@ -37,9 +38,8 @@ def call(client: httpx.Client, name: str, data: list[Any]) -> httpx.Response:
 
 def held(server: Server) -> tuple[object, ...]:
     """The requests in flight, and Gradio's events."""
-    queue, services = server.demo._queue, server.services
-    waiting = queue.pending_messages_per_session, queue.pending_event_ids_session, queue.event_ids_to_events
-    return services.budget.held, services.uncollected_answers.sessions, *waiting
+    services = server.services
+    return services.budget.held, services.uncollected_answers.sessions, QueuedEvents(server.demo).kept
 
 
 @pytest.mark.parametrize(("name", "data"), [("tokenize", ["ab" * 30, None]), ("attention", ["ab" * 30, None, 0, 0])])

@@ -30,7 +30,7 @@ def test_meta_model_has_the_shapes_of_a_gpt(tied: bool) -> None:
     assert {tensor.device for tensor in on_meta.values()} == {torch.device("meta")}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_loading_and_writing_need_no_compiler_of_torch() -> None:
     """Its import would make every start most of a second longer."""
     done = subprocess.run(

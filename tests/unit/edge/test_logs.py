@@ -60,7 +60,7 @@ def test_json_is_one_object_per_line() -> None:
     assert (found["time"], found["level"], found["logger"]) == ("1970-01-01T00:00:00Z", "WARNING", "here")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("log_format", ["text", "json"])
 def test_a_blocked_event_loop_ends_the_process_and_says_where(log_format: str) -> None:
     root = Path(__file__).parents[3]

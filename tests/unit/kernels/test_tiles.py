@@ -301,7 +301,7 @@ def read_all(loops: CompiledGPT, ids: list[int]) -> Tensor:
     return loops.logits[: len(ids)].clone()
 
 
-@pytest.mark.slow  # compiles the whole forward pass for each kind
+@pytest.mark.release  # compiles the whole forward pass for each kind
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", SHAPES, ids=["GPT-2", "Llama"])
 def test_a_model_in_tiles(emulator: Emulator, kind: str, shape: dict[str, Any]) -> None:

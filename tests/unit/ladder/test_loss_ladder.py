@@ -43,7 +43,7 @@ def test_no_token_looks_ahead(settings: dict[str, Any]) -> None:
     assert not torch.equal(model(ids)[:, 5:], model(changed)[:, 5:])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.timeout(900)  # four blocks take minutes
 @pytest.mark.parametrize("place", range(len(MODELS)), ids=MODELS)
 def test_the_recorded_losses_are_reproduced(place: int, texts: object) -> None:

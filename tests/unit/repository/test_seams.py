@@ -184,3 +184,12 @@ def test_a_seam_names_all_that_it_uses(seam: str) -> None:
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | set(defined(tree))
     named = {name for part in importlib.import_module(seam).PARTS for name in part.split(".")}
     assert not {name for name in used if is_private(name)} - named, f"PARTS of {seam} must name these"
+
+
+def test_tests_leave_the_private_parts_to_the_seams() -> None:
+    private = {name for _, part in PARTS for name in part.split(".") if is_private(name)}
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    assert "_queue" in private
+    for path in tests:
+        used = set(re.findall(r"\.(_\w+)", path.read_text(encoding="utf-8")))
+        assert not used & private, f"{path} uses what a seam names"

@@ -259,7 +259,7 @@ def test_both_architectures_have_as_many_weights_in_each_layer(n_embd: int, n_he
     assert 0.88 < in_blocks[1] / in_blocks[0] <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_trained_llama_opens_in_transformers(tmp_path: Path, text: Path) -> None:
     from transformers import AutoModelForCausalLM
 

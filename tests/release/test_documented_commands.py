@@ -13,8 +13,6 @@ from helpers.models import ALPHABET, randomise
 from helpers.oracles.other_gpts import nanogpt_weights
 from helpers.serve_once import ROOT, free_port, wait_until_healthy
 
-pytestmark = pytest.mark.slow
-
 DOCUMENTS = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 SMALL = "--n-layer 1 --n-head 2 --n-embd 8 --context-length 8 --steps 3 --batch-size 2"
 # What is not run here, and why. Each pattern must match a command, so that the list does not outlive the documents.
