@@ -18,9 +18,10 @@ class MultiHeadAttention(nn.Module):
     A single projection computes queries, keys and values, which are split into heads of ``head_dim`` numbers, by
     default ``d_out / n_head``. If ``n_kv_head`` is smaller than ``n_head``, each key and value head serves a group of
     query heads (Ainslie et al. 2023). ``qk_norm``, an epsilon, normalises each query and key; ``rotary`` rotates them.
-    The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by default. During training each attention
-    weight is dropped with probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head`` does not fit
-    ``n_head``.
+    The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by default. With a ``window``, a query
+    looks only at itself and the ``window - 1`` tokens before it (Beltagy et al. 2020, section 3.1). During training
+    each attention weight is dropped with probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head``
+    does not fit ``n_head``.
 
     There are two ways to compute the context vectors. The fused one (``scaled_dot_product_attention``) never
     materialises the attention weights; the explicit one does, and runs only when they are requested or dropped.
@@ -40,6 +41,7 @@ class MultiHeadAttention(nn.Module):
         rotary: Rotary | None = None,
         dropout: float = 0.0,
         scale: float | None = None,
+        window: int | None = None,
     ) -> None:
         super().__init__()
         if head_dim is None and d_out % n_head:
@@ -49,7 +51,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"n_head must be divisible by n_kv_head, found {n_head=}, n_kv_head={n_kv_head}")
         self.head_dim = d_out // n_head if head_dim is None else head_dim
         self.scale = self.head_dim**-0.5 if scale is None else scale
-        self.dropout, self.rotary = dropout, rotary
+        self.dropout, self.rotary, self.window = dropout, rotary, window
         self.c_attn = nn.Linear(d_in, (n_head + 2 * self.n_kv_head) * self.head_dim, bias=qkv_bias)
         self.q_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
         self.k_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
@@ -91,7 +93,7 @@ class MultiHeadAttention(nn.Module):
         mask = attn_weights = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
-            mask = cache.mask
+            mask = cache.mask(self.window)
 
         if need_weights or (self.training and self.dropout):
             attn_weights = self.attention_weights(query, key, mask)
@@ -135,8 +137,7 @@ class MultiHeadAttention(nn.Module):
         """
         T, S = query.shape[2], key.shape[2]
         attn_scores = product_by_group(query * self.scale, key.mT)  # cheaper than scaling the (larger) product
-        if mask is None and T > 1:  # a single new token may look at every key
-            mask = causal_mask(T, S, query.device)
+        mask = self.mask(T, S, query.device) if mask is None else mask
         if mask is not None:
             attn_scores.masked_fill_(~mask, -torch.inf)
         return torch.softmax(attn_scores, dim=-1)
@@ -144,12 +145,23 @@ class MultiHeadAttention(nn.Module):
     def fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """The context vectors ``(B, n_head, T, head_dim)``, computed without materialising the attention weights."""
         T, S = query.shape[2], key.shape[2]
-        if mask is None and 1 < T < S:
-            mask = causal_mask(T, S, query.device)
+        if mask is None and (T < S or self.has_window(S)):
+            mask = self.mask(T, S, query.device)
         is_causal, is_grouped = T > 1 and mask is None, key.shape[1] < query.shape[1]
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_grouped
         )
+
+    def has_window(self, n_key: int) -> bool:
+        """Whether the last of ``n_key`` tokens does not see the first."""
+        return self.window is not None and self.window < n_key
+
+    def mask(self, n_query: int, n_key: int, device: torch.device) -> Tensor | None:
+        """Which keys the last ``n_query`` tokens may look at, ``(n_query, n_key)`` bool; None if at all."""
+        has_window = self.has_window(n_key)
+        if n_query == 1 and not has_window:
+            return None
+        return causal_mask(n_query, n_key, device, self.window if has_window else None)
 
     # The forward pass does not use the methods below: they are for code that inspects the model.
 
@@ -193,6 +205,10 @@ class MultiHeadAttention(nn.Module):
         return heads if group == 1 else heads.repeat_interleave(group, dim)
 
 
-def causal_mask(n_query: int, n_key: int, device: torch.device) -> Tensor:
-    """Which keys each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one fewer."""
-    return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
+def causal_mask(n_query: int, n_key: int, device: torch.device, window: int | None = None) -> Tensor:
+    """Which keys each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one fewer.
+
+    With a ``window``, each sees at most that many, of which the last is itself.
+    """
+    seen = torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
+    return seen if window is None else seen.triu(n_key - n_query - window + 1)

@@ -15,9 +15,11 @@ class Cache(Protocol):
     def start(self) -> int | Tensor:
         """The position of the first new token, the same for all texts or one for each, ``(B,)``."""
 
-    @property
-    def mask(self) -> Tensor | None:
-        """Which keys may be attended to (bool, broadcast to ``(B, n_head, T, S)``); None means the causal mask."""
+    def mask(self, window: int | None) -> Tensor | None:
+        """Which keys a layer with this ``window`` may attend to (bool, broadcast to ``(B, n_head, T, S)``).
+
+        None means the layer's own mask, in which the last query is the last key.
+        """
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Store ``key`` and ``value`` ``(B, n_kv_head, T, head_dim)``; return all so far, ``(..., S, head_dim)``."""
@@ -29,8 +31,6 @@ class KVCache:
     The request owns it and passes it to every forward pass; the model itself keeps no state. ``length`` is the number
     of positions filled. Raises ``ValueError`` unless ``capacity`` is between 1 and the model's context_length.
     """
-
-    mask = None  # all texts of the batch have the same length
 
     def __init__(
         self,
@@ -52,6 +52,9 @@ class KVCache:
     @property
     def start(self) -> int:
         return self.length
+
+    def mask(self, _window: int | None) -> None:
+        """All texts of the batch have the same length."""
 
     def write(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append ``key`` and ``value`` ``(B, n_kv_head, T, head_dim)`` to the filled part of ``layer``.

@@ -73,6 +73,7 @@ class GPTConfig:
     head_dim: int = 0  # 0 means n_embd / n_head
     n_inner: int | None = None  # width of the MLP; None means 4 * n_embd
     rotary: RotaryConfig | None = None  # None: a learned embedding for each position
+    windows: tuple[int | None, ...] = ()  # of each layer: how many tokens a query sees, itself included; None: all
     norm: Norm = "LayerNorm"
     layer_norm_epsilon: float = 1e-5
     qk_norm: bool = False  # RMSNorm of each query and key, before the rotation (Henry et al. 2020)
@@ -114,6 +115,8 @@ class GPTConfig:
             raise InvalidValue("activation_function", self.activation_function, "'gelu_new', 'gelu' or 'silu'")
         if self.norm not in get_args(Norm):
             raise InvalidValue("norm", self.norm, "'LayerNorm' or 'RMSNorm'")
+        if self.windows:
+            self.check_windows()
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidValue(name, getattr(self, name), "true or false")
@@ -124,6 +127,16 @@ class GPTConfig:
             raise InvalidValue("layer_norm_epsilon", self.layer_norm_epsilon, "a number between 0 and 1")
         if self.n_parameters > MAX_PARAMETERS:
             raise Mismatch(f"sizes that add up to {self.n_parameters:,} weights", f"at most {MAX_PARAMETERS:,}")
+
+    def check_windows(self) -> None:
+        """Raise ``ValueError`` for windows that are none; those that no text is longer than become None."""
+        if len(self.windows) != self.n_layer:
+            raise Mismatch(f"{len(self.windows)} windows for {self.n_layer} layers", "one for each layer")
+        for window in self.windows:
+            if window is not None:
+                check_int("sliding_window", window, 10**9)
+        used = [None if window is None or window >= self.context_length else window for window in self.windows]
+        object.__setattr__(self, "windows", tuple(used) if any(used) else ())
 
     @property
     def inner_dim(self) -> int:
@@ -150,6 +163,10 @@ class GPTConfig:
         embeddings = self.vocab_size * (1 if self.tie_word_embeddings else 2)
         positions = 0 if self.rotary else self.context_length
         return (embeddings + positions) * n + self.n_layer * block + norm
+
+    def window(self, layer: int) -> int | None:
+        """How many tokens a query sees in ``layer``, itself included; None if it sees all so far."""
+        return self.windows[layer] if self.windows else None
 
     def attention_scale(self, layer: int) -> float:
         """The factor by which ``layer`` (counted from 0) multiplies its attention scores."""

@@ -46,6 +46,7 @@ class Block(nn.Module):
             rotary=rotary,
             dropout=config.attn_pdrop,
             scale=config.attention_scale(layer),
+            window=config.window(layer),
         )
         self.ln_2 = make_norm(config)
         self.mlp = MLP(config)

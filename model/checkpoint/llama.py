@@ -1,12 +1,12 @@
 """Llama (Touvron et al. 2023) and the families that differ from it in a few choices: Mistral, Qwen 2 and Qwen 3."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from ..config import MAX_N_EMBD, GPTConfig, check_int
 from .family import (
-    MAX_ROTARY_CONTEXT,
     SILU,
     Family,
     Json,
@@ -47,6 +47,7 @@ DEFAULTS: Json = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+FULL, SLIDING = "full_attention", "sliding_attention"
 WINDOW: Json = {"use_sliding_window": False, "sliding_window": 4_096, "max_window_layers": 28, "layer_types": None}
 QWEN_DEFAULTS = DEFAULTS | WINDOW | {"num_key_value_heads": 32, "max_position_embeddings": 32_768}
 QWEN_DEFAULTS |= {"bos_token_id": None, "eos_token_id": None}
@@ -80,8 +81,7 @@ def config_from(content: Json, **choices: bool) -> GPTConfig:
 
 def mistral_from(content: Json) -> GPTConfig:
     config = config_from(content, qkv_bias=False, attn_proj_bias=False, mlp_bias=False)
-    check_window(content, config)
-    return config
+    return with_windows(content, config, range(config.n_layer))
 
 
 def qwen_from(content: Json, **choices: bool) -> GPTConfig:
@@ -89,20 +89,24 @@ def qwen_from(content: Json, **choices: bool) -> GPTConfig:
     config = config_from(content, mlp_bias=False, **choices)
     kinds, first = content["layer_types"], content["max_window_layers"]
     check_int("max_window_layers", first, 10**9, least=0)
-    has_window = first < config.n_layer if kinds is None else "sliding_attention" in kinds
-    if content["use_sliding_window"] and has_window:
-        check_window(content, config)
-    return config
+    if not content["use_sliding_window"]:
+        return config
+    if kinds is None:
+        return with_windows(content, config, range(first, config.n_layer))
+    return with_windows(content, config, sliding_layers(kinds, config.n_layer))
 
 
-def check_window(content: Json, config: GPTConfig) -> None:
-    """Raise ``InvalidValue`` if attention sees fewer than all earlier tokens, of as many as are used here."""
-    window, used = content["sliding_window"], min(config.context_length, MAX_ROTARY_CONTEXT)
-    if window is None:
-        return
-    check_int("sliding_window", window, 10**9)
-    if window < used:
-        raise unsupported("sliding_window", window, f"null or at least {used:,}", "a model with sliding windows")
+def sliding_layers(kinds: object, n_layer: int) -> list[int]:
+    """The layers that have a window, according to ``layer_types``. Raises ``InvalidValue``."""
+    if not isinstance(kinds, list) or len(kinds) != n_layer or any(kind not in (FULL, SLIDING) for kind in kinds):
+        raise unsupported("layer_types", kinds, f"'{FULL}' or '{SLIDING}' for each of the {n_layer} layers")
+    return [layer for layer, kind in enumerate(kinds) if kind == SLIDING]
+
+
+def with_windows(content: Json, config: GPTConfig, layers: Iterable[int]) -> GPTConfig:
+    """``config`` with the file's window in these ``layers``. Raises ``InvalidValue``."""
+    windows = dict.fromkeys(layers, content["sliding_window"])
+    return replace(config, windows=tuple(windows.get(layer) for layer in range(config.n_layer)))
 
 
 def config_to(config: GPTConfig) -> Json:
@@ -119,6 +123,22 @@ def config_to(config: GPTConfig) -> Json:
         "tie_word_embeddings": config.tie_word_embeddings,
         "rope_theta": config.rotary.theta,
         "rope_scaling": rope_scaling(config.rotary),
+    }
+
+
+def mistral_to(config: GPTConfig) -> Json:
+    return config_to(config) | {"sliding_window": config.window(0)}
+
+
+def qwen_to(config: GPTConfig) -> Json:
+    if not config.windows:
+        return config_to(config)
+    layers = [layer for layer, window in enumerate(config.windows) if window]
+    return config_to(config) | {
+        "use_sliding_window": True,
+        "sliding_window": config.windows[layers[0]],
+        "max_window_layers": layers[0],
+        "layer_types": [SLIDING if window else FULL for window in config.windows],
     }
 
 
@@ -159,16 +179,19 @@ MISTRAL = LLAMA._replace(
     defaults=DEFAULTS
     | {"num_key_value_heads": 8, "max_position_embeddings": 131_072, "sliding_window": WINDOW["sliding_window"]},
     config_from=mistral_from,
+    config_to=mistral_to,
 )
 QWEN2 = LLAMA._replace(
     model_type="qwen2",
     architecture="Qwen2ForCausalLM",
     defaults=QWEN_DEFAULTS,
     config_from=partial(qwen_from, qkv_bias=True, attn_proj_bias=False),
+    config_to=qwen_to,
 )
 QWEN3 = LLAMA._replace(
     model_type="qwen3",
     architecture="Qwen3ForCausalLM",
     defaults=QWEN_DEFAULTS | {"head_dim": 128},
     config_from=partial(qwen_from, qk_norm=True),
+    config_to=qwen_to,
 )

@@ -122,7 +122,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
     n_recorded, stride = job[N_RECORDED], stride_for(job[N_KEYS], memory.scores.itemsize)
     recorded = floats_at(job[RECORDED], shape.n_layer * H * n_recorded * stride)
     zeros = weights.biases[weights.biases_at[shape.n_layer, ZEROS] :]
-    context, scale = memory.context[thread], weights.attention_scales[layer]
+    context, scale, window = memory.context[thread], weights.attention_scales[layer], weights.windows[layer]
     found, contexts = rows_of(context, D), rows_of(memory.contexts, H * D)
     own, all_needed = Share(thread, 0, 1), layer < shape.n_layer - 1
     h, end_head = H * thread // n_threads, H * (thread + 1) // n_threads
@@ -153,7 +153,7 @@ def attention(shape, weights, memory, layer, thread, n_threads):
             for g in range(h, h + n_heads if is_needed else h, at_once):
                 n_together, kept = min(h + n_heads - g, at_once), before
                 vectors = Rows(qkv, first * wide + g * D, apart)
-                queries = Queries(vectors, n * n_together, n, start + n)
+                queries = Queries(vectors, n * n_together, n, start + n, window)
                 scores = rows_of(memory.scores[thread], shape.context_length)
                 if is_recorded:  # the weights are computed where they are recorded
                     scores = Rows(recorded, ((layer * H + g) * n_recorded + record) * stride, records_apart)

@@ -144,6 +144,18 @@ def exponentials(scores, count, scale):
     return ONE / total
 
 
+@compiled(EXACT)
+def exponentials_from(scores, first, count, scale):
+    """``exponentials`` of the scores from ``first`` on, if it is above 0; those before it turn into 0 as well."""
+    start = max(first, 0) // LANES * LANES  # the whole vectors are the same whatever precedes them
+    for i in range(start, first):
+        scores[i] = -INFINITY
+    factor = exponentials(scores[start:], count - start, scale)
+    for i in range(first):
+        scores[i] = ZERO
+    return factor
+
+
 @compiled(REORDER)
 def log_sum_exp(logits, most):
     """ln sum e^logit, where ``most`` is the largest logit; NaN if any logit is NaN."""

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from .functions import ONE, ROUNDING, ROUNDING_BITS, exponentials, scaled
+from .functions import ONE, ROUNDING, ROUNDING_BITS, exponentials_from, scaled
 from .intrinsics import bits_of, float_of
 from .jit import EXACT, compiled
 from .panels import WIDTH, IntegerRows, PairRows, PairScratch, Rows, TileScratch, padded, stride_for
@@ -141,13 +141,14 @@ def integer_inputs(panels, x, n_rows, depth, scratch, share):
 class Queries(NamedTuple):
     """The queries of ``n_tokens`` successive tokens, of one head, or those of one token, of several heads.
 
-    The last token has ``n_keys`` keys.
+    The last token has ``n_keys`` keys; each looks at no more than the last ``window`` of its own.
     """
 
     vectors: Rows
     n: int
     n_tokens: int
     n_keys: int
+    window: int
 
 
 @compiled(EXACT)
@@ -179,7 +180,8 @@ def pair_weights(panels, scores, queries, scale, is_recorded, scratch, share):
     rounded = rows_of(scratch.numbers[share.place], queries.n_keys)
     for i in range(queries.n):
         row = scores.numbers[scores.start + i * scores.stride :][: padded(queries.n_keys)]
-        factor = exponentials(row, n_keys_of(queries, i), scale)
+        n_keys = n_keys_of(queries, i)
+        factor = exponentials_from(row, n_keys - queries.window, n_keys, scale)
         if is_recorded:
             scaled(row, factor, row)
             factor = ONE
@@ -190,7 +192,8 @@ def pair_weights(panels, scores, queries, scale, is_recorded, scratch, share):
 def float_weights(panels, scores, queries, scale, is_recorded, scratch, share):
     for i in range(queries.n):
         row = scores.numbers[scores.start + i * scores.stride :][: padded(queries.n_keys)]
-        scaled(row, exponentials(row, n_keys_of(queries, i), scale), row)
+        n_keys = n_keys_of(queries, i)
+        scaled(row, exponentials_from(row, n_keys - queries.window, n_keys, scale), row)
     return scores
 
 

@@ -85,6 +85,7 @@ def allocate_weights(gpt: GPT) -> Weights:
         gains[:] = [floats(norm.weight) for norm in (attn.q_norm, attn.k_norm) if norm]
     cosines, sines = rotations(gpt.blocks[0].attn.rotary)
     attention_scales = np.array([config.attention_scale(layer) for layer in range(config.n_layer)], np.float32)
+    windows = np.array([config.window(layer) or config.context_length for layer in range(config.n_layer)], np.int64)
     epsilon: Any = np.float32(config.layer_norm_epsilon)
     tokens = flat(gpt.wte)
     return Weights(
@@ -99,6 +100,7 @@ def allocate_weights(gpt: GPT) -> Weights:
         norms=norms,
         epsilon=epsilon,
         attention_scales=attention_scales,
+        windows=windows,
         qk_gains=qk_gains,
         cosines=cosines,
         sines=sines,

@@ -56,6 +56,7 @@ class Weights(NamedTuple):
     norms: Array
     epsilon: float
     attention_scales: Array
+    windows: Array
     qk_gains: Array
     cosines: Array
     sines: Array

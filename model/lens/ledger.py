@@ -60,9 +60,10 @@ class Ledger(Answer):
     score: float  # their sum
     scale: float
     n_masked: Annotated[int, "The number of later tokens, whose scores are minus infinity."]
-    scaled: Annotated[Row, "The row of scores, scaled."]
-    largest: float  # of that row, subtracted from each
-    exponentials: Row
+    n_before: Annotated[int, "The number of tokens before the layer's window, whose scores are minus infinity, too."]
+    scaled: Annotated[Row, "The row of scores, scaled, before any is replaced."]
+    largest: Annotated[float, "The largest that is not replaced, subtracted from each."]
+    exponentials: Annotated[Row, "Those of the tokens before the window are 0."]
     denominator: float  # their sum
     weights: Row  # exponentials / denominator
     mask: Annotated[float, "The head mask's factor; 1 without one."]
@@ -102,20 +103,23 @@ def ledger(
 
     The steps are compared with the model's forward pass: the attention weights of the whole text, and the context
     vectors of the fused attention. By default the query is the last token, the key the one with the largest weight, and
-    ``token`` the most probable one. Raises ``InputError`` for a key after the query.
+    ``token`` the most probable one. Raises ``InputError`` for a key that the query does not see.
     """
     text.check_head(layer, head)
     query, token = prediction(text, query, token)
     here = attention_at(text, layer, query)
-    key = int(here.weights[head].argmax()) if key is None else key
-    if not 0 <= key <= query:
-        raise InvalidValue("key", key, f"an integer from 0 to {query}, the position of the query")
-    q, keys, values = here.query[head], here.keys[head], here.values[head]
     attn = text.block(layer).attn
+    n_before = 0 if attn.window is None else max(0, query + 1 - attn.window)
+    key = int(here.weights[head].argmax()) if key is None else key
+    if not n_before <= key <= query:
+        raise InvalidValue("key", key, f"an integer from {n_before} to {query}, the position of the query")
+    q, keys, values = here.query[head], here.keys[head], here.values[head]
 
     products = q * keys  # (S, head_dim)
     scaled = products.sum(-1) * attn.scale
-    exponentials = (scaled - scaled.max()).exp()
+    largest = scaled[n_before:].max()
+    exponentials = (scaled - largest).exp()
+    exponentials[:n_before] = 0
     attn_weights = exponentials / exponentials.sum()
     weighted = (attn_weights * here.mask[head])[:, None] * values  # (S, head_dim)
     context = weighted.sum(0)
@@ -146,8 +150,9 @@ def ledger(
         score=float(products[key].sum()),
         scale=attn.scale,
         n_masked=len(text.ids) - query - 1,
+        n_before=n_before,
         scaled=scaled.cpu(),
-        largest=float(scaled.max()),
+        largest=float(largest),
         exponentials=exponentials.cpu(),
         denominator=float(exponentials.sum()),
         weights=attn_weights.cpu(),

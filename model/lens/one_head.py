@@ -255,7 +255,10 @@ def finish(text: TextPass, x: Tensor, later: list[QueryAttention]) -> Tensor:
         query, own_key, own_value = (each[:, :, 0].transpose(0, 1) for each in parts)  # (n_head, B, head_dim) each
         past = query @ here.keys[:, :-1].mT  # (n_head, B, S - 1)
         own = (query * own_key).sum(-1, keepdim=True)
-        attn_weights = (torch.cat([past, own], -1) * block.attn.scale).softmax(-1)
+        attn_scores = torch.cat([past, own], -1) * block.attn.scale
+        if (seen := block.attn.mask(1, position + 1, x.device)) is not None:
+            attn_scores = attn_scores.masked_fill(~seen, -torch.inf)
+        attn_weights = attn_scores.softmax(-1)
         context = attn_weights[..., :-1] @ here.values[:, :-1] + attn_weights[..., -1:] * own_value
         return block.attn.output((context * here.mask[:, None, None]).transpose(0, 1))
 

@@ -75,7 +75,11 @@ class GraphReader(TorchReader):
         self.inputs = torch.zeros(2, n_slots, dtype=torch.long, device=device)
         self.logits = torch.zeros(n_slots, gpt.config.vocab_size, device=device)
         self.steps: dict[int, Callable[[], None]] = {}  # by the length of the longest text
-        self.fused_step = self.compiled_step() if on_gpu and importlib.util.find_spec("triton") else None
+        self.fused_step = self.compiled_step() if self.has_kernels(on_gpu) else None
+
+    def has_kernels(self, on_gpu: bool) -> bool:
+        """Whether there are kernels of our own for this model: they attend to all keys."""
+        return on_gpu and not self.gpt.config.windows and importlib.util.find_spec("triton") is not None
 
     def compiled_step(self) -> Callable[[], None] | None:
         """The step as kernels of our own, compiled; None if they cannot be compiled for this GPU."""
@@ -126,10 +130,13 @@ class GraphReader(TorchReader):
         """One token of every slot: from ``written`` to ``logits`` and ``summary``, all in place."""
         gpt, cache = self.gpt, self.cache
         tokens, places = self.inputs.copy_(self.written, non_blocking=True)
-        unseen = torch.arange(n_keys, device=self.slots.device) > places[:, None]
-        # What is added to the scores. Fused attention would convert a mask of booleans in every layer.
-        bias = torch.zeros(unseen.shape, dtype=cache.keys.dtype, device=unseen.device).masked_fill_(unseen, -torch.inf)
-        mask = bias[:, None, None]
+        keys, last = torch.arange(n_keys, device=self.slots.device), places[:, None].clamp(max=n_keys - 1)
+        masks: dict[int | None, Tensor] = {}
+        for window in {gpt.config.window(block.layer) for block in gpt.blocks}:
+            unseen = keys > last if window is None else (keys > last) | (keys <= last - window)
+            # What is added to the scores. Fused attention would convert a mask of booleans in every layer.
+            bias = torch.zeros(unseen.shape, dtype=cache.keys.dtype, device=unseen.device)
+            masks[window] = bias.masked_fill_(unseen, -torch.inf)[:, None, None]
 
         def attend(block: Block, x: Tensor) -> Tensor:
             attention = block.attn
@@ -138,7 +145,7 @@ class GraphReader(TorchReader):
             keys, values = cache.keys[block.layer], cache.values[block.layer]
             keys[self.slots, :, places] = key[:, :, 0]
             values[self.slots, :, places] = value[:, :, 0]
-            context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], mask)
+            context = attention.fused(query, keys[:, :, :n_keys], values[:, :, :n_keys], masks[attention.window])
             return attention.output(context[:, :, 0].to(x.dtype))
 
         positions = places.clamp(max=self.nowhere - 1)

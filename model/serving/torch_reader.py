@@ -85,16 +85,23 @@ class Segment:
     @property
     def start(self) -> int | Tensor:
         """The position of the first new token; one for each slot, ``(slots,)``, if they differ."""
-        return self.lengths[0] if self.mask is None else self.targets[1]
+        return self.lengths[0] if self.seen is None else self.targets[1]
 
     @cached_property
-    def mask(self) -> Tensor | None:
-        """``(slots, 1, 1, S)`` if the texts differ in length, otherwise None."""
+    def seen(self) -> Tensor | None:
+        """The keys up to each new token, ``(slots, 1, 1, S)`` bool, if the texts differ in length; otherwise None."""
         if len(set(self.lengths)) == 1:
             return None
         lengths = torch.tensor(self.lengths, device=self.cache.keys.device)
         keys = torch.arange(max(self.lengths) + 1, device=lengths.device)
         return (keys <= lengths[:, None])[:, None, None]
+
+    def mask(self, window: int | None) -> Tensor | None:
+        if self.seen is None or window is None:
+            return self.seen
+        lengths = self.targets[1]
+        keys = torch.arange(self.seen.shape[-1], device=lengths.device)
+        return self.seen & (keys > lengths[:, None] - window)[:, None, None]
 
     @cached_property
     def targets(self) -> tuple[Tensor, Tensor]:
@@ -108,7 +115,7 @@ class Segment:
         end = max(self.lengths) + self.n_tokens
         slots = slice(self.slot, self.slot + len(self.lengths))
         keys, values = self.cache.keys[layer], self.cache.values[layer]
-        if self.mask is None:
+        if self.seen is None:
             keys[slots, :, end - self.n_tokens : end] = key
             values[slots, :, end - self.n_tokens : end] = value
         else:

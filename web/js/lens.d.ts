@@ -240,6 +240,7 @@ export interface LedgerAnswer {
   score: number;
   scale: number;
   n_masked: number;
+  n_before: number;
   scaled: number[];
   largest: number;
   exponentials: number[];

@@ -38,7 +38,28 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama 3": ("llama", {"rope_parameters": LLAMA3, "num_key_value_heads": 2, "tie_word_embeddings": True}),
     "mistral": ("mistral", {"num_key_value_heads": 2, "head_dim": 10, "sliding_window": None}),
     "mistral, a window as long as the context": ("mistral", {"num_key_value_heads": 2, "sliding_window": 32}),
+    "mistral, a window": ("mistral", {"num_key_value_heads": 2, "head_dim": 6, "sliding_window": 5}),
     "qwen2": ("qwen2", {"num_key_value_heads": 2}),
+    "qwen2, a window in some layers": (
+        "qwen2",
+        {
+            "num_hidden_layers": 3,
+            "num_key_value_heads": 1,
+            "use_sliding_window": True,
+            "sliding_window": 3,
+            "max_window_layers": 1,
+        },
+    ),
+    "qwen3, a window of two tokens": (
+        "qwen3",
+        {
+            "num_key_value_heads": 2,
+            "head_dim": 6,
+            "use_sliding_window": True,
+            "sliding_window": 2,
+            "layer_types": ["sliding_attention", "full_attention"],
+        },
+    ),
     "qwen2, tied, 9 heads": (
         "qwen2",
         {
@@ -63,9 +84,10 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 SHAPES |= {f"gpt2, {name}": ("gpt2", transformers_keys(name)) for name in gpt2_shapes.SHAPES}
-ONE_OF_EACH = ["llama, grouped, tied", "llama 3", "mistral", "qwen2", "qwen3", "pythia"]
-# One of each kind: absolute positions, groups of heads, normalised queries and keys, attention and MLP side by side.
-KINDS = ["gpt2, plain", "llama, grouped, tied", "qwen3", "pythia"]
+ONE_OF_EACH = ["llama, grouped, tied", "llama 3", "mistral", "mistral, a window", "qwen2", "qwen3", "pythia"]
+# One of each kind: absolute positions, groups of heads, windows, normalised queries and keys, attention and MLP side by
+# side.
+KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia"]
 
 
 def one_of_each_kind(names: Iterable[str]) -> list[Any]:

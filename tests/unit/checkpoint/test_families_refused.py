@@ -21,7 +21,7 @@ LLAMA = {
 LLAMA3 = {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
 OPEN = rf" \({OPENS}\)$"
 MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
-WINDOW = rf" or at least 32 \(a model with sliding windows does not open; {OPENS}\)$"
+KINDS = "'full_attention' or 'sliding_attention' for each of the 2 layers"
 MISTRAL: dict[str, Any] = {"model_type": "mistral", "num_key_value_heads": 4}
 QWEN: dict[str, Any] = {
     "model_type": "qwen2",
@@ -60,18 +60,12 @@ QWEN: dict[str, Any] = {
         ({"model_type": "gpt_neox", "rotary_pct": 2}, "rotary_pct 2, expected a number above 0 and at most 1"),
         ({"model_type": "gpt_neox", "rotary_pct": 0.4}, "3 rotated dimensions, expected an even number"),
         ({"model_type": "gpt_neox", "rotary_emb_base": 0}, "rotary_emb_base 0, expected a number above 0"),
-        (MISTRAL | {"sliding_window": 16}, "sliding_window 16, expected null" + WINDOW),
-        (QWEN | {"max_window_layers": 0}, "sliding_window 8, expected null" + WINDOW),
-        (QWEN | {"max_window_layers": 1}, "sliding_window 8, expected null" + WINDOW),
-        (
-            QWEN | {"max_window_layers": 2, "layer_types": ["full_attention", "sliding_attention"]},
-            "sliding_window 8, expected null" + WINDOW,
-        ),
+        (MISTRAL | {"sliding_window": 0}, "sliding_window 0, expected an integer from 1 "),
+        (QWEN | {"max_window_layers": -1}, "max_window_layers -1, expected an integer from 0 "),
+        (QWEN | {"layer_types": ["full_attention"]}, r"layer_types \['full_attention'\], expected " + KINDS + OPEN),
+        (QWEN | {"layer_types": ["full_attention", "chunked_attention"]}, "layer_types .*, expected " + KINDS + OPEN),
+        (QWEN | {"layer_types": 2}, "layer_types 2, expected " + KINDS + OPEN),
         (MISTRAL | {"sliding_window": "16"}, "sliding_window '16', expected an integer"),
-        (
-            MISTRAL | {"max_position_embeddings": 32_768},
-            "sliding_window 4096, expected null or at least 8,192 ",
-        ),
         (
             {"attn_logit_softcapping": 50.0},
             r"attn_logit_softcapping 50.0, expected null \(a model that caps its attention scores does not open; ",

@@ -180,6 +180,21 @@ def test_indivisible_width_is_refused() -> None:
 
 def test_causal_mask_hides_later_tokens() -> None:
     assert causal_mask(2, 4, torch.device("cpu")).tolist() == [[True, True, True, False], [True] * 4]
+    narrow = causal_mask(2, 4, torch.device("cpu"), window=2)
+    assert narrow.tolist() == [[False, True, True, False], [False, False, True, True]]
+
+
+@pytest.mark.parametrize("window", [1, 3, 6, 7, 9])
+def test_a_window_hides_earlier_tokens_on_both_paths(window: int) -> None:
+    layer, x = attention(window=window), tokens(7)
+    fused, explicit = layer(x)[0], layer(x, need_weights=True)
+    assert max_difference(fused, explicit[0]) <= 1e-5
+    distance = torch.arange(7)[:, None] - torch.arange(7)
+    assert torch.equal(explicit[1][0, 0] > 0, (distance >= 0) & (distance < window))
+    query, key, value = layer.queries_keys_values(x)
+    last = layer.attention_weights(query[:, :, -1:], key)
+    assert max_difference(last, explicit[1][:, :, -1:]) <= 1e-6
+    assert max_difference(layer.fused(query[:, :, -1:], key, value), last @ value) <= 1e-5
 
 
 def test_gradients_agree_on_both_paths() -> None:

@@ -152,13 +152,15 @@ function scoreStep({ tokens, position: [from, to], query, key, products, score, 
 }
 
 /** @param {LedgerAnswer} answer */
-function maskStep({ tokens, position: [from], n_masked }) {
+function maskStep({ tokens, position: [from], n_masked, n_before }) {
   const name = `“${visible(tokens[from].text)}”`;
   const later = n_masked === 1 ? "The one token" : `Each of the ${n_masked} tokens`;
   const words = n_masked
     ? `${later} after ${name} has a score of −∞, whose exponential is 0: a query never sees what comes later.`
     : `${name} is the last token, so there is nothing after it to mask.`;
-  return step("Mask", make("p", {}, words));
+  const before = n_before === 1 ? "So has the first token" : `So have the first ${n_before} tokens`;
+  const window = n_before ? `${before}: a query in this layer sees only the ${from + 1 - n_before} up to itself.` : "";
+  return step("Mask", make("p", {}, words), ...(window ? [make("p", {}, window)] : []));
 }
 
 /** @param {LedgerAnswer} answer */
