@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from .cache import Cache, attention_dtype
 from .modules.head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
+from .modules.mask import causal_mask
 from .modules.norm import RMSNorm
 from .modules.rotary import Rotary
 
@@ -19,9 +20,8 @@ class MultiHeadAttention(nn.Module):
     default ``d_out / n_head``. If ``n_kv_head`` is smaller than ``n_head``, each key and value head serves a group of
     query heads (Ainslie et al. 2023). ``qk_norm``, an epsilon, normalises each query and key; ``rotary`` rotates them.
     The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by default. With a ``window``, a query
-    looks only at itself and the ``window - 1`` tokens before it (Beltagy et al. 2020, section 3.1). During training
-    each attention weight is dropped with probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head``
-    does not fit ``n_head``.
+    sees only itself and the ``window - 1`` tokens before it. During training each attention weight is dropped with
+    probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head`` does not fit ``n_head``.
 
     There are two ways to compute the context vectors. The fused one (``scaled_dot_product_attention``) never
     materialises the attention weights; the explicit one does, and runs only when they are requested or dropped.
@@ -137,7 +137,7 @@ class MultiHeadAttention(nn.Module):
         """
         T, S = query.shape[2], key.shape[2]
         attn_scores = product_by_group(query * self.scale, key.mT)  # cheaper than scaling the (larger) product
-        mask = self.mask(T, S, query.device) if mask is None else mask
+        mask = causal_mask(T, S, query.device, self.window) if mask is None else mask
         if mask is not None:
             attn_scores.masked_fill_(~mask, -torch.inf)
         return torch.softmax(attn_scores, dim=-1)
@@ -145,23 +145,11 @@ class MultiHeadAttention(nn.Module):
     def fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """The context vectors ``(B, n_head, T, head_dim)``, computed without materialising the attention weights."""
         T, S = query.shape[2], key.shape[2]
-        if mask is None and (T < S or self.has_window(S)):
-            mask = self.mask(T, S, query.device)
-        is_causal, is_grouped = T > 1 and mask is None, key.shape[1] < query.shape[1]
+        is_causal, is_grouped = mask is None and T == S <= (self.window or S), key.shape[1] < query.shape[1]
+        mask = causal_mask(T, S, query.device, self.window) if mask is None and not is_causal else mask
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, is_causal=is_causal, scale=self.scale, enable_gqa=is_grouped
         )
-
-    def has_window(self, n_key: int) -> bool:
-        """Whether the last of ``n_key`` tokens does not see the first."""
-        return self.window is not None and self.window < n_key
-
-    def mask(self, n_query: int, n_key: int, device: torch.device) -> Tensor | None:
-        """Which keys the last ``n_query`` tokens may look at, ``(n_query, n_key)`` bool; None if at all."""
-        has_window = self.has_window(n_key)
-        if n_query == 1 and not has_window:
-            return None
-        return causal_mask(n_query, n_key, device, self.window if has_window else None)
 
     # The forward pass does not use the methods below: they are for code that inspects the model.
 
@@ -203,12 +191,3 @@ class MultiHeadAttention(nn.Module):
         """``n_kv_head`` or ``n_head`` heads along ``dim``, repeated so that there is one for each query head."""
         group = self.n_head // heads.shape[dim]
         return heads if group == 1 else heads.repeat_interleave(group, dim)
-
-
-def causal_mask(n_query: int, n_key: int, device: torch.device, window: int | None = None) -> Tensor:
-    """Which keys each query may look at, ``(n_query, n_key)`` bool: the last query sees all, each earlier one fewer.
-
-    With a ``window``, each sees at most that many, of which the last is itself.
-    """
-    seen = torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
-    return seen if window is None else seen.triu(n_key - n_query - window + 1)

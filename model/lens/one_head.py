@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..gpt import Block
+from ..modules.mask import causal_mask
 from .answer import Answer, NamedToken
 from .attribution import QueryAttention, attention_at, logits_at, prediction, read_logit
 from .progress import Progress, ignore
@@ -256,7 +257,7 @@ def finish(text: TextPass, x: Tensor, later: list[QueryAttention]) -> Tensor:
         past = query @ here.keys[:, :-1].mT  # (n_head, B, S - 1)
         own = (query * own_key).sum(-1, keepdim=True)
         attn_scores = torch.cat([past, own], -1) * block.attn.scale
-        if (seen := block.attn.mask(1, position + 1, x.device)) is not None:
+        if (seen := causal_mask(1, position + 1, x.device, block.attn.window)) is not None:
             attn_scores = attn_scores.masked_fill(~seen, -torch.inf)
         attn_weights = attn_scores.softmax(-1)
         context = attn_weights[..., :-1] @ here.values[:, :-1] + attn_weights[..., -1:] * own_value

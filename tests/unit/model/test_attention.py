@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from helpers.models import max_difference, randomise, tiny_config
-from model.attention import MultiHeadAttention, causal_mask
+from model.attention import MultiHeadAttention
 from model.cache import KVCache
+from model.modules.mask import causal_mask
 
 SIZES = [(16, 16, 2), (4, 4, 4), (15, 15, 3), (3, 2, 2), (8, 8, 1), (5, 12, 4)]  # d_in, d_out, n_head
 
@@ -179,9 +180,13 @@ def test_indivisible_width_is_refused() -> None:
 
 
 def test_causal_mask_hides_later_tokens() -> None:
-    assert causal_mask(2, 4, torch.device("cpu")).tolist() == [[True, True, True, False], [True] * 4]
-    narrow = causal_mask(2, 4, torch.device("cpu"), window=2)
-    assert narrow.tolist() == [[False, True, True, False], [False, False, True, True]]
+    def mask(*sizes: int) -> list[list[bool]] | None:
+        found = causal_mask(sizes[0], sizes[1], torch.device("cpu"), *sizes[2:])
+        return None if found is None else found.tolist()
+
+    assert mask(2, 4) == mask(2, 4, 4) == [[True, True, True, False], [True] * 4]
+    assert mask(2, 4, 2) == [[False, True, True, False], [False, False, True, True]]
+    assert mask(1, 4) is mask(1, 4, 4) is None and mask(1, 4, 3) == [[False, True, True, True]]
 
 
 @pytest.mark.parametrize("window", [1, 3, 6, 7, 9])
