@@ -41,7 +41,7 @@ class Int8Linear(nn.Module):
         result = multiply_int8(rounded, self.weight.t()).float().mul_(scale).mul_(self.scale)
         if self.bias is not None:
             result += self.bias
-        return result.view(*x.shape[:-1], -1)
+        return result.view(*x.shape[:-1], result.shape[-1])
 
 
 def is_exact() -> bool:

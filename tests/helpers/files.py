@@ -1,7 +1,10 @@
-"""The repository's folder, and files of a checkpoint that a test changes."""
+"""The repository's folder, its parsed sources, and files of a checkpoint that a test changes."""
 
+import ast
+import gc
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,21 @@ import model
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a Python file, in the order of ``ast.walk``.
+
+    The garbage collector does not look at them: it would take most of the time.
+    """
+    gc.disable()
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        gc.freeze()
+    finally:
+        gc.enable()
+    return nodes
 
 
 def write_json(path: Path, content: Any) -> None:

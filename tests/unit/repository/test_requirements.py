@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.files import ROOT
+from helpers.files import ROOT, nodes_of
 
 LOCK = (ROOT / "deploy" / "requirements.lock").read_text()
 OWN = {"app", "bench", "helpers", "model", "web"}
@@ -31,7 +31,7 @@ TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff
 def imported(part: str) -> set[str]:
     """The packages that Python files import, in any scope, without the standard library and our own modules."""
     files = python_files(ROOT / part)
-    modules = {name for file in files for name in imports(ast.parse(file.read_text(encoding="utf-8")))}
+    modules = {name for file in files for name in imports(nodes_of(file))}
     return {PACKAGES.get(name, name) for name in modules - OWN - set(sys.stdlib_module_names)}
 
 
@@ -39,8 +39,8 @@ def python_files(path: Path) -> list[Path]:
     return [path] if path.is_file() else [file for file in path.rglob("*.py") if file.name not in ELSEWHERE]
 
 
-def imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imports(nodes: list[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name.partition(".")[0] for alias in names)

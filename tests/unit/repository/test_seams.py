@@ -8,8 +8,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +18,7 @@ import orjson
 import pytest
 from gradio.server_messages import ProcessCompletedMessage
 
-from helpers.files import ROOT
+from helpers.files import ROOT, nodes_of
 from web.seams.gradio import event_ended, event_joined, with_start_replaced
 
 SEAMS = {
@@ -73,19 +72,21 @@ def test_gradio_still_says_what_its_seam_reads() -> None:
     assert event_ended(body) == "a1" and event_joined(b'{"event_id": "a1"}') == "a1", "messages of the queue differ"
 
 
-@cache
-def trees() -> dict[str, ast.Module]:
-    paths = [ROOT / "app.py", *(path for top in sorted(OURS - {"app"}) for path in sorted((ROOT / top).rglob("*.py")))]
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+def sources() -> list[Path]:
+    return [ROOT / "app.py", *(path for top in sorted(OURS - {"app"}) for path in sorted((ROOT / top).rglob("*.py")))]
+
+
+def source_of(seam: str) -> Path:
+    return ROOT / f"{seam.replace('.', '/')}.py"
 
 
 def is_private(name: str) -> bool:
     return bool(re.fullmatch(r"_[A-Za-z]\w*", name)) and name not in PUBLISHED
 
 
-def defined(tree: ast.AST) -> Iterator[str]:
+def defined(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names that a file gives to functions, classes, fields and attributes of its own objects."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
@@ -95,10 +96,10 @@ def defined(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def imported(tree: ast.Module) -> dict[str, str]:
+def imported(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """What each imported name of a file stands for, except what is ours."""
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 found |= {(each.asname or each.name.partition(".")[0]): each.name for each in names}
@@ -107,24 +108,27 @@ def imported(tree: ast.Module) -> dict[str, str]:
     return {name: full for name, full in found.items() if full.partition(".")[0] not in OURS}
 
 
-def overridden(tree: ast.Module) -> dict[str, int]:
+def overridden(nodes: Iterable[ast.AST], libraries: dict[str, str]) -> dict[str, int]:
     """The private names of other packages' classes that classes derived from these define, and where."""
-    found, libraries = {}, imported(tree)
-    for node in ast.walk(tree):
+    found = {}
+    for node in nodes:
         for base in node.bases if isinstance(node, ast.ClassDef) else ():
             first, dot, rest = ast.unparse(base).partition(".")
             if first in libraries:
                 kind = find(f"{libraries[first]}{dot}{rest}")
-                found |= {name: node.lineno for name in defined(node) if is_private(name) and hasattr(kind, name)}
+                found |= {
+                    name: node.lineno for name in defined(ast.walk(node)) if is_private(name) and hasattr(kind, name)
+                }
     return found
 
 
-def foreign_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def foreign_parts(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Where a file uses private names of other packages, replaces parts of them, or knows their classes by name."""
-    libraries, theirs = imported(tree), overridden(tree)
-    own = set(defined(tree)) - theirs.keys()
+    libraries = imported(nodes)
+    theirs = overridden(nodes, libraries)
+    own = set(defined(nodes)) - theirs.keys()
     yield from ((line, name) for name, line in theirs.items())
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=name) if is_private(name):
                 yield node.lineno, ast.unparse(node)
@@ -168,20 +172,19 @@ def foreign_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     ],
 )
 def test_foreign_parts_are_recognised(source: str) -> None:
-    assert list(foreign_parts(ast.parse(source)))
+    assert list(foreign_parts(list(ast.walk(ast.parse(source)))))
 
 
 def test_foreign_parts_are_used_in_seams_only() -> None:
-    seams = {f"{seam.replace('.', '/')}.py" for seam in SEAMS}
-    others = {path: tree for path, tree in trees().items() if path not in seams}
-    found = [(f"{path}:{line}", text) for path, tree in others.items() for line, text in foreign_parts(tree)]
+    others = [path for path in sources() if path not in map(source_of, SEAMS)]
+    found = [(f"{path}:{line}", text) for path in others for line, text in foreign_parts(nodes_of(path))]
     assert not found, "move these to a seam, whose PARTS name them"
 
 
 @pytest.mark.parametrize("seam", SEAMS)
 def test_a_seam_names_all_that_it_uses(seam: str) -> None:
-    tree = trees()[f"{seam.replace('.', '/')}.py"]
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | set(defined(tree))
+    nodes = nodes_of(source_of(seam))
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)} | set(defined(nodes))
     named = {name for part in importlib.import_module(seam).PARTS for name in part.split(".")}
     assert not {name for name in used if is_private(name)} - named, f"PARTS of {seam} must name these"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import model
-from helpers.files import ROOT
+from helpers.files import ROOT, nodes_of
 
 MAX_LINES = 500
 MAX_LINES_OF_FORWARD_PASS = 380  # attention.py and gpt.py together: what one reads first
@@ -80,18 +80,11 @@ def dotted(path: Path) -> str:
 
 
 @cache
-def nodes(path: Path) -> list[ast.AST]:
-    """The imports and the documented nodes of a Python file."""
-    kinds = (ast.Import, ast.ImportFrom, ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
-
-
-@cache
 def imported(path: Path) -> set[str]:
     """The full names of all that a file imports, at its top or inside a function."""
     package = path.relative_to(ROOT).parts[:-1]
     found: set[str] = set()
-    for node in nodes(path):
+    for node in nodes_of(path):
         match node:
             case ast.Import(names=names):
                 found.update(alias.name for alias in names)
@@ -209,7 +202,7 @@ def test_docstrings_quote_code_in_double_backticks() -> None:
     for path in sources():
         if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in ("model", "tests", "bench"):
             documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-            texts = [ast.get_docstring(node) or "" for node in nodes(path) if isinstance(node, documented)]
+            texts = [ast.get_docstring(node) or "" for node in nodes_of(path) if isinstance(node, documented)]
             if any(map(quoted.search, texts)):
                 found[path.relative_to(ROOT).as_posix()] = [text for text in texts if quoted.search(text)]
     assert not found
