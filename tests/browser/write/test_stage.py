@@ -213,6 +213,31 @@ def test_a_text_is_written_in_the_place_of_the_sentence(browser: Any, stories: S
     expect(page.locator(".hs-sentence-text")).to_be_visible()
 
 
+def test_little_moves_while_a_text_is_written_and_each_word_says_whether_it_was_drawn(
+    browser: Any, stories: Server
+) -> None:
+    """Between the first written word and rest, by the browser's own count."""
+    page = opened(browser, stories, 390, 844)
+    page.evaluate("""() => {
+      window.shift = 0;
+      new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) window.shift += value;
+      }).observe({ type: "layout-shift" });
+    }""")
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Write on").click()
+    expect(page.locator(".hs-page[data-state=done]")).to_be_visible()
+    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    two_frames(page)
+    assert page.evaluate("shift") <= 0.02
+    words = page.locator(".hs-letters[title]")
+    assert words.count() > 20
+    for word in words.all():
+        is_drawn = word.evaluate("word => word.classList.contains('hs-by-chance')")
+        chance = r"Drawn by chance: it had ([1-4]?\d|\d\.\d|under 0\.1)%" if is_drawn else r"Chosen as the likeliest"
+        assert re.match(chance, word.get_attribute("title")), word.get_attribute("title")
+
+
 def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
     page = opened(browser, stories, reduced_motion="reduce")  # nothing plays by itself, and Play goes to the end
     page.get_by_role("button", name="A head is born").click()

@@ -11,6 +11,7 @@ import { whenever } from "../../lib/reactive.mjs";
 /** @import { Clock, ScrubSource, Token } from "../../types.js" */
 
 export const PACES = { 5: "5 tok/s", 20: "20 tok/s", 60: "60 tok/s", 0: "at once" }; // tokens per second
+const READING = { word: 12, letter: 60 }; // tokens per second that somebody can follow
 const STORED = "headscope-speed"; // storage key of the chosen speed
 
 export class Scrubber {
@@ -144,12 +145,18 @@ export function readPace() {
   return Object.hasOwn(PACES, pace) ? pace : "20";
 }
 
+/** The pace that the visitor has chosen; "" for none. */
+export const chosenPace = () => (Object.hasOwn(PACES, readStored(STORED)) ? readPace() : "");
+
+/** The tokens per second of a text that is watched as it is written. @param {"word" | "letter"} unit */
+export const watchedPace = (unit) => (chosenPace() ? Number(chosenPace()) : READING[unit]);
+
 /**
  * From now on texts appear at this pace.
  * @param {Pick<import("../state/playback.mjs").Playback, "setSpeed">} playback
- * @param {string} key of PACES
+ * @param {string} key of PACES; "" for none
  */
 export function choosePace(playback, key) {
-  playback.setSpeed(Number(key));
+  if (key) playback.setSpeed(Number(key));
   writeStored(STORED, key);
 }

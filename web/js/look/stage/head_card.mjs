@@ -88,7 +88,7 @@ export class HeadCard {
     this.head = head;
     this.picture = picture;
     const room = this.canvas.clientWidth * (window.devicePixelRatio || 1) || 344;
-    const painter = new KindPainter(this.element, store.data.thumbnails, this.#rows, room);
+    const painter = new KindPainter(store.data.thumbnails, this.#rows, room);
     const drawn = [store.pointer.run, picture, kind].join();
     if (store.pointer.state === "snapshot" && drawn !== this.#drawn) blend(this.canvas);
     this.#drawn = drawn;
@@ -115,8 +115,7 @@ export class HeadCard {
     const place = this.#pointed ?? (shown && head >= 0 ? { query: at, key: shown.keys[head] } : null);
     this.row.hidden = this.cell.hidden = !place || !n;
     if (!place || !n || !store.tokens[place.query]) {
-      this.adds.replaceChildren();
-      this.looks.replaceChildren();
+      for (const part of [this.adds, this.looks, this.labels]) part.replaceChildren();
       return;
     }
     const { query, key } = place;

@@ -14,7 +14,7 @@ const FAINT = 0.06; // of the darkest shade: what is fainter has no ink
 const BLEND = 450; // milliseconds
 
 /** 256 shades of a colour, from none to all of its ink. @param {string} colour as #rrggbb */
-function inks(colour) {
+function inksOf(colour) {
   const [red, green, blue] = parseHex(colour);
   return Uint32Array.from({ length: 256 }, (_, shade) => {
     const value = shade / 255;
@@ -23,26 +23,31 @@ function inks(colour) {
   });
 }
 
+/** @type {Map<string, Uint32Array>} by theme and kind: to ask for a style is slow */
+const inks = new Map();
+
+/** @param {Kind} kind @param {string} theme */
+function inksFor(kind, theme) {
+  const key = `${theme} ${kind}`;
+  const known = inks.get(key) ?? inksOf(getComputedStyle(document.body).getPropertyValue(`--hs-${kind}`));
+  inks.set(key, known);
+  return known;
+}
+
 export class KindPainter {
   /** @type {Map<Kind, ThumbnailPainter>} */
   #painters = new Map();
 
   /**
-   * @param {HTMLElement} element has the colours
    * @param {Thumbnails} thumbnails
    * @param {number} rows tokens
    * @param {number} room pixels of a side
    */
-  constructor(element, thumbnails, rows, room) {
-    this.style = getComputedStyle(element);
+  constructor(thumbnails, rows, room) {
     this.thumbnails = thumbnails;
     this.rows = rows;
     this.room = room;
-  }
-
-  /** @param {Kind} kind */
-  colour(kind) {
-    return this.style.getPropertyValue(`--hs-${kind}`);
+    this.theme = document.body.classList.contains("dark") ? "dark" : "light";
   }
 
   /**
@@ -55,7 +60,7 @@ export class KindPainter {
     if (!thumbnails.side || rows < 1) return;
     const painter =
       this.#painters.get(kind) ??
-      new ThumbnailPainter(thumbnails, SCALE, inks(this.colour(kind)), room, rows, rows, true);
+      new ThumbnailPainter(thumbnails, SCALE, inksFor(kind, this.theme), room, rows, rows, true);
     this.#painters.set(kind, painter);
     if (canvas.width !== painter.side) canvas.width = canvas.height = painter.side;
     context2d(canvas).putImageData(painter.paint(picture), 0, 0);

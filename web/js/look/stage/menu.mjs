@@ -6,7 +6,7 @@ import { dropdown, smallButton } from "../../widgets/controls.mjs";
 import { Popover } from "../../widgets/popover.mjs";
 import { chooseDetails } from "../details.mjs";
 import { saveHead } from "../export/save_menu.mjs";
-import { choosePace, PACES, readPace } from "../panels/scrubber.mjs";
+import { chosenPace, choosePace, PACES } from "../panels/scrubber.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
@@ -16,7 +16,7 @@ import { choosePace, PACES, readPace } from "../panels/scrubber.mjs";
  * @param {Record<string, () => void>} acts by their names; each closes the menu
  */
 export function stageMenu(store, link, acts) {
-  const pace = dropdown("Pace", PACES, (key) => choosePace(store.playback, key));
+  const pace = dropdown("Pace", { ...PACES, "": "as one reads" }, (key) => choosePace(store.playback, key));
   const details = smallButton("All details", () => chooseDetails(store.view, true));
   details.title = "Every number, legend and tool, for those who want them all";
   const button = make("button", { type: "button", class: "hs-quiet-action", "aria-label": "More" }, icon("more"));
@@ -37,7 +37,7 @@ export function stageMenu(store, link, acts) {
   const element = make("div", { class: "hs-popover-anchor" }, button, panel);
   const popover = new Popover(element, button, (isOpen) => {
     panel.hidden = !isOpen;
-    if (isOpen) pace.value = readPace();
+    if (isOpen) pace.value = chosenPace();
   });
   return { element, actions };
 }

@@ -2,6 +2,8 @@
 // next word would stand. A long text shows its last lines.
 
 import { make, setText, svg } from "../../lib/dom.mjs";
+import { share } from "../../lib/numbers.mjs";
+import { originOf } from "../../lib/without_heads.mjs";
 import { shownText } from "../../lib/words.mjs";
 import { roleLabel, Turns } from "../panels/turns.mjs";
 import { MATTERS, opacityOf, widthOf } from "./gains.mjs";
@@ -12,6 +14,7 @@ import { linesOf, threadPaths } from "./threads.mjs";
 /** @import { Box } from "./threads.mjs" */
 
 const [FOLDED, SHOWN] = [5, 3]; // lines: a text with more of them shows the last ones
+const LIKELY = 0.5; // a word with more than this was the likeliest
 const LARGE = 2; // lines that a text in the largest letters may have
 const [SPACE, DESCENT] = [0.25, 0.275]; // of the size of the letters
 const LETTERS = 1.02; // of the size of the letters: the height that a thread must not cross
@@ -23,8 +26,11 @@ export class Sentence {
   #words = [];
   /** @type {number[]} the ids of the tokens that are shown */
   #ids = [];
+  /** @type {Set<number>} words of which it is said how they came into the text */
+  #said = new Set();
   #run = "";
   #isUnfolded = false;
+  isWritten = false; // whether it grew before one's eyes: it then keeps its size and height
   #first = 0; // the first token that is not folded away
 
   /**
@@ -92,11 +98,14 @@ export class Sentence {
     const { pointer, tokens } = store;
     if (pointer.run !== this.#run) {
       this.#isUnfolded &&= isGrowing;
+      this.isWritten = false;
       this.#run = pointer.run;
     }
+    this.isWritten ||= isGrowing;
     let same = 0;
     while (same < Math.min(count, this.#ids.length) && this.#ids[same] === tokens[same].id) same++;
     for (const token of this.#tokens.splice(same)) token.remove();
+    for (const i of this.#said) if (i >= same) this.#said.delete(i);
     this.#words.length = this.#ids.length = same;
     const turns = new Turns(pointer);
     for (let i = same; i < count; i++) {
@@ -117,6 +126,7 @@ export class Sentence {
       this.#ids.push(tokens[i].id);
       this.slot.before(token);
     }
+    this.#sayOrigins(count);
     this.slot.hidden = isGrowing;
     const more = isGrowing ? 0 : store.length - count - 1;
     this.rest.hidden = more <= 0;
@@ -124,12 +134,29 @@ export class Sentence {
     this.element.classList.toggle("hs-growing-sentence", isGrowing);
     if (isGrowing) {
       this.#host.dataset.size = "middle";
-      for (const token of this.#tokens) token.hidden = false;
-      this.foldButton.hidden = true;
-      this.#first = 0;
+      this.#unfold();
       this.#laidOut = "";
       this.text.scrollTop = this.text.scrollHeight;
     } else if (this.#laidOut !== this.#layout) this.fold();
+  }
+
+  /** Say of each word that was written whether it was drawn or the likeliest. @param {number} count */
+  #sayOrigins(count) {
+    const { pointer, tokens } = this.store;
+    for (let i = pointer.n_prompt; i < count; i++) {
+      const { logprob } = tokens[i];
+      if (logprob === null || this.#said.has(i)) continue;
+      this.#said.add(i);
+      const origin = originOf(pointer, i);
+      if (origin === "given") continue;
+      const word = this.#words[i];
+      const part = Math.exp(logprob);
+      const isDrawn = origin === "drawn" && part < LIKELY;
+      word.classList.toggle("hs-by-chance", isDrawn);
+      word.title = isDrawn
+        ? `Drawn by chance: it had ${share(part)}`
+        : `Chosen as the likeliest: it had ${share(part)}`;
+    }
   }
 
   #laidOut = "";
@@ -139,24 +166,32 @@ export class Sentence {
     return [this.#run, this.#ids.length, this.#isUnfolded, this.element.clientWidth, document.fonts.status].join();
   }
 
+  #unfold() {
+    for (const token of this.#tokens.slice(0, this.#first)) token.hidden = false;
+    this.foldButton.hidden = true;
+    this.#first = 0;
+  }
+
   /** Fold the beginning of a long text away, and choose the size of the letters. */
   fold() {
     const { text } = this;
-    for (const token of this.#tokens) token.hidden = false;
-    this.foldButton.hidden = true;
-    this.#first = 0;
-    this.#host.dataset.size = "large";
+    this.#unfold();
+    this.#host.dataset.size = this.isWritten ? "middle" : "large";
     const lines = () => linesOf(this.#measure(this.#words));
     let all = lines();
-    if ((all.at(-1) ?? 0) >= LARGE) {
+    if (!this.isWritten && (all.at(-1) ?? 0) >= LARGE) {
       this.#host.dataset.size = "middle";
       all = lines();
     }
     const last = all.at(-1) ?? 0;
-    if (last >= FOLDED && !this.#isUnfolded) {
-      this.#first = all.findIndex((line) => line > last - SHOWN);
-      this.#tokens.forEach((token, i) => (token.hidden = i < this.#first));
-      this.foldButton.hidden = false;
+    if (last >= (this.isWritten ? SHOWN : FOLDED) && !this.#isUnfolded) {
+      this.foldButton.hidden = false; // it takes room, too
+      for (let cut = last - SHOWN; cut < last; cut++) {
+        this.#first = all.findIndex((line) => line > cut);
+        this.#tokens.forEach((token, i) => (token.hidden = i < this.#first));
+        const [shown = 0] = linesOf(this.#measure(this.#words.slice(this.#first))).slice(-1);
+        if (shown < SHOWN) break;
+      }
     }
     text.scrollTop = 0;
     this.#laidOut = this.#layout;

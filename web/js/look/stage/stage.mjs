@@ -8,6 +8,7 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 import { spoken, unitOf } from "../../lib/words.mjs";
 import { openText } from "../address.mjs";
 import { stepKeys } from "../keyboard.mjs";
+import { readPace, watchedPace } from "../panels/scrubber.mjs";
 import { Birth } from "./birth.mjs";
 import { Board } from "./board.mjs";
 import { Editor } from "./editor.mjs";
@@ -26,6 +27,7 @@ import { Verdict } from "./verdict.mjs";
 
 const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere
 const FONT_TIMEOUT = 600; // milliseconds
+const STACKED = matchMedia("(width < 960px)"); // whether the parts stand below each other, as on a phone
 
 export class Stage {
   #hasFont = false;
@@ -134,6 +136,13 @@ export class Stage {
       },
     );
     onChange(
+      () => [store.isGrowing, store.view.options.details],
+      () => {
+        const pace = this.#isShown ? watchedPace(unitOf(store)) : Number(readPace());
+        if (store.isGrowing) store.playback.setSpeed(pace);
+      },
+    );
+    onChange(
       () => [store.clicks],
       () => this.card.openFrom(this.tiles.tile(this.card.head)),
     );
@@ -154,6 +163,7 @@ export class Stage {
     const isWriting = opening.part === "text";
     this.element.classList.toggle("hs-editing", isEditing);
     if (!isEditing) this.sentence.show(step.query >= 0 ? step.query + 1 : tokens.length, isGrowing);
+    this.element.classList.toggle("hs-written", this.sentence.isWritten);
     if (!this.#hasBegun && step.query >= 0) {
       this.#hasBegun = true;
       if (pointer.state === "opening") opening.playOnce();
@@ -241,14 +251,9 @@ export class Stage {
     this.#light();
   }
 
-  /** Whether the parts stand below each other, as on a phone. */
-  get #isStacked() {
-    return getComputedStyle(this.card.element).order === "-1";
-  }
-
   /** On a phone there is no pointer: the open head's thread is lit. */
   #light() {
-    const lit = this.#pointed ?? (this.#isStacked && this.step.shown?.isKnown ? this.card.head : -1);
+    const lit = this.#pointed ?? (STACKED.matches && this.step.shown?.isKnown ? this.card.head : -1);
     const heads = lit < 0 ? [] : [lit];
     this.sentence.light(heads);
     this.tiles.light(heads);

@@ -21,6 +21,7 @@ export class Tiles {
   /** @type {Tile[]} */
   #tiles = [];
   #shape = "";
+  #isLaidOut = false;
   #room = 60;
   /** @type {Set<number>} */
   #due = new Set();
@@ -53,7 +54,12 @@ export class Tiles {
       columns: () => store.pointer.n_head,
       choose: light,
     });
-    new ResizeObserver(() => this.draw()).observe(this.element);
+    const resized = () => {
+      this.#isLaidOut = false;
+      this.draw();
+    };
+    new ResizeObserver(resized).observe(this.element);
+    window.addEventListener("resize", resized);
   }
 
   /** @param {number} head */
@@ -71,6 +77,7 @@ export class Tiles {
     const shape = run ? `${n_layer} ${n_head} ${n_kv_head}` : "";
     if (shape === this.#shape) return;
     this.#shape = shape;
+    this.#isLaidOut = false;
     this.#tiles = !run
       ? []
       : allHeads(this.store.pointer).map((head) => {
@@ -86,24 +93,28 @@ export class Tiles {
     this.roving.update();
   }
 
+  /** Choose the size of the tiles; only when something has changed, since this needs the page's layout. */
+  #layOut() {
+    const { store, element } = this;
+    const { clientWidth } = element;
+    if (!this.#tiles.length || !clientWidth) return;
+    this.#isLaidOut = true;
+    const most = parseFloat(getComputedStyle(element).maxHeight) || clientWidth;
+    const { width, height, gap, group, label } = fieldLayout(store.pointer, clientWidth, most);
+    element.dataset.label = label;
+    element.style.setProperty("--tile", `${width}px`);
+    element.style.setProperty("--tile-height", `${height}px`);
+    element.style.setProperty("--gap", `${gap}px`);
+    element.style.setProperty("--columns", String(store.pointer.n_head));
+    element.classList.toggle("hs-grouped", group > 1);
+    this.#room = Math.max(width, height) * (window.devicePixelRatio || 1);
+  }
+
   draw() {
     this.#build();
     const { store } = this;
-    const { clientWidth } = this.element;
-    if (!this.#tiles.length || !clientWidth) return;
-    const most = parseFloat(getComputedStyle(this.element).maxHeight) || clientWidth;
-    const { width, height, gap, group, label } = fieldLayout(store.pointer, clientWidth, most);
-    const size = `${width} ${height} ${gap} ${label}`;
-    if (this.element.dataset.size !== size) {
-      this.element.dataset.size = size;
-      this.element.dataset.label = label;
-      this.element.style.setProperty("--tile", `${width}px`);
-      this.element.style.setProperty("--tile-height", `${height}px`);
-      this.element.style.setProperty("--gap", `${gap}px`);
-      this.element.style.setProperty("--columns", String(store.pointer.n_head));
-      this.element.classList.toggle("hs-grouped", group > 1);
-      this.#room = Math.max(width, height) * (window.devicePixelRatio || 1);
-    }
+    if (!this.#isLaidOut) this.#layOut();
+    if (!this.#isLaidOut) return;
     this.#tiles.forEach((_, i) => this.#due.add(i));
     if (store.isGrowing) this.#frame.request();
     else this.#drawDue(this.#tiles.length);
@@ -114,7 +125,7 @@ export class Tiles {
     const { store, step } = this;
     const { shown } = step;
     const rows = step.query >= 0 ? step.query + 1 : store.readable;
-    const painter = new KindPainter(this.element, store.data.thumbnails, rows, this.#room);
+    const painter = new KindPainter(store.data.thumbnails, rows, this.#room);
     for (const i of [...this.#due].slice(0, most)) {
       this.#due.delete(i);
       const tile = this.#tiles[i];
@@ -137,7 +148,7 @@ export class Tiles {
       button.setAttribute("aria-label", said.filter(Boolean).join(", "));
       button.setAttribute("aria-pressed", String(isSamePicture(head, store.open)));
       const { side, factor } = store.data.thumbnails;
-      const drawn = [store.pointer.run, side, factor, rows, painter.colour(kind), this.#room].join();
+      const drawn = [store.pointer.run, side, factor, rows, painter.theme, kind, this.#room].join();
       if (tile.drawn === drawn && !store.isGrowing) continue;
       if (store.pointer.state === "snapshot") blend(tile.canvas);
       tile.drawn = drawn;

@@ -11,6 +11,7 @@ import { stageMenu } from "./menu.mjs";
 /** @import { Store } from "../state/store.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 
+const WRITING = "Dotted words were drawn by chance; the others were the likeliest. Any key shows the rest.";
 const GAP = 40; // CSS pixels between what is said and the list
 
 /**
@@ -85,7 +86,7 @@ export class Verdict {
     const unit = unitOf(store);
     const { whole, shown, group, effect } = step;
     const target = step.texts[shown?.target ?? -1];
-    if (store.isGrowing) setText(this.say, "");
+    if (store.isGrowing) setText(this.say, WRITING);
     else if (effect && group) this.say.replaceChildren(...inBold(offWords(effect, group.heads.length, unit)));
     else if (whole?.isKnown && target !== undefined && !step.isOff) {
       const heads = group?.heads.map(([layer, head]) => layer * n_head + head) ?? [];
