@@ -89,6 +89,7 @@ class Trace(Drawing):
             "model": self.traced_by.name,
             "sha256": self.traced_by.sha256,
             "n_kv_head": self.traced_by.config.n_kv_head,
+            "windows": self.traced_by.config.windows,
             "context_length": self.traced_by.config.context_length,
             "before": self.traced_by.tokenizer.text_before([token.id for token in self.tokens]),
             "settings": dict(self.settings),

@@ -48,9 +48,25 @@ class AttentionView(Drawing):
         metrics[:, METRICS.index("uniform")] = (pictures - 1 / self.n_keys).abs().sum(-1).mean(-1) / 2
         return metrics
 
+    @property
+    def windows(self) -> list[int | None]:
+        """Of each layer, how many tokens a query sees, itself included; None if it sees all so far.
+
+        In a layer with a window, every query has a weight for each key in it, and none for those before it.
+        """
+        if self.n_keys or self.is_square:
+            return [None] * len(self.attention)
+        queries, keys = torch.tril_indices(*self.attention.shape[-2:])
+        distances = queries - keys
+        found: list[int | None] = []
+        for seen in (self.attention[:, :, queries, keys] > 0).unbind(0):
+            window = int((distances * seen.any(0)).max()) + 1
+            found.append(window if torch.equal(seen, (distances < window).expand_as(seen)) else None)
+        return [window if window and window < len(self.tokens) else None for window in found]
+
     def content(self) -> dict[str, Any]:
         name = "Cross-attention: keys, then queries" if self.n_keys else "Attention weights"
-        return {"pointer": {"model": name}, "vocabulary": {}, "vocab_size": 0}
+        return {"pointer": {"model": name, "windows": self.windows}, "vocabulary": {}, "vocab_size": 0}
 
     def __repr__(self) -> str:
         n_layer, n_head, T, _ = self.attention.shape

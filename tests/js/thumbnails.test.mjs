@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Thumbnails, tile } from "../../web/js/lib/thumbnails.mjs";
+import { Thumbnails, firstTile, tile } from "../../web/js/lib/thumbnails.mjs";
+import { RunData } from "../../web/js/look/state/run_data.mjs";
 
 /** A byte for each cell of a text of n tokens, the same for every reader. */
 const byte = (picture, query, key) => (picture * 31 + query * 7 + key * 13) % 256;
@@ -26,6 +27,37 @@ test("the first token has a tile of its own", () => {
   assert.deepEqual(
     [0, 1, 2, 3, 4, 5].map((position) => tile(position, 2)),
     [0, 1, 1, 2, 2, 3],
+  );
+});
+
+test("a thumbnail begins with the first cell in which a query sees a key", () => {
+  for (const factor of [1, 2, 4])
+    for (const window of [1, 2, 3, 5, 8, 100, Infinity]) {
+      const first = [];
+      for (let query = 0; query < 41; query++) {
+        const seen = tile(Math.max(0, query - window + 1), factor);
+        const row = tile(query, factor);
+        first[row] = Math.min(first[row] ?? Infinity, seen);
+      }
+      assert.deepEqual(
+        first.map((_, row) => firstTile(row, factor, window)),
+        first,
+      );
+    }
+});
+
+test("a layer’s window is that of its heads and of their mean", () => {
+  const data = new RunData({ n_layer: 2, n_head: 3, windows: [4, null] });
+  assert.deepEqual(
+    Array.from({ length: 11 }, (_, picture) => data.thumbnails.windowOf(picture)),
+    [4, 4, 4, 4, Infinity, Infinity, Infinity, Infinity, Infinity, Infinity, Infinity],
+  );
+  const [all, none] = [[4, 6], []].map((windows) => new RunData({ n_layer: 2, n_head: 3, windows }));
+  assert.deepEqual([all.windowOf([2, 0]), all.windowOf([1, 2]), none.windowOf([0, 0])], [6, 6, Infinity]);
+  const weights = data.weightsOf([0, 1]);
+  assert.deepEqual(
+    [0, 1, 2, 5, 6].map((key) => weights.sees(5, key)),
+    [false, false, true, true, false],
   );
 });
 

@@ -79,6 +79,7 @@ export interface Pointer {
   n_kv_head?: number; // heads of keys and values, each shared by a group of heads; unknown for weights from elsewhere
   rotary?: boolean; // whether queries and keys are rotated by their positions
   qk_norm?: boolean; // whether each query and key is normalised
+  windows?: (number | null)[]; // of each layer, how many tokens a query sees, itself included; null: all
   context_length: number;
   settings: Record<string, unknown>;
   notices: string[];

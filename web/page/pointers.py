@@ -37,6 +37,7 @@ def pointer(run: Run, state: str, settings: dict[str, object]) -> dict[str, obje
         "context_length": config.context_length,
         "settings": settings,
         "head_mask": None if run.head_mask is None else run.head_mask.tolist(),
+        **({"windows": config.windows} if config.windows else {}),
         **({"special": special} if special else {}),
     }
 

@@ -61,6 +61,11 @@ def test_a_large_vocabulary_keeps_the_likeliest_tokens(monkeypatch: pytest.Monke
     assert data["vocabulary"] == {str(i): loaded.tokens([i])[0].text for i in np.unique(ids).tolist()}
 
 
+def test_a_file_has_the_windows_of_layers() -> None:
+    windowed = tiny_model(windows=(3, None))
+    assert content(windowed.trace(prompt_ids(9)).html())["pointer"]["windows"] == [3, None]
+
+
 def test_texts_are_data() -> None:
     tokenizer = CharTokenizer.train(HOSTILE + ALPHABET)
     loaded = tiny_model(tokenizer=tokenizer, context_length=128)

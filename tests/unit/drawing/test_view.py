@@ -37,6 +37,18 @@ def test_causal_attention_is_drawn_as_triangles() -> None:
     assert data["pointer"]["n_prompt"] == data["pointer"]["tokens"] == 9
 
 
+def test_the_windows_of_layers_are_found() -> None:
+    distance = torch.arange(9)[:, None] - torch.arange(9)
+    scores = weights(n_layer=3, causal=True).log()
+    for layer, window in enumerate((1, 4)):
+        scores[layer].masked_fill_(distance >= window, -torch.inf)
+    shown = model.view(scores.softmax(-1), words(9))
+    assert content(shown.html())["pointer"]["windows"] == [1, 4, None]
+    assert model.view(weights(), words(9)).windows == [None, None]
+    hard = F.one_hot((torch.arange(9) - 1).clamp_min(0), 9).float().expand(1, 1, 9, 9)
+    assert model.view(hard, words(9)).windows == [None]
+
+
 def test_an_encoder_is_drawn_as_squares() -> None:
     attention = weights(queries=70, keys=70)
     data = content(model.view(attention, words(70)).html(exact=True))

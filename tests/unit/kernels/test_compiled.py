@@ -51,6 +51,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "35 heads, one key": LLAMA | {"n_head": 35, "n_kv_head": 1, "head_dim": 4, "rotary": RotaryConfig(n_dim=4)},
     "qwen 2": LLAMA | {"qkv_bias": True, "tie_word_embeddings": False},
     "qwen 3": LLAMA | {"qk_norm": True, "head_dim": 16, "rotary": RotaryConfig(n_dim=16)},
+    "windows": LLAMA | {"n_layer": 3, "windows": (1, None, 5)},
     "pythia": PYTHIA | {"tie_word_embeddings": False},
     "one after the other": PYTHIA | {"parallel": False},
 }

@@ -9,13 +9,26 @@ import { keysOf } from "./triangle.mjs";
  */
 export const tile = (position, factor) => Math.ceil(position / factor);
 
+/**
+ * The first thumbnail cell of a row in which a query sees a key.
+ * @param {number} row
+ * @param {number} factor
+ * @param {number} window how many tokens a query sees, itself included
+ */
+export const firstTile = (row, factor, window) =>
+  Math.max(0, Math.floor(((row - 1) * factor + 1 - window) / factor) + 1);
+
 export const SIDE = 65; // cells of the longest side
 
 /** The largest weight of each tile of each picture, as 255 * sqrt(weight). */
 export class Thumbnails {
-  /** @param {number} pictures how many there are */
-  constructor(pictures) {
+  /**
+   * @param {number} pictures how many there are
+   * @param {(picture: number) => number} [windowOf] how many tokens a query of it sees, itself included
+   */
+  constructor(pictures, windowOf = () => Infinity) {
     this.pictures = pictures;
+    this.windowOf = windowOf;
     this.factor = 1;
     this.side = 0;
     this.bytes = new Uint8Array(pictures * SIDE ** 2);

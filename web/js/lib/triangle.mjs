@@ -29,7 +29,9 @@ const MAX_BELOW_FLOOR = 0.02; // the fraction of the weights that may lie below 
 export class HeadWeights {
   #decades = new Float64Array(MAX_DECADES + 1); // how many weights there are per power of ten
 
-  constructor() {
+  /** @param {number} [window] how many tokens a query sees, itself included */
+  constructor(window = Infinity) {
+    this.window = window;
     this.rows = 0;
     this.values = new Float32Array(1024);
   }
@@ -57,7 +59,12 @@ export class HeadWeights {
     return this.values[cells(query) + key];
   }
 
-  /** The weights of the keys that a query sees. @param {number} query */
+  /** Whether a query sees a key. @param {number} query @param {number} key */
+  sees(query, key) {
+    return key < keysOf(query) && key > query - this.window;
+  }
+
+  /** The weights of the keys up to a query, or of all in a square. @param {number} query */
   row(query) {
     return this.values.subarray(cells(query), cells(query + 1));
   }

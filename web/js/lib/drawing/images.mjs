@@ -1,6 +1,6 @@
 // Pictures as images: exact weights, signed differences, and thumbnails.
 
-import { tile } from "../thumbnails.mjs";
+import { firstTile, tile } from "../thumbnails.mjs";
 import { areSquares, cells, keysOf } from "../triangle.mjs";
 import { canvasOf, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
@@ -34,7 +34,8 @@ export class TrianglePainter {
     const target = packedPixels(image);
     for (let row = 0; row < side; row++) {
       const [from, end] = [cells(row), keysOf(row, side)];
-      for (let key = 0; key < end; key++) target[row * side + key] = ramp.pixels[this.#shades[from + key]];
+      const first = firstTile(row, factor, weights.window);
+      for (let key = first; key < end; key++) target[row * side + key] = ramp.pixels[this.#shades[from + key]];
     }
     return canvasOf(image);
   }
@@ -149,6 +150,7 @@ export class ThumbnailPainter {
     const { side, whole, pixels, scale, table, image } = this;
     const target = packedPixels(image);
     const bytes = this.thumbnails.pooled(picture, this.factor, whole);
+    const [factor, window] = [this.factor * this.thumbnails.factor, this.thumbnails.windowOf(picture)];
     for (let row = 0; row < this.drawn; row++) {
       const [start, line] = [row * whole, row * side];
       const isLater = row >= this.shown;
@@ -156,7 +158,9 @@ export class ThumbnailPainter {
       let largest = 0; // byte of this row
       if (scale.perRow)
         for (let key = scale.firstKey; key < wide; key++) largest = Math.max(largest, bytes[start + key]);
-      for (let key = 0; key < end; key++) {
+      const first = firstTile(row, factor, window);
+      target.fill(0, line, line + first);
+      for (let key = first; key < end; key++) {
         const byte = bytes[start + key];
         const weighted = scale.perRow ? scale.shade(weightOf(byte), key, weightOf(largest)) : table[byte];
         const shade = key < scale.firstKey ? 0 : weighted;

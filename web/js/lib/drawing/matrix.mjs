@@ -237,7 +237,9 @@ export class Matrix {
    */
   write(query, key, isLocked) {
     const weight = this.store.weights.at(query, key);
-    this.number.textContent = weightText(weight, isLocked ? full : exact);
+    this.number.textContent = this.store.weights.sees(query, key)
+      ? weightText(weight, isLocked ? full : exact)
+      : "outside this layer’s window";
     this.number.classList.toggle("hs-full", isLocked);
     this.number.dataset.weight = String(weight);
     this.prediction.replaceChildren(...this.predicted(query + 1));

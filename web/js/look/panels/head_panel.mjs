@@ -12,7 +12,6 @@ import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
 import { describePicture } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
-import { keysOf } from "../../lib/triangle.mjs";
 import { effect } from "../../vendor/signals.mjs";
 import { TableView, TokenRange } from "../../widgets/table_view.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
@@ -135,7 +134,7 @@ function headTable(store) {
         .positions(n)
         .map((query) => [
           tokenTitle(tokens, query),
-          ...columns.map((key) => (key < keysOf(query) ? weightText(weights.at(query, key)) : "")),
+          ...columns.map((key) => (weights.sees(query, key) ? weightText(weights.at(query, key)) : "")),
         ]),
     });
   }

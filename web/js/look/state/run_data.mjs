@@ -20,12 +20,13 @@ export class RunData {
   /** @type {{ picture: PictureId | null, weights: HeadWeights }} those of the picture that was asked for last */
   #opened = { picture: null, weights: new HeadWeights() };
 
-  /** @param {Shape} shape of the model */
-  constructor({ n_layer, n_head }) {
+  /** @param {Shape & { windows?: (number | null)[] }} shape of the model */
+  constructor({ n_layer, n_head, windows = [] }) {
     this.n_layer = n_layer;
     this.n_head = n_head;
     const pictures = n_layer ? n_layer * (n_head + 2) + 1 : 0;
-    this.thumbnails = new Thumbnails(pictures);
+    this.windows = Array.from({ length: n_layer }, (_, layer) => windows[layer] ?? Infinity);
+    this.thumbnails = new Thumbnails(pictures, (picture) => this.windowOf(this.pictureAt(picture)));
     /** @type {Float32Array} */
     this.metrics = new Float32Array(pictures * N_METRICS);
     /** @type {{ rows: number, metrics: Float32Array }[]} metrics of rows that are not shown yet */
@@ -78,7 +79,8 @@ export class RunData {
   /** A picture's weights, as far as they have arrived; another one's are forgotten. @param {PictureId} picture */
   weightsOf(picture) {
     const { picture: opened } = this.#opened;
-    if (!opened || !isSamePicture(opened, picture)) this.#opened = { picture, weights: new HeadWeights() };
+    if (!opened || !isSamePicture(opened, picture))
+      this.#opened = { picture, weights: new HeadWeights(this.windowOf(picture)) };
     return this.#opened.weights;
   }
 
@@ -90,6 +92,20 @@ export class RunData {
   /** The number of a picture, in the order of the server. @param {PictureId} picture */
   index([layer, column]) {
     return layer * (this.n_head + 2) + (layer === this.n_layer ? 0 : column);
+  }
+
+  /** The picture with this number. @param {number} index @returns {PictureId} */
+  pictureAt(index) {
+    return [Math.floor(index / (this.n_head + 2)), index % (this.n_head + 2)];
+  }
+
+  /**
+   * How many tokens a query sees in a picture, itself included. Through a rollout, it sees what those it saw have seen.
+   * @param {PictureId} picture
+   */
+  windowOf([layer, column]) {
+    if (layer === this.n_layer) return Math.max(...this.windows);
+    return column > this.n_head ? Infinity : this.windows[layer];
   }
 
   /**
