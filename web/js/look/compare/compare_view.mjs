@@ -43,13 +43,12 @@ export class CompareView {
     this.why = make("p", { class: "hs-compare-why" }, this.finding, " ", back);
     this.why.hidden = true;
     const heading = make("h2", {}, "Compare");
-    const settings = make("div", { class: "hs-controls hs-detail" }, ...colourControls(pair.view));
+    const settings = make("div", { class: "hs-controls" }, ...colourControls(pair.view));
     const [keepLeft, keepRight] = [
       smallButton("Keep left", () => texts.showAlone("a")),
       smallButton("Keep right", () => texts.showAlone("b")),
     ];
     const tools = make("div", { class: "hs-compare-tools" }, table.toggle, ...buttons);
-    for (const part of [table.toggle, keepLeft, keepRight]) part.classList.add("hs-detail");
     bar.append(heading, settings, tools, keepLeft, keepRight, close);
     const next = new PairNext(pair);
     this.grid = make("div", { class: "hs-compare-grid" }, this.texts.a.element, this.texts.b.element, clock);

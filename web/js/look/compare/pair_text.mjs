@@ -43,11 +43,11 @@ export class PairText {
     const store = pair.stores[side];
     this.view = new TextView(store, { label: `Text ${LETTERS[side]}` });
     this.title = make("h2", {});
-    this.status = make("p", { class: "hs-status hs-detail", role: "status" });
+    this.status = make("p", { class: "hs-status", role: "status" });
     this.problem = make("div", { class: "hs-notices", role: "status" });
     const top = make("div", { class: "hs-top" }, badge(side), this.title, this.status);
     this.element = make("section", { class: `hs-panel hs-pair-text hs-side-${side}` }, top, this.view.element);
-    this.change = make("p", { class: "hs-hint hs-pair-change hs-detail", hidden: true });
+    this.change = make("p", { class: "hs-hint hs-pair-change", hidden: true });
     this.change.title = "A token with a line under it is less probable in B, one with a dotted line more probable.";
     this.element.append(this.view.announcement, this.problem, ...more);
     if (side === "a") stepKeys(this.view); // both texts follow

@@ -40,7 +40,7 @@ export function headPanel(store, actions) {
   const modes = tabs("View", MODES, (mode) => view.set({ mode }));
   const close = smallButton(icon("close"), () => lift(false), { class: "hs-close", "aria-label": "Back to the heads" });
   const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
-  const role = make("p", { class: "hs-head-role hs-detail" });
+  const role = make("p", { class: "hs-head-role" });
   const measured = make("p", { class: "hs-head-role hs-role-line" }); // reserves a line, because the words arrive later
   const describe = () => {
     const { pointer, open } = store;

@@ -62,14 +62,14 @@ export function nextTokenPanel(store, settings, texts, mixer) {
   const { isLookOnly } = store.view;
   const hint = make(
     "p",
-    { class: "hs-status hs-detail", hidden: isLookOnly },
+    { class: "hs-status", hidden: isLookOnly },
     mouseOrTouch("click one to branch", "tap one to branch"),
   );
   const title = make("h2", {}, "Next token");
   const top = make("div", { class: "hs-top" }, title, hint);
   const next = new NextToken(store, settings, branchAt, mixer);
   next.onShown(() => (title.title = next.isChanged ? "Lines: with these heads" : ""));
-  const how = make("p", { class: "hs-hint hs-drawn-how hs-detail" });
+  const how = make("p", { class: "hs-hint" });
   const explain = () => (how.textContent = drawnHow(settings.values));
   settings.on(explain);
   explain();

@@ -40,9 +40,8 @@ export class Scrubber {
     this.skip.title = "Skip to the end";
     this.skip.append(icon("end"));
     this.speed = dropdown("Speed", PACES, (key) => this.setSpeed(key));
-    this.speed.classList.add("hs-detail");
     this.speed.title = "How fast text appears and is replayed. The model always writes as fast as it can.";
-    this.status = make("output", { class: "hs-scrubber-status hs-detail" });
+    this.status = make("output", { class: "hs-scrubber-status" });
     const controls = [this.button, this.range, this.skip, this.speed, ...actions];
     this.element = make("div", { class: "hs-scrubber" }, ...controls, this.status);
     this.setSpeed(readPace());

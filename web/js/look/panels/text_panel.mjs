@@ -48,7 +48,7 @@ export function textPanel(store, next, texts, mixer) {
   const another = smallButton("Write another", () => texts?.writing.writeAnother());
   another.title = "Write a second text from the same prompt and compare the two";
   const pinSelected = () => store.selection.pinSelected();
-  const pin = smallButton(icon("pin"), pinSelected, { class: "hs-detail", "aria-label": "Pin" });
+  const pin = smallButton(icon("pin"), pinSelected, { "aria-label": "Pin" });
   pin.title = "Keep the selected token highlighted in all views (or shift-click a token)";
   effect(() => {
     another.disabled = !store.pointer.settings.prompt;
@@ -57,17 +57,16 @@ export function textPanel(store, next, texts, mixer) {
   });
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
-  const controls = make("div", { class: "hs-controls hs-detail" }, surpriseLabel);
+  const controls = make("div", { class: "hs-controls" }, surpriseLabel);
   if (texts) controls.append(another, compareMenu(store, texts));
   const table = textTable(store);
-  const top = make("div", { class: "hs-top hs-detail" }, make("h2", {}, "Text"), table.toggle);
+  const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), table.toggle);
   const scrubber = new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
   const others = alternatives(store, next);
   const focusSentence = new FocusSentence(store, mixer).element;
   const parts = [top, box, text.announcement, table.element, focusSentence, scrubber, others, controls];
-  for (const part of [table.element, others, legends.attention, legends.surprise]) part.classList.add("hs-detail");
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }

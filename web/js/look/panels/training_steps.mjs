@@ -159,7 +159,7 @@ export class TrainingSteps {
     const scored = ({ picture, value }) => `${pictureName(picture, this.store.pointer)} ${value.toFixed(2)}`;
     const scores = `induction ${scored(now.induction)}, previous token ${scored(now.previous)}`;
     const strongestHeads = `Strongest heads on repeated random tokens: ${scores}.`;
-    this.sentence.replaceChildren(make("span", { class: "hs-detail" }, strongestHeads), when);
+    this.sentence.replaceChildren(strongestHeads, when);
   }
 }
 
@@ -194,7 +194,7 @@ function trainingChart(at, kept, lines) {
     const places = points.map(([step, value]) => /** @type {[number, number]} */ ([place(step), value]));
     chart.line(places, STYLES[i], ends);
     const mark = make("span", { class: `hs-swatch ${STYLES[i]}` });
-    const range = make("span", { class: "hs-detail" }, lineWords({ name, points, isLoss }, kept[0]).slice(name.length));
+    const range = lineWords({ name, points, isLoss }, kept[0]).slice(name.length);
     legend.append(mark, name, range, " ");
   });
   drawing.append(...chart.parts);

@@ -72,7 +72,7 @@ class FewSettings {
       if (typeof value === "number") slider.show(value);
     }
     const rows = this.sliders.map(({ element }) => element);
-    this.element = rows.length ? make("div", { class: "hs-saved-settings hs-detail" }, ...rows) : null;
+    this.element = rows.length ? make("div", {}, ...rows) : null;
   }
 
   /** @param {() => void} callback whenever a slider moves */
