@@ -126,7 +126,9 @@ async function shown(isReversed) {
   const { topHeads } = await import("../../../web/js/look/panels/top_heads.mjs");
   const { tileLegend } = await import("../../../web/js/look/panels/legend.mjs");
   const { copyLink } = await import("../../../web/js/look/export/copy_link.mjs");
-  const store = new Store(new View(true));
+  const { usePrepared } = await import("../../../web/js/look/state/prepared.mjs");
+  usePrepared(/** @type {any} */ ({ answer() {}, answerTo() {} })); // a file
+  const store = new Store(new View());
   const makers = [
     () => new FocusSentence(store, /** @type {any} */ ({ open() {} })).element,
     () => new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step)).element,

@@ -5,6 +5,7 @@ import { isBusy } from "./state/pointer.mjs";
 import { DEFAULTS } from "../lib/options.mjs";
 
 /** @import { Cell, Control, Options, PictureId } from "../types.js" */
+/** @import { PageHistory } from "./history.mjs" */
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Pair } from "./compare/pair.mjs" */
 /** @import { Store } from "./state/store.mjs" */
@@ -23,13 +24,15 @@ export class Address {
   shown = "";
   /** Set while the page opens an address, which must not change meanwhile. */
   isOpening = false;
-  /** The state of a new entry of the history. @type {() => import("./history.mjs").Entry | null} */
-  entry = () => null;
-
-  /** @param {Texts} texts @param {Control[]} controls the settings of a text */
-  constructor(texts, controls) {
+  /**
+   * @param {Texts} texts
+   * @param {Control[]} controls the settings of a text
+   * @param {PageHistory} pageHistory
+   */
+  constructor(texts, controls, pageHistory) {
     this.texts = texts;
     this.controls = controls;
+    this.pageHistory = pageHistory;
   }
 
   get #link() {
@@ -54,7 +57,7 @@ export class Address {
     const isBegun = isCompared && history.state?.opened?.comparing && !location.search.includes("b_sha256");
     if (isBegun || (isCompared && textsIn(link) === textsIn(location.search)))
       history.replaceState(history.state, "", `${link}${location.hash}`);
-    else history.pushState(this.entry(), "", `${link}${location.hash}`);
+    else history.pushState(this.pageHistory.entry, "", `${link}${location.hash}`);
   }
 
   /** Another view of the text whose address is shown was opened: its address names it, without an entry of its own. */

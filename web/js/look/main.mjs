@@ -93,13 +93,12 @@ function moveInto(root, element) {
 
 /** @implements {Writing} */
 class Page {
-  /** @type {(gradio: GradioTransport) => void} gives the page Gradio's transport of texts */
-  connect = () => {};
-
   /** @type {string | null} the query of the address that the server has not answered yet */
   #awaited = null;
   #landing = new LatestRequest();
   #opening = new LatestRequest(); // of a model that was chosen
+  /** @type {PromiseWithResolvers<GradioTransport>} */
+  #gradio = Promise.withResolvers();
 
   /**
    * @param {Control[]} controls
@@ -107,63 +106,69 @@ class Page {
    * @param {boolean} withTraining
    */
   constructor(controls, gradioWrites, withTraining) {
-    this.controls = controls;
     this.withTraining = withTraining;
-    const barActions = {
-      write: () => this.write(),
-      stop: () => this.stop(),
-      chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
-      showPage: (/** @type {PageName} */ name) => this.showPage(name),
-      help: () => this.help(),
-      menu: () => this.history?.record(),
-    };
-    const view = new View();
-    view.set({ details: wantsDetails() });
-    this.bar = new Bar(controls, barActions, withTraining, view);
-    const { settings } = this.bar;
-    this.texts = new Texts(view, this, controls, settings);
-    this.texts.changed = () => this.history.record();
-    /** @type {Promise<GradioTransport>} */
-    const gradio = new Promise((resolve) => (this.connect = resolve));
-    this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && gradio);
-    this.guide = new Guide();
-    const parts = [
-      this.bar.element,
-      this.bar.chat.element,
-      this.bar.refusal,
-      this.bar.spaceHint,
-      this.texts.element,
-      this.guide.element,
-    ];
-    this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.history = new PageHistory({
       read: () => this.#pageState,
       show: (state) => this.#show(state),
       isHeld: () => this.#awaited !== null,
       pageOf,
     });
-    this.texts.address.entry = () => this.history.entry;
+    this.view = new View();
+    this.view.set({ details: wantsDetails() });
+    this.guide = new Guide();
+    this.bar = new Bar(controls, this.#barActions, withTraining, this.view);
+    this.texts = new Texts(this.view, this, controls, this.bar.settings, this.history);
+    this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && this.#gradio.promise);
+    const { element, chat, refusal, spaceHint } = this.bar;
+    const parts = [element, chat.element, refusal, spaceHint, this.texts.element, this.guide.element];
+    this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
+    this.firstDrawing = this.#drawing();
+    void this.firstDrawing.then(() => this.texts.workspace.addAsk());
+    this.#keepHistory();
+    whenever(
+      () => this.texts.stores.map(({ isGrowing }) => isGrowing),
+      () => this.#showProgress(),
+    );
+    window.addEventListener(modelsChanged, (event) => this.#reloadModels(/** @type {CustomEvent} */ (event).detail));
+  }
+
+  get #barActions() {
+    return {
+      write: () => this.write(),
+      stop: () => this.stop(),
+      chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
+      showPage: (/** @type {PageName} */ name) => this.showPage(name),
+      help: () => this.guide.open(),
+      menu: () => this.history.record(),
+    };
+  }
+
+  /** Resolves once the first text is drawn, or it is clear that there is none. */
+  #drawing() {
     const { store } = this;
     const { pointer: first } = store;
     const hasText = () => store.data.rows > 0 || !store.pointer.run;
-    /** Resolves once the first text is drawn, or it is clear that there is none. */
-    this.firstDrawing = until(() => store.problem || (store.pointer !== first && hasText()));
-    void this.firstDrawing.then(() => this.texts.workspace.addAsk());
+    return until(() => store.problem || (store.pointer !== first && hasText()));
+  }
+
+  /** What is opened gets an entry of the browser's history, and what an entry holds is shown. */
+  #keepHistory() {
+    const { store, texts, view } = this;
     onChange(
       () => [store.clicks],
-      () => this.texts.address.follow(),
+      () => texts.address.follow(),
     );
     onChange(
       () => [view.options.ask, view.options.askWith, view.isLifted],
       () => this.history.record(),
     );
-    whenever(
-      () => this.texts.stores.map(({ isGrowing }) => isGrowing),
-      () => this.#showProgress(),
-    );
     window.addEventListener("popstate", () => this.#arrive());
-    window.addEventListener(modelsChanged, (event) => this.#reloadModels(/** @type {CustomEvent} */ (event).detail));
     window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
+  }
+
+  /** Texts are carried by Gradio's events from now on. @param {GradioTransport} gradio */
+  connect(gradio) {
+    this.#gradio.resolve(gradio);
   }
 
   get store() {
@@ -175,11 +180,6 @@ class Page {
     if (this.texts.left?.address === location.search) this.texts.close();
     if (location.search === (this.#awaited ?? this.texts.address.shown)) this.history.arrive();
     else this.reopen();
-  }
-
-  /** Explain what is seen. */
-  help() {
-    this.guide.open();
   }
 
   /** The address has changed: abandon the text of the previous one. */
@@ -435,7 +435,7 @@ class Page {
     if (!open) return;
     this.showPage("look");
     this.bar.models.show(open);
-    this.store.view.set({ ask: "", askWith: "" }); // the question was about another model
+    this.view.closeAsk(); // the question was about another model
     await this.chooseModel(open);
   }
 
@@ -459,7 +459,7 @@ class Page {
 
   /** @returns {import("./history.mjs").PageState} */
   get #pageState() {
-    const { view } = this.store;
+    const { view } = this;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
     const { ask, askWith } = view.options;
     const menu = this.bar.popover.isOpen;
@@ -471,7 +471,7 @@ class Page {
     this.bar.popover.toggle(false);
     this.showPage(shown);
     if (!comparing) this.texts.showAlone("a");
-    const { view } = this.store;
+    const { view } = this;
     view.set({ ask, askWith });
     view.lift(sheet && matchMedia(PHONE).matches);
   }

@@ -27,7 +27,7 @@ export class Workspace {
   /**
    * @param {View} view
    * @param {Pick<Settings, "on" | "values">} settings
-   * @param {Texts | null} texts null where there is no model
+   * @param {Texts | null} texts null in a file
    */
   constructor(view, settings, texts) {
     const store = new Store(view);
@@ -114,8 +114,7 @@ function messagesOf({ pointer, problem, data, playback }) {
 /** The button in the header of the open head that opens and closes Ask. @param {Store} store */
 function askButton(store) {
   const { view } = store;
-  const toggle = () => view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
-  const button = smallButton("Ask", toggle, { class: "hs-ask-button", "aria-expanded": "false" });
+  const button = smallButton("Ask", () => view.toggleAsk(), { class: "hs-ask-button", "aria-expanded": "false" });
   button.title = "Questions about this head and this text (press A)";
   effect(() => setFlag(button, "aria-expanded", view.options.ask !== ""));
   return button;
@@ -140,12 +139,12 @@ function askKeys({ view }, workspace, panel) {
     /** @type {HTMLElement | null} */
     const button = workspace.querySelector(".hs-ask-button");
     if (panel.contains(document.activeElement)) button?.focus();
-    view.set({ ask: "", askWith: "" });
+    view.closeAsk();
   });
   workspace.addEventListener("keydown", (event) => {
     if (event.key.toLowerCase() !== "a" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
     event.preventDefault();
-    view.set(view.options.ask ? { ask: "", askWith: "" } : { ask: "list" });
+    view.toggleAsk();
     // The panel is shown one frame later.
     if (view.options.ask) requestAnimationFrame(() => panel.focus({ preventScroll: true }));
   });

@@ -2,6 +2,7 @@
 
 import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
+import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { copyMenu } from "./copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
@@ -32,8 +33,7 @@ export class AskPanel {
   #shown = ""; // key of the answer that is shown
   /** @type {Map<string, TimedAnswer>} the newest answers by key */
   #cached = new Map();
-  /** @type {AbortController | null} of the request in progress */
-  #controller = null;
+  #request = new LatestRequest();
   #slow = false; // whether the last answer took long
   #nextFrame = new NextFrame(() => this.redraw());
   #began = 0; // time at which the request was sent, in milliseconds
@@ -55,7 +55,7 @@ export class AskPanel {
     this.all.append("All questions");
     const close = smallButton(icon("close"), null, { "aria-label": "Close Ask" });
     close.hidden = view.isLookOnly; // without a model, nothing could open it again
-    close.addEventListener("click", () => this.close());
+    close.addEventListener("click", () => view.closeAsk());
     this.title = make("h2", {}, "Ask");
     this.plain = make("p", { class: "hs-plain", role: "status" });
     this.explanation = make("p", { class: "hs-hint" });
@@ -97,10 +97,6 @@ export class AskPanel {
     return make("li", {}, button);
   }
 
-  close() {
-    this.store.view.set({ ask: "", askWith: "" });
-  }
-
   soon() {
     if (this.store.view.options.ask || this.#question || !this.element.hidden) this.#nextFrame.request();
   }
@@ -127,7 +123,7 @@ export class AskPanel {
 
   /** @param {Question | null} question */
   open(question) {
-    this.abort();
+    this.#request.abort();
     this.store.answer.setOverlay(null);
     this.#question = question;
     this.#built = null;
@@ -157,13 +153,13 @@ export class AskPanel {
     this.controls.hidden = !built.controls.length;
     const asked = built.request();
     if (typeof asked === "string") {
-      this.abort();
+      this.#request.abort();
       this.#key = "";
       this.say(asked);
       return;
     }
     if (!asked) {
-      this.abort();
+      this.#request.abort();
       this.#key = "";
       this.show(built, null);
       return;
@@ -177,31 +173,27 @@ export class AskPanel {
     this.#chosen = chosen;
     const cached = this.#cached.get(key);
     if (cached) {
-      this.abort();
+      this.#request.abort();
       if (this.#shown !== key) this.#slow = cached.seconds > MAX_AUTOMATIC_SECONDS;
       this.#shown = key;
       this.show(built, cached.answer);
     } else if (isNew && this.#slow && !isChosen) {
-      this.abort();
+      this.#request.abort();
       this.say("The text has changed since this question was answered.", "ask");
     } else if (isNew) void this.send(key, asked);
   }
 
   /** @param {string} key @param {AskRequest} asked */
   async send(key, asked) {
-    this.abort();
-    const { signal } = (this.#controller = new AbortController());
     this.#began = performance.now();
     this.showProgress(0);
     try {
-      const answer = await askServer(asked, { signal, onProgress: (fraction) => this.showProgress(fraction) });
-      if (signal.aborted) return;
-      this.#controller = null;
+      const onProgress = (/** @type {number} */ fraction) => this.showProgress(fraction);
+      const answer = await this.#request.send((signal) => askServer(asked, { signal, onProgress }));
+      if (!answer) return;
       this.cache(key, { answer, seconds: (performance.now() - this.#began) / 1000 });
       if (key === this.#key) this.redraw();
     } catch (error) {
-      if (signal.aborted) return;
-      this.#controller = null;
       this.say(/** @type {Error} */ (error).message, "again");
     }
   }
@@ -220,12 +212,6 @@ export class AskPanel {
     if (this.#cached.size > MAX_CACHED) this.#cached.delete(oldest);
   }
 
-  /** Cancel the request in progress, if any. */
-  abort() {
-    this.#controller?.abort();
-    this.#controller = null;
-  }
-
   /** Ask at the visitor's request: after a slow answer, a stop or an error. */
   ask() {
     const asked = this.#built?.request();
@@ -233,7 +219,7 @@ export class AskPanel {
   }
 
   stop() {
-    this.abort();
+    this.#request.abort();
     this.say("Stopped before the answer was ready.", "again");
   }
 

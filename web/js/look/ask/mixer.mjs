@@ -30,7 +30,7 @@ export class Mixer {
   #source = null;
   #changed = signal(/** @type {Changed | null} */ (null));
 
-  /** @param {Store} store @param {Texts | null} texts null where there is no model */
+  /** @param {Store} store @param {Texts | null} texts null in a file */
   constructor(store, texts) {
     this.store = store;
     this.texts = texts;

@@ -15,6 +15,7 @@ import { onChange } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
 /** @import { Control, LinkState, ModelInfo, PictureId, SentPointer, Writing } from "../../types.js" */
+/** @import { PageHistory } from "../history.mjs" */
 /** @import { Settings } from "../settings.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
@@ -24,8 +25,6 @@ export class Texts {
   /** @type {Set<string>} runs that were closed, and may still report their end */
   #closed = new Set();
   #isComparing = signal(false);
-  /** Called when a comparison has begun or ended, or is complete. */
-  changed = () => {};
   /** @type {{ run: string, address: string, selected: Selected } | null} see `leave` */
   #left = null;
   #saved;
@@ -37,14 +36,16 @@ export class Texts {
    * @param {Writing} writing
    * @param {Control[]} controls
    * @param {Settings} settings
+   * @param {PageHistory} history is told when a comparison has begun or ended, or is complete
    */
-  constructor(view, writing, controls, settings) {
+  constructor(view, writing, controls, settings, history) {
     this.writing = writing;
+    this.history = history;
     this.workspace = new Workspace(view, settings, this);
     this.pair = new Pair(view);
     this.#saved = new Store(view);
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
-    this.address = new Address(this, controls);
+    this.address = new Address(this, controls, history);
     this.rereads = new RereadRequests(this);
     onChange(
       () => this.pair.progress,
@@ -83,7 +84,7 @@ export class Texts {
   #changed(address) {
     if (address === undefined) this.address.push();
     else this.address.shown = address;
-    this.changed();
+    this.history.record();
   }
 
   /** Pass the server's pointer to the text it concerns. @param {SentPointer | null} pointer */

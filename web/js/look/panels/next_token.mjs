@@ -44,7 +44,7 @@ const MAX_NUMBERS = 1024; // loaded at a time when several positions are request
 /**
  * @param {Store} store
  * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
- * @param {Texts | null} texts null where there is no model
+ * @param {Texts | null} texts null in a file
  * @param {Mixer} mixer
  */
 export function nextTokenPanel(store, settings, texts, mixer) {

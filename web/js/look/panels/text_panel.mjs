@@ -25,7 +25,7 @@ import { effect } from "../../vendor/signals.mjs";
 /**
  * @param {Store} store
  * @param {NextToken} next
- * @param {Texts | null} texts null where there is no model
+ * @param {Texts | null} texts null in a file
  * @param {Mixer} mixer
  */
 export function textPanel(store, next, texts, mixer) {

@@ -25,7 +25,7 @@ export async function start() {
   root.classList.toggle("hs-squares", saved.is_square);
   root.classList.toggle("hs-without-model", !saved.vocab_size);
   usePrepared(await openSaved(saved, shown?.answered ?? null));
-  const view = new View(true);
+  const view = new View();
   // A file that no page has saved shows everything; the stage is about the next word, which attention alone lacks.
   view.set({ details: wantsDetails() || !shown || saved.is_square || !saved.vocab_size, ...shown?.options });
   const controls = saved.controls ?? [];

@@ -1,7 +1,7 @@
 // Asks the server one question under `v1/lens/`.
 
 import { readEvents, request } from "../../lib/http.mjs";
-import { preparedAnswers } from "./prepared.mjs";
+import { answerInFile, isFile } from "./prepared.mjs";
 
 /** @import { Questions } from "../../lens.js" */
 
@@ -21,9 +21,8 @@ import { preparedAnswers } from "./prepared.mjs";
  * @param {{ signal?: AbortSignal, onProgress?: (fraction: number) => void }} [options] the fraction done, from 0 to 1
  */
 export async function askServer(asked, { signal, onProgress } = {}) {
-  const prepared = preparedAnswers();
-  if (prepared) {
-    const answer = prepared(asked);
+  if (isFile()) {
+    const answer = answerInFile(asked);
     if (!answer) throw new Error("This file does not have that answer, only the one that was open when it was saved.");
     return answer;
   }

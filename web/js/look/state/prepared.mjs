@@ -24,7 +24,7 @@
  * @property {string} sha256 of the weights
  * @property {string[] | null} vocabulary
  * @property {(path: string) => ArrayBuffer | undefined} answer to a path below the run's address
- * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; there is no server if a text has this
+ * @property {(asked: AskRequest) => any} [answerTo] a question of Ask; files have this in place of a server
  * @property {AskRequest} [asked] the question that it can answer
  * @property {KnownAttribution | null} [attribution]
  * @property {Roles | null} [roles]
@@ -73,8 +73,11 @@ export function preparedAttribution(sha256, position, token) {
 /** The roles of a model's heads, if they are kept with the text. @param {string} sha256 */
 export const preparedRoles = (sha256) => (prepared?.sha256 === sha256 ? (prepared.roles ?? null) : null);
 
-/** What a file without a server answers to a question. @returns {((asked: AskRequest) => any) | undefined} */
-export const preparedAnswers = () => prepared?.answerTo;
+/** Whether the text is that of a file: there is no server, and so no model. */
+export const isFile = () => prepared?.answerTo !== undefined;
 
-/** The question whose answer such a file has; undefined for none, and where there is a server. */
+/** What a file answers to a question; undefined for nothing. @param {AskRequest} asked */
+export const answerInFile = (asked) => prepared?.answerTo?.(asked);
+
+/** The question whose answer a file has; undefined for none, and where there is a server. */
 export const preparedQuestion = () => prepared?.asked;

@@ -4,6 +4,7 @@
 import { isSamePicture } from "../../lib/heads.mjs";
 import { DEFAULTS } from "../../lib/options.mjs";
 import { signal } from "../../vendor/signals.mjs";
+import { isFile } from "./prepared.mjs";
 
 /** @import { Options, PictureId, Pointer } from "../../types.js" */
 
@@ -12,9 +13,9 @@ export class View {
   #open = signal(/** @type {PictureId} */ ([0, 0]));
   #isLifted = signal(false);
 
-  /** @param {boolean} [isLookOnly] whether there is no model, as in a file */
-  constructor(isLookOnly = false) {
-    this.isLookOnly = isLookOnly;
+  /** Whether there is no model, as in a file. */
+  get isLookOnly() {
+    return isFile();
   }
 
   get options() {
@@ -32,6 +33,17 @@ export class View {
     const options = this.#options.peek();
     const names = /** @type {(keyof Options)[]} */ (Object.keys(changes));
     if (names.some((name) => options[name] !== changes[name])) this.#options.value = { ...options, ...changes };
+  }
+
+  /** Close the open question, or the list of them. */
+  closeAsk() {
+    this.set({ ask: "", askWith: "" });
+  }
+
+  /** Open the list of questions, or close what is open of Ask. */
+  toggleAsk() {
+    if (this.options.ask) this.closeAsk();
+    else this.set({ ask: "list" });
   }
 
   /** Whether the open picture is a sheet over the text, as on a phone when a head is tapped. */
