@@ -123,7 +123,7 @@ async function shown(isReversed) {
   const { FocusSentence } = await import("../../../web/js/look/panels/focus_sentence.mjs");
   const { describeToken, Scrubber } = await import("../../../web/js/look/panels/scrubber.mjs");
   const { TextView } = await import("../../../web/js/look/panels/text_view.mjs");
-  const { topHeads } = await import("../../../web/js/look/panels/top_heads.mjs");
+  const { TopHeads } = await import("../../../web/js/look/panels/top_heads.mjs");
   const { tileLegend } = await import("../../../web/js/look/panels/legend.mjs");
   const { copyLink } = await import("../../../web/js/look/export/copy_link.mjs");
   const { usePrepared } = await import("../../../web/js/look/state/prepared.mjs");
@@ -133,7 +133,7 @@ async function shown(isReversed) {
     () => new FocusSentence(store, /** @type {any} */ ({ open() {} })).element,
     () => new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step)).element,
     () => new TextView(store, {}).element,
-    () => topHeads(store),
+    () => new TopHeads(store).element,
     () => tileLegend(store),
     () => copyLink(store, () => ""),
     () => headScale(new Mixer(store, null)),

@@ -43,39 +43,14 @@ export class Bar {
   constructor(controls, actions, withTraining, view) {
     this.settings = new Settings(controls);
     this.models = new ModelPicker(actions.chooseModel, () => this.#showModel());
-    this.prompt = make("textarea", {
-      rows: 1,
-      id: "hs-prompt",
-      title: "Enter: write. Shift+Enter: new line.",
-      spellcheck: "false",
-      autocomplete: "off",
-    });
-    this.prompt.addEventListener("input", () => {
-      this.#typed = true;
-      this.refuse("");
-      this.#grow();
-    });
-    this.prompt.addEventListener("focus", () => this.#grow());
-    this.prompt.addEventListener("blur", () => this.#grow());
-    this.prompt.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      if (!this.write.hidden) actions.write();
-    });
+    this.prompt = this.#makePrompt(actions.write);
     this.refusal = make("div", { class: "hs-notices hs-refusal", role: "alert" });
     const drop = smallButton("Drop the space", () => this.#dropSpace());
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
-    this.write = make(
-      "button",
-      { type: "button", id: "hs-write", class: "hs-detail", onclick: actions.write },
-      "Write",
-    );
-    this.stop = make(
-      "button",
-      { type: "button", id: "hs-stop", class: "hs-detail", onclick: actions.stop, hidden: true },
-      "Stop",
-    );
+    const button = { type: "button", class: "hs-detail" };
+    this.write = make("button", { ...button, id: "hs-write", onclick: actions.write }, "Write");
+    this.stop = make("button", { ...button, id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const begin = () => this.prompt.focus();
     this.chat = new Chat(() => this.#showChat(), begin);
     this.box = make("div", { class: "hs-prompt-box hs-detail" }, this.prompt, this.chat.toggle);
@@ -90,12 +65,8 @@ export class Bar {
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
     this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
-    const help = make(
-      "button",
-      { type: "button", class: "hs-help", onclick: actions.help, title: "What you see" },
-      "?",
-    );
-    help.setAttribute("aria-label", "Guide");
+    const guide = { type: "button", class: "hs-help", title: "What you see", "aria-label": "Guide" };
+    const help = make("button", { ...guide, onclick: actions.help }, "?");
     const detail = detailsSwitch(view);
     detail.classList.add("hs-detail");
     const more = make("div", { class: "hs-more" }, pages, detail, help);
@@ -116,6 +87,25 @@ export class Bar {
       this.more,
     );
     this.#showChat();
+  }
+
+  /** @param {() => void} write */
+  #makePrompt(write) {
+    const title = "Enter: write. Shift+Enter: new line.";
+    const prompt = make("textarea", { rows: 1, id: "hs-prompt", title, spellcheck: "false", autocomplete: "off" });
+    prompt.addEventListener("input", () => {
+      this.#typed = true;
+      this.refuse("");
+      this.#grow();
+    });
+    prompt.addEventListener("focus", () => this.#grow());
+    prompt.addEventListener("blur", () => this.#grow());
+    prompt.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      if (!this.write.hidden) write();
+    });
+    return prompt;
   }
 
   /** @param {ModelInfo[]} models @param {string} name of the chosen one */

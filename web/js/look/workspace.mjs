@@ -7,7 +7,7 @@ import { Mixer } from "./ask/mixer.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
-import { headPanel } from "./panels/head_panel.mjs";
+import { HeadPanel } from "./panels/head_panel.mjs";
 import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
@@ -48,7 +48,7 @@ export class Workspace {
     const actionsOfHead = view.isLookOnly
       ? [saveHead(store)]
       : [askButton(store), saveHead(store), link(), headScale(mixer)];
-    this.head = headPanel(store, actionsOfHead);
+    this.head = new HeadPanel(store, actionsOfHead).element;
     this.panels.append(heads, this.head);
     this.stage = new Stage(store, mixer, texts, view.isLookOnly ? null : link());
     this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, this.panels);

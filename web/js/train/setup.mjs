@@ -29,14 +29,7 @@ export class Setup {
   /** @param {(send: () => Promise<Response>) => Promise<void>} start */
   constructor(start) {
     this.chooser = tabs("Where the text comes from", SOURCES, (source) => this.choose(source));
-    this.text = make("textarea", {
-      id: "ht-text",
-      rows: 10,
-      spellcheck: "false",
-      "aria-label": "The text to learn from",
-      placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code …",
-    });
-    this.text.addEventListener("input", () => this.describe());
+    this.text = this.#makeText();
     const sample = smallButton("Use a sample text");
     sample.title = "Short stories assembled from parts, the same for everyone";
     sample.addEventListener("click", () => {
@@ -87,6 +80,18 @@ export class Setup {
     this.promise = make("p", { class: "hs-hint" });
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
     this.choose("paste");
+  }
+
+  #makeText() {
+    const text = make("textarea", {
+      id: "ht-text",
+      rows: 10,
+      spellcheck: "false",
+      "aria-label": "The text to learn from",
+      placeholder: "Paste a text here: a play, a book chapter, song lyrics, source code …",
+    });
+    text.addEventListener("input", () => this.describe());
+    return text;
   }
 
   #parts() {

@@ -19,16 +19,19 @@ export interface AskContext {
   overlay(overlay: Overlay | null): void;
 }
 
+/**
+ * What is sent to the server, a sentence saying why there is nothing to ask, or null for a question that finds its
+ * answer without the server.
+ */
+export type Asked = AskRequest | string | null;
+
 export interface BuiltQuestion {
   /** The visitor's controls, above the answer. */
   controls: Node[];
   /** The answer. */
   element: HTMLElement;
-  /**
-   * The current request to the server, a sentence saying why there is nothing to ask, or null for a question that
-   * finds its answer without the server. A request that differs from the previous one is sent.
-   */
-  request(): AskRequest | string | null;
+  /** What is to be asked. A request that differs from the previous one is sent. */
+  request(): Asked;
   /** Draw the answer for the current text, head, step and choices; called again whenever one of them changes. */
   draw(answer: any): void;
 }

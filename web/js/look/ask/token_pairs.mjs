@@ -35,62 +35,66 @@ const WORDS = {
   },
 };
 
-/** @param {Store} store */
-export function tokenPairs(store) {
-  const request = new LatestRequest();
-  let circuit = /** @type {Circuit} */ ("ov");
-  let chosen = 0; // the distance, where positions are rotary
-  let shown = "";
-  const choice = tabs("Circuit", CIRCUITS, (key) => {
-    circuit = key;
-    void show();
-  });
-  const apartness = distanceField(store, (distance) => {
-    chosen = distance;
-    void show();
-  });
-  const controls = make("div", { class: "hs-controls" }, choice.element, apartness.element);
-  const sentence = make("p", { class: "hs-hint", role: "status" });
-  const table = makeTable({}, { class: "hs-answer-table", "data-table": "token-pairs" });
-  const scroll = make("div", { class: "hs-answer-scroll" }, table);
-  const summary = make("summary", {}, "What its weights do to tokens");
-  const element = make("details", {}, summary, controls, sentence, scroll);
-  element.addEventListener("toggle", () => void show());
+export class TokenPairs {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.request = new LatestRequest();
+    /** @type {Circuit} */
+    this.circuit = "ov";
+    this.chosen = 0; // the distance, where positions are rotary
+    this.shown = "";
+    this.choice = tabs("Circuit", CIRCUITS, (key) => {
+      this.circuit = key;
+      void this.show();
+    });
+    this.apartness = distanceField(store, (distance) => {
+      this.chosen = distance;
+      void this.show();
+    });
+    const controls = make("div", { class: "hs-controls" }, this.choice.element, this.apartness.element);
+    this.sentence = make("p", { class: "hs-hint", role: "status" });
+    this.table = makeTable({}, { class: "hs-answer-table", "data-table": "token-pairs" });
+    const scroll = make("div", { class: "hs-answer-scroll" }, this.table);
+    const summary = make("summary", {}, "What its weights do to tokens");
+    this.element = make("details", {}, summary, controls, this.sentence, scroll);
+    this.element.addEventListener("toggle", () => void this.show());
+  }
 
   /** Show the pairs of the open head, if the visitor has opened them. */
-  async function show() {
-    const open = openHead(store);
-    element.hidden = !open;
-    if (!open || !element.open) return;
-    choice.show(circuit);
-    apartness.show(chosen, circuit === "qk");
+  async show() {
+    const open = openHead(this.store);
+    this.element.hidden = !open;
+    if (!open || !this.element.open) return;
+    this.choice.show(this.circuit);
+    this.apartness.show(this.chosen, this.circuit === "qk");
     const [layer, head] = open.map(String);
-    const { model, sha256 } = store.pointer;
-    const asked = circuit === "qk" ? distanceIn(store, chosen) : 0;
-    const key = [model, sha256, layer, head, circuit, asked].join();
-    if (key === shown) return;
-    shown = key;
-    sentence.textContent = "Multiplying its matrices by the embeddings of all tokens…";
-    table.replaceChildren();
+    const { model, sha256 } = this.store.pointer;
+    const asked = this.circuit === "qk" ? distanceIn(this.store, this.chosen) : 0;
+    const key = [model, sha256, layer, head, this.circuit, asked].join();
+    if (key === this.shown) return;
+    this.shown = key;
+    this.sentence.textContent = "Multiplying its matrices by the embeddings of all tokens…";
+    this.table.replaceChildren();
     try {
-      const query = { model, layer, head, circuit, top: String(N_PAIRS), distance: String(asked) };
-      const answer = await request.send((signal) => askServer({ route: "token-circuit", query }, { signal }));
-      if (answer) draw(answer);
+      const query = { model, layer, head, circuit: this.circuit, top: String(N_PAIRS), distance: String(asked) };
+      const answer = await this.request.send((signal) => askServer({ route: "token-circuit", query }, { signal }));
+      if (answer) this.draw(answer);
     } catch (error) {
-      shown = "";
-      sentence.textContent = /** @type {Error} */ (error).message;
+      this.shown = "";
+      this.sentence.textContent = /** @type {Error} */ (error).message;
     }
   }
 
   /** @param {TokenCircuitAnswer} answer */
-  function draw({ layer, head, pairs, eigenvalue_score, distance }) {
-    const { columns, says } = WORDS[circuit];
+  draw({ layer, head, pairs, eigenvalue_score, distance }) {
+    const { columns, says } = WORDS[this.circuit];
     const score = `The eigenvalue score of ${headName([layer, head])} is ${fixed(eigenvalue_score, 2)}.`;
-    const place = circuit === "qk" && store.pointer.rotary ? ` Scores are those ${apart(distance)}.` : "";
-    sentence.textContent = `${score} ${says}${place}`;
+    const place = this.circuit === "qk" && this.store.pointer.rotary ? ` Scores are those ${apart(distance)}.` : "";
+    this.sentence.textContent = `${score} ${says}${place}`;
     const most = Math.max(...pairs.map(({ value }) => Math.abs(value)), 1e-9);
-    fillTable(table, {
-      name: `The largest of all pairs of tokens: ${CIRCUITS[circuit]}`,
+    fillTable(this.table, {
+      name: `The largest of all pairs of tokens: ${CIRCUITS[this.circuit]}`,
       titles: columns,
       rows: pairs.map(({ source, target, value }) => [
         makeCell(`“${visible(source.text)}”`),
@@ -99,6 +103,4 @@ export function tokenPairs(store) {
       ]),
     });
   }
-
-  return { element, show };
 }

@@ -17,7 +17,7 @@ import { effect } from "../../vendor/signals.mjs";
 /** @param {Store} store @param {Texts} texts */
 export function compareMenu(store, texts) {
   const holder = make("span", { class: "hs-compare-menu" });
-  const own = ownText(store, texts, () => opener()?.focus());
+  const own = new OwnText(store, texts, () => opener()?.focus());
   /** @returns {HTMLButtonElement | null} */
   const opener = () => holder.querySelector("button[aria-haspopup]");
   /** @param {ReadAgain} reading */
@@ -72,71 +72,76 @@ function otherStep(model, steps) {
   return { model: model === base ? `${base}@${steps[Math.floor((steps.length - 1) / 2)]}` : base, head_mask: null };
 }
 
-/**
- * @param {Store} store
- * @param {Texts} texts
- * @param {() => void} closed called when the visitor has closed the form
- */
-function ownText(store, texts, closed) {
-  const field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
-  const problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
-  const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
-  const cancel = smallButton("Cancel");
-  const hint = make(
-    "p",
-    { class: "hs-hint" },
-    "Edit this text: change a word, or write another text. The same model reads both.",
-  );
-  const buttons = make("div", { class: "hs-controls" }, read, cancel);
-  const element = make("form", { class: "hs-own-text", "aria-label": "Another text", hidden: true });
-  element.append(hint, field, problem, buttons);
-  let of = ""; // the run whose text was put into the field
+class OwnText {
+  /**
+   * @param {Store} store
+   * @param {Texts} texts
+   * @param {() => void} closed called when the visitor has closed the form
+   */
+  constructor(store, texts, closed) {
+    this.store = store;
+    this.closed = closed;
+    this.field = make("textarea", { rows: 5, spellcheck: "false", "aria-label": "Text to compare with" });
+    this.problem = make("p", { class: "hs-problem", role: "alert", hidden: true });
+    const read = make("button", { type: "submit", class: "hs-small hs-primary" }, "Compare");
+    const cancel = smallButton("Cancel");
+    const hint = make(
+      "p",
+      { class: "hs-hint" },
+      "Edit this text: change a word, or write another text. The same model reads both.",
+    );
+    const buttons = make("div", { class: "hs-controls" }, read, cancel);
+    this.element = make("form", { class: "hs-own-text", "aria-label": "Another text", hidden: true });
+    this.element.append(hint, this.field, this.problem, buttons);
+    this.of = ""; // the run whose text was put into the field
+    cancel.addEventListener("click", () => this.close());
+    this.element.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const { run } = store.pointer;
+      this.refuse(this.field.value ? "" : "The text is empty: the model needs at least one token to read.");
+      if (!this.field.value) {
+        this.field.focus();
+        return;
+      }
+      read.disabled = true;
+      const why = await texts.rereads.readText(this.field.value);
+      read.disabled = false;
+      if (run !== this.of || this.element.hidden) return;
+      this.refuse(why);
+      if (why) this.field.focus();
+      else this.element.hidden = true;
+    });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.element.requestSubmit();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    effect(() => {
+      const { state, run } = store.pointer;
+      if (isBusy(state) || run !== this.of) this.element.hidden = true;
+    });
+  }
 
   /** @param {string} why "" for nothing */
-  const refuse = (why) => {
-    problem.textContent = why;
-    problem.hidden = !why;
-    field.setAttribute("aria-invalid", String(why !== ""));
-  };
-  const close = () => {
-    element.hidden = true;
-    refuse("");
-    closed();
-  };
-  const open = () => {
-    const { run, context_length } = store.pointer;
-    if (run !== of) field.value = promptText(store, context_length);
-    of = run;
-    element.hidden = false;
-    field.focus();
-  };
-  cancel.addEventListener("click", close);
-  element.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const { run } = store.pointer;
-    refuse(field.value ? "" : "The text is empty: the model needs at least one token to read.");
-    if (!field.value) {
-      field.focus();
-      return;
-    }
-    read.disabled = true;
-    const why = await texts.rereads.readText(field.value);
-    read.disabled = false;
-    if (run !== of || element.hidden) return;
-    refuse(why);
-    if (why) field.focus();
-    else element.hidden = true;
-  });
-  element.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") close();
-    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  effect(() => {
-    const { state, run } = store.pointer;
-    if (isBusy(state) || run !== of) element.hidden = true;
-  });
-  return { element, open };
+  refuse(why) {
+    this.problem.textContent = why;
+    this.problem.hidden = !why;
+    this.field.setAttribute("aria-invalid", String(why !== ""));
+  }
+
+  close() {
+    this.element.hidden = true;
+    this.refuse("");
+    this.closed();
+  }
+
+  open() {
+    const { run, context_length } = this.store.pointer;
+    if (run !== this.of) this.field.value = promptText(this.store, context_length);
+    this.of = run;
+    this.element.hidden = false;
+    this.field.focus();
+  }
 }

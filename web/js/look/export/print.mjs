@@ -279,54 +279,68 @@ const TAG = 32; // pixels for the word above a head that has a role
 const CAPTION = 40; // pixels for the text below a head when heads are sorted
 const FAINT_OPACITY = 0.22; // opacity of heads outside the chosen range, as on the page
 
-/**
- * @param {Store} store
- * @param {Grid} grid
- */
-export function gridPicture(store, grid) {
-  const { pointer } = store;
-  const { options } = store.view;
-  const { sorted } = options;
-  const summaries = grid.hasSummaries;
-  const { n_layer, n_head } = pointer;
-  const columns = sorted ? Math.max(1, Math.ceil(Math.sqrt(1.6 * grid.shown.length))) : grid.tableColumns;
-  const rows = sorted ? Math.ceil(grid.shown.length / columns) : n_layer + (summaries ? 1 : 0);
-  const { pixels: colours } = ramp();
-  const painter = new ThumbnailPainter(
-    store.data.thumbnails,
-    new Scale(store.view.options),
-    colours,
-    Infinity,
-    store.selection.step ?? Infinity,
-  );
-  const target = Math.min(MAX_TILE, Math.floor(MAX_GRID / columns) - TILE_GAP);
-  const pixels = painter.side * Math.max(1, Math.floor(target / Math.max(painter.side, 1)));
-  const [across, down] = [pixels + TILE_GAP, TAG + pixels + TILE_GAP + (sorted ? CAPTION : 0)];
-  const [side, top] = sorted ? [0, 0] : [LAYERS, COLUMNS];
-  const metric = METRICS[options.metric];
-  const order = sorted ? `heads by ${metric.name}, ${ORDERS[sorted]}` : "rows are layers, columns heads";
-  return frame({
-    title: `${pointer.model} · ${sorted ? counted(grid.shown.length, "head") : "all heads"}`,
-    options,
-    notes: [`attention weights of ${counted(store.rows, "token")}`, order],
-    width: side + (columns * across) / PIXELS,
-    height: top + (rows * down) / PIXELS,
-    draw(context, left, up) {
-      paintAll(context, left + side, up + top);
-      context.textBaseline = "middle";
-      writeWords(context, left + side, up + top);
-      if (sorted) writeCaptions(context, left, up);
-      else writeNames(context, left, up);
-    },
-  });
+export class GridPicture {
+  /**
+   * @param {Store} store
+   * @param {Grid} grid
+   */
+  constructor(store, grid) {
+    this.store = store;
+    this.grid = grid;
+    const { pointer } = store;
+    this.pointer = pointer;
+    const { options } = store.view;
+    const { sorted } = options;
+    this.options = options;
+    this.sorted = sorted;
+    this.summaries = grid.hasSummaries;
+    const { n_layer } = pointer;
+    this.columns = this.sorted ? Math.max(1, Math.ceil(Math.sqrt(1.6 * grid.shown.length))) : grid.tableColumns;
+    this.rows = this.sorted ? Math.ceil(grid.shown.length / this.columns) : n_layer + (this.summaries ? 1 : 0);
+    const { pixels: colours } = ramp();
+    this.painter = new ThumbnailPainter(
+      store.data.thumbnails,
+      new Scale(store.view.options),
+      colours,
+      Infinity,
+      store.selection.step ?? Infinity,
+    );
+    const target = Math.min(MAX_TILE, Math.floor(MAX_GRID / this.columns) - TILE_GAP);
+    this.pixels = this.painter.side * Math.max(1, Math.floor(target / Math.max(this.painter.side, 1)));
+    this.across = this.pixels + TILE_GAP;
+    this.down = TAG + this.pixels + TILE_GAP + (sorted ? CAPTION : 0);
+    this.side = sorted ? 0 : LAYERS;
+    this.top = sorted ? 0 : COLUMNS;
+    this.metric = METRICS[this.options.metric];
+    this.order = this.sorted
+      ? `heads by ${this.metric.name}, ${ORDERS[this.sorted]}`
+      : "rows are layers, columns heads";
+  }
+
+  picture() {
+    return frame({
+      title: `${this.pointer.model} · ${this.sorted ? counted(this.grid.shown.length, "head") : "all heads"}`,
+      options: this.options,
+      notes: [`attention weights of ${counted(this.store.rows, "token")}`, this.order],
+      width: this.side + (this.columns * this.across) / PIXELS,
+      height: this.top + (this.rows * this.down) / PIXELS,
+      draw: (context, left, up) => {
+        this.paintAll(context, left + this.side, up + this.top);
+        context.textBaseline = "middle";
+        this.writeWords(context, left + this.side, up + this.top);
+        if (this.sorted) this.writeCaptions(context, left, up);
+        else this.writeNames(context, left, up);
+      },
+    });
+  }
 
   /**
    * The row and the column of a card.
    * @param {Card} card
    * @param {number} i
    */
-  function cellOf(card, i) {
-    return sorted ? [Math.floor(i / columns), i % columns] : card.picture;
+  cellOf(card, i) {
+    return this.sorted ? [Math.floor(i / this.columns), i % this.columns] : card.picture;
   }
 
   /**
@@ -334,13 +348,13 @@ export function gridPicture(store, grid) {
    * @param {number} left
    * @param {number} up
    */
-  function paintAll(context, left, up) {
-    const small = offscreenContext(painter.side, painter.side);
-    for (const [i, card] of grid.shown.entries()) {
-      const [row, column] = cellOf(card, i);
-      small.putImageData(painter.paint(store.data.index(card.picture)), 0, 0);
+  paintAll(context, left, up) {
+    const small = offscreenContext(this.painter.side, this.painter.side);
+    for (const [i, card] of this.grid.shown.entries()) {
+      const [row, column] = this.cellOf(card, i);
+      small.putImageData(this.painter.paint(this.store.data.index(card.picture)), 0, 0);
       context.globalAlpha = card.filtered ? FAINT_OPACITY : 1;
-      const [x, y, size] = [column * across, row * down + TAG, pixels].map((each) => each / PIXELS);
+      const [x, y, size] = [column * this.across, row * this.down + TAG, this.pixels].map((each) => each / PIXELS);
       context.drawImage(small.canvas, left + x, up + y, size, size);
     }
     context.globalAlpha = 1;
@@ -352,14 +366,14 @@ export function gridPicture(store, grid) {
    * @param {number} left
    * @param {number} up
    */
-  function writeWords(context, left, up) {
+  writeWords(context, left, up) {
     context.textAlign = "left";
     context.fillStyle = INK;
     context.font = sansSerif(12);
-    for (const [i, card] of grid.shown.entries()) {
-      const [row, column] = cellOf(card, i);
+    for (const [i, card] of this.grid.shown.entries()) {
+      const [row, column] = this.cellOf(card, i);
       if (card.word)
-        context.fillText(card.word, left + (column * across) / PIXELS, up + (row * down + TAG / 2) / PIXELS);
+        context.fillText(card.word, left + (column * this.across) / PIXELS, up + (row * this.down + TAG / 2) / PIXELS);
     }
   }
 
@@ -368,23 +382,28 @@ export function gridPicture(store, grid) {
    * @param {number} left
    * @param {number} up
    */
-  function writeNames(context, left, up) {
+  writeNames(context, left, up) {
+    const { n_layer, n_head } = this.pointer;
     context.fillStyle = INK;
-    context.font = monospace(Math.min(14, across / PIXELS / 4));
+    context.font = monospace(Math.min(14, this.across / PIXELS / 4));
     context.textAlign = "center";
     /** @param {number} column */
-    const middle = (column) => (column * across + pixels / 2) / PIXELS;
+    const middle = (column) => (column * this.across + this.pixels / 2) / PIXELS;
     /** @param {number} row */
-    const height = (row) => (row * down + TAG + pixels / 2) / PIXELS;
+    const height = (row) => (row * this.down + TAG + this.pixels / 2) / PIXELS;
     const heads = Array.from({ length: n_head }, (_, head) => `H${head}`);
-    for (const [i, name] of [...heads, ...(summaries ? ["mean", "rollout"] : [])].entries()) {
-      context.fillText(name, left + side + middle(i), up + top / 2);
+    for (const [i, name] of [...heads, ...(this.summaries ? ["mean", "rollout"] : [])].entries()) {
+      context.fillText(name, left + this.side + middle(i), up + this.top / 2);
     }
     context.textAlign = "left";
-    for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + top + height(layer));
-    if (!summaries) return;
+    for (let layer = 0; layer < n_layer; layer++) context.fillText(`L${layer}`, left, up + this.top + height(layer));
+    if (!this.summaries) return;
     context.textAlign = "right";
-    context.fillText("mean of all heads", left + side + (n_head * across) / PIXELS - 8, up + top + height(n_layer));
+    context.fillText(
+      "mean of all heads",
+      left + this.side + (n_head * this.across) / PIXELS - 8,
+      up + this.top + height(n_layer),
+    );
   }
 
   /**
@@ -392,10 +411,10 @@ export function gridPicture(store, grid) {
    * @param {number} left
    * @param {number} up
    */
-  function writeCaptions(context, left, up) {
-    for (const [i, card] of grid.shown.entries()) {
-      const [row, column] = cellOf(card, i);
-      const [x, y] = [left + (column * across) / PIXELS, up + (row * down + TAG + pixels) / PIXELS + 9];
+  writeCaptions(context, left, up) {
+    for (const [i, card] of this.grid.shown.entries()) {
+      const [row, column] = this.cellOf(card, i);
+      const [x, y] = [left + (column * this.across) / PIXELS, up + (row * this.down + TAG + this.pixels) / PIXELS + 9];
       context.textAlign = "left";
       context.fillStyle = INK;
       context.font = monospace(11);
@@ -403,7 +422,7 @@ export function gridPicture(store, grid) {
       context.textAlign = "right";
       context.fillStyle = SOFT;
       context.font = sansSerif(11);
-      context.fillText(measured(card.value, metric), x + pixels / PIXELS, y);
+      context.fillText(measured(card.value, this.metric), x + this.pixels / PIXELS, y);
     }
   }
 }

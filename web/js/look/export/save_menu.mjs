@@ -33,7 +33,7 @@ export function saveHead(store, label = "Save this picture") {
  */
 export function saveGrid(store, grid) {
   const kinds = {
-    ...pictures((print) => print.gridPicture(store, grid)),
+    ...pictures((print) => new print.GridPicture(store, grid).picture()),
     ...wholeText(store),
   };
   const isReady = () => store.rows > 0 && grid.shown.length > 0;

@@ -23,84 +23,101 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 
 const MAX_TOP = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
 
-/**
- * @param {Store} store
- * @param {HTMLElement[]} actions next to the title
- */
-export function headPanel(store, actions) {
-  const { view } = store;
-  const title = make("h2", {});
-  const table = headTable(store);
-  /** @type {Record<ModeName, HTMLElement>} */
-  const parts = {
-    matrix: make("div", {}, new Matrix(store, store.selection).element),
-    text: textPart(store),
-    lines: new Lines(store).element,
-  };
-  const modes = tabs("View", MODES, (mode) => view.set({ mode }));
-  const close = smallButton(icon("close"), () => lift(false), { class: "hs-close", "aria-label": "Back to the heads" });
-  const top = make("div", { class: "hs-top" }, title, ...actions, table.toggle, close);
-  const role = make("p", { class: "hs-head-role" });
-  const measured = make("p", { class: "hs-head-role hs-role-line" }); // reserves a line, because the words arrive later
-  const describe = () => {
-    const { pointer, open } = store;
+export class HeadPanel {
+  /**
+   * @param {Store} store
+   * @param {HTMLElement[]} actions next to the title
+   */
+  constructor(store, actions) {
+    this.store = store;
+    const { view } = store;
+    this.view = view;
+    this.title = make("h2", {});
+    const table = headTable(store);
+    /** @type {Record<ModeName, HTMLElement>} */
+    this.parts = {
+      matrix: make("div", {}, new Matrix(store, store.selection).element),
+      text: textPart(store),
+      lines: new Lines(store).element,
+    };
+    this.modes = tabs("View", MODES, (mode) => this.view.set({ mode }));
+    const close = smallButton(icon("close"), () => this.lift(false), {
+      class: "hs-close",
+      "aria-label": "Back to the heads",
+    });
+    const top = make("div", { class: "hs-top" }, this.title, ...actions, table.toggle, close);
+    this.role = make("p", { class: "hs-head-role" });
+    // It reserves a line, because its words arrive later.
+    this.measured = make("p", { class: "hs-head-role hs-role-line" });
+    const text = new SheetText(store);
+    this.element = make("section", { class: "hs-panel hs-open" }, top, text.element, this.role, this.measured);
+    this.element.append(make("div", { class: "hs-controls" }, this.modes.element), ...Object.values(this.parts));
+    this.element.append(weightLegend(store), table.element);
+    effect(() => this.describe());
+    effect(() => this.show());
+    this.#liftOnPhones(text);
+  }
+
+  /** On a phone the open head is below the grid and comes up as a sheet when a head is tapped. @param {SheetText} text */
+  #liftOnPhones(text) {
+    const { store } = this;
+    onChange(
+      () => [this.view.isLifted],
+      () => {
+        this.element.classList.toggle("hs-sheet", this.view.isLifted);
+        text.show(this.view.isLifted);
+        if (this.view.isLifted) this.element.scrollTop = 0;
+      },
+    );
+    closeBySwipe(
+      this.element,
+      () => this.view.isLifted,
+      () => this.lift(false),
+      ".hs-board, .hs-lines, .hs-text, input",
+    );
+    onChange(
+      () => [store.clicks],
+      () => {
+        const isPhone = matchMedia(PHONE).matches;
+        this.lift(isPhone);
+        const isBelow = this.element.getBoundingClientRect().top > MAX_TOP * innerHeight;
+        if (isBelow && !isPhone)
+          this.element.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
+      },
+    );
+    onChange(
+      () => [this.view.options.ask],
+      () => this.lift(false), // the questions need the room
+    );
+    matchMedia(PHONE).addEventListener("change", () => this.lift(false));
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !this.element.classList.contains("hs-sheet")) return;
+      event.preventDefault();
+      this.lift(false);
+    });
+  }
+
+  describe() {
+    const { pointer, open } = this.store;
     const group = groupSentence(open, pointer);
-    setText(role, `${scaledWords(pointer, open) || describePicture(store, open)} ${group}`);
-    region.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
-    setText(measured, shortRole(store, store.open));
-    measured.title = roleSentence(store, store.open);
-  };
-  const text = new SheetText(store);
-  const region = make("section", { class: "hs-panel hs-open" }, top, text.element, role, measured);
-  region.append(make("div", { class: "hs-controls" }, modes.element), ...Object.values(parts));
-  region.append(weightLegend(store), table.element);
-  effect(describe);
+    setText(this.role, `${scaledWords(pointer, open) || describePicture(this.store, open)} ${group}`);
+    this.element.classList.toggle("hs-removed", pointer.head_mask?.[open[0]]?.[open[1]] === 0);
+    setText(this.measured, shortRole(this.store, this.store.open));
+    this.measured.title = roleSentence(this.store, this.store.open);
+  }
 
-  const show = () => {
-    const { mode } = view.options;
-    for (const [name, part] of Object.entries(parts)) setHidden(part, name !== mode);
-    modes.show(mode);
-    setText(title, store.openName);
-    region.setAttribute("aria-label", `Attention weights, ${store.openName}`);
-  };
-  effect(show);
+  show() {
+    const { mode } = this.view.options;
+    for (const [name, part] of Object.entries(this.parts)) setHidden(part, name !== mode);
+    this.modes.show(mode);
+    setText(this.title, this.store.openName);
+    this.element.setAttribute("aria-label", `Attention weights, ${this.store.openName}`);
+  }
 
-  // On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
-  const lift = (/** @type {boolean} */ isUp) => view.lift(isUp);
-  onChange(
-    () => [view.isLifted],
-    () => {
-      region.classList.toggle("hs-sheet", view.isLifted);
-      text.show(view.isLifted);
-      if (view.isLifted) region.scrollTop = 0;
-    },
-  );
-  closeBySwipe(
-    region,
-    () => view.isLifted,
-    () => lift(false),
-    ".hs-board, .hs-lines, .hs-text, input",
-  );
-  onChange(
-    () => [store.clicks],
-    () => {
-      const isPhone = matchMedia(PHONE).matches;
-      lift(isPhone);
-      const isBelow = region.getBoundingClientRect().top > MAX_TOP * innerHeight;
-      if (isBelow && !isPhone) region.scrollIntoView({ block: "nearest", behavior: isStill() ? "auto" : "smooth" });
-    },
-  );
-  onChange(
-    () => [view.options.ask],
-    () => lift(false), // the questions need the room
-  );
-  matchMedia(PHONE).addEventListener("change", () => lift(false));
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !region.classList.contains("hs-sheet")) return;
-    event.preventDefault();
-    lift(false);
-  });
-  return region;
+  /** @param {boolean} isUp */
+  lift(isUp) {
+    this.view.lift(isUp);
+  }
 }
 
 /** @param {Store} store */

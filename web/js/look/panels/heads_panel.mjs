@@ -6,7 +6,7 @@ import { HEADS } from "../../lib/options.mjs";
 import { tileLegend } from "./legend.mjs";
 import { Grid, gridTable } from "./grid.mjs";
 import { StepRows } from "./step_rows.mjs";
-import { describePicture, topHeads } from "./top_heads.mjs";
+import { describePicture, TopHeads } from "./top_heads.mjs";
 import { TrainingSteps } from "./training_steps.mjs";
 import { viewControls } from "./view_controls.mjs";
 import { context2d } from "../../lib/drawing/canvas.mjs";
@@ -63,7 +63,7 @@ export function headsPanel(store, gridActions, stepActions) {
     meaning,
     answered,
     scroll,
-    topHeads(store),
+    new TopHeads(store).element,
     headPreview(store, grid),
     table.element,
   );

@@ -32,72 +32,79 @@ const isLowestFirst = (metric) => metric === "entropy";
 /** @param {string} label @param {HTMLElement[]} chips */
 const labelled = (label, chips) => (chips.length ? [make("span", {}, label), ...chips] : []);
 
-/** @param {Store} store */
-export function topHeads(store) {
-  const { view } = store;
-  const suggested = make("p", {
-    class: "hs-chips",
-    "aria-label": "Heads with a clear role",
-    role: "group",
-  });
-  const title = make("span", {});
-  const list = make("span", { class: "hs-chip-list" });
-  const top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, title, list);
+export class TopHeads {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.suggested = make("p", {
+      class: "hs-chips",
+      "aria-label": "Heads with a clear role",
+      role: "group",
+    });
+    this.title = make("span", {});
+    this.list = make("span", { class: "hs-chip-list" });
+    this.top = make("p", { class: "hs-chips", role: "group", "aria-label": "Top heads" }, this.title, this.list);
+    const suggest = steadily(this.suggested, () => this.showSuggested());
+    whenever(() => [...this.drawn(), store.roles], suggest);
+    whenever(
+      () => this.drawn(),
+      steadily(this.list, () => this.showTop()),
+    );
+    this.element = make("div", { class: "hs-top-heads" }, this.suggested, this.top);
+  }
 
   /** @param {PictureId} picture @param {string} text @param {string} explanation */
-  const chip = (picture, text, explanation) => {
-    const onclick = () => store.choosePicture(picture);
+  chip(picture, text, explanation) {
+    const onclick = () => this.store.choosePicture(picture);
     const button = chipButton(text, onclick);
     button.title = explanation;
-    if (isSamePicture(picture, store.open)) button.setAttribute("aria-current", "true");
+    if (isSamePicture(picture, this.store.open)) button.setAttribute("aria-current", "true");
     return button;
-  };
+  }
 
-  const showSuggested = () => {
-    const suggestions = suggestionsOf(store);
-    const copying = copyingHeads(store).slice(0, Math.max(MIN_SUGGESTIONS - suggestions.length, 0));
+  showSuggested() {
+    const suggestions = suggestionsOf(this.store);
+    const copying = copyingHeads(this.store).slice(0, Math.max(MIN_SUGGESTIONS - suggestions.length, 0));
     const inText = suggestions.map(({ head, pattern }) => {
-      const name = pictureName(head, store.pointer);
+      const name = pictureName(head, this.store.pointer);
       const [score, even] = [pattern.mean.toFixed(2), pattern.even.toFixed(2)];
       const clear = isClear(pattern);
       const text = clear ? capitalised(patternName(pattern)) : `Closest to ${patternName(pattern)}`;
       const explanation =
         `${name} ${patternDoes(pattern)}: ${score} of its attention on average in this text, where uniform ` +
         `attention would give ${even}.${clear ? "" : ` A clear role scores at least ${CLEAR}.`}`;
-      return chip(head, `${text} ${name} ${score}`, explanation);
+      return this.chip(head, `${text} ${name} ${score}`, explanation);
     });
     const byWeights = copying.map(({ head, role }) => {
-      const name = pictureName(head, store.pointer);
+      const name = pictureName(head, this.store.pointer);
       const text = `${capitalised(COPYING.name)} ${name} ${role.scores.copying.toFixed(2)}`;
-      return chip(head, text, `${name} ${COPYING.does}: ${copyingNumbers(role)}.`);
+      return this.chip(head, text, `${name} ${COPYING.does}: ${copyingNumbers(role)}.`);
     });
-    suggested.replaceChildren(...labelled("In this text", inText), ...labelled("By their weights", byWeights));
-    suggested.hidden = !suggested.children.length;
-  };
+    this.suggested.replaceChildren(...labelled("In this text", inText), ...labelled("By their weights", byWeights));
+    this.suggested.hidden = !this.suggested.children.length;
+  }
 
-  const showTop = () => {
-    const { metric } = view.options;
+  showTop() {
+    const { metric } = this.store.view.options;
     const { name, index, unit } = METRICS[metric];
-    const heads = store.data.heads.map((head) => ({ head, value: store.data.metric(head, index) }));
+    const heads = this.store.data.heads.map((head) => ({ head, value: this.store.data.metric(head, index) }));
     heads.sort((a, b) => (isLowestFirst(metric) ? a.value - b.value : b.value - a.value));
-    title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
+    this.title.textContent = `${isLowestFirst(metric) ? "Lowest" : "Highest"} ${unit ? name : `weight ${name}`}`;
     const chips = heads.slice(0, MAX_CHIPS).map(({ head, value }) => {
-      const headName = pictureName(head, store.pointer);
-      return chip(
+      const headName = pictureName(head, this.store.pointer);
+      return this.chip(
         head,
         `${headName} ${measured(value, { unit: "" })}`,
         `${headName}, ${name}: ${measured(value, { unit })}`,
       );
     });
-    list.replaceChildren(...chips);
-    top.hidden = !store.rows;
-  };
+    this.list.replaceChildren(...chips);
+    this.top.hidden = !this.store.rows;
+  }
 
-  const suggest = steadily(suggested, showSuggested);
-  const drawn = () => [store.pointer, store.rows, store.drawing, view.options, store.open];
-  whenever(() => [...drawn(), store.roles], suggest);
-  whenever(drawn, steadily(list, showTop));
-  return make("div", { class: "hs-top-heads" }, suggested, top);
+  drawn() {
+    return [this.store.pointer, this.store.rows, this.store.drawing, this.store.view.options, this.store.open];
+  }
 }
 
 /**

@@ -36,77 +36,83 @@ function codeOf(text) {
 export const setOf = (asked) =>
   asked?.set ? { rows: /** @type {{ prompts: PromptRow[] }} */ (asked.body).prompts, set: asked.set } : null;
 
-/**
- * The chosen set is `choices.set`. A file has no other than the one that its answer is about.
- * @param {Pick<AskContext, "store" | "choices" | "choose">} context
- * @param {Record<string, string>} [others] what else can be chosen in place of a set, by its key
- */
-export function setChooser({ store, choices, choose }, others = {}) {
-  const select = make("select", { "aria-label": "Set of prompts" });
-  const area = make("textarea", {
-    rows: 4,
-    spellcheck: "false",
-    "aria-label": "Your own prompts",
-    placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
-  });
-  const file = fileButton("File of prompts", ".csv,.json,.jsonl,.txt", async (chosen) => {
-    if (chosen.size > MAX_BYTES) about.textContent = "The file is larger than 2 MB.";
-    else useOwn(await chosen.text());
-  });
-  const own = make(
-    "div",
-    {},
-    area,
-    smallButton("Use these", () => useOwn(area.value)),
-    file.button,
-  );
-  const about = make("p", { class: "hs-hint" });
-  const saved = setOf(preparedQuestion());
-  let shownSets = "";
-
-  select.addEventListener("change", () => choose({ set: select.value }));
+export class SetChooser {
+  /**
+   * The chosen set is `choices.set`. A file has no other than the one that its answer is about.
+   * @param {Pick<AskContext, "store" | "choices" | "choose">} context
+   * @param {Record<string, string>} [others] what else can be chosen in place of a set, by its key
+   */
+  constructor({ store, choices, choose }, others = {}) {
+    this.store = store;
+    this.choices = choices;
+    this.choose = choose;
+    this.others = others;
+    this.select = make("select", { "aria-label": "Set of prompts" });
+    this.area = make("textarea", {
+      rows: 4,
+      spellcheck: "false",
+      "aria-label": "Your own prompts",
+      placeholder: "One prompt per line, CSV with the columns prompt, corrupted, answer and wrong, JSON lines, or JSON",
+    });
+    const file = fileButton("File of prompts", ".csv,.json,.jsonl,.txt", async (chosen) => {
+      if (chosen.size > MAX_BYTES) this.about.textContent = "The file is larger than 2 MB.";
+      else this.useOwn(await chosen.text());
+    });
+    this.own = make(
+      "div",
+      {},
+      this.area,
+      smallButton("Use these", () => this.useOwn(this.area.value)),
+      file.button,
+    );
+    this.about = make("p", { class: "hs-hint" });
+    this.saved = setOf(preparedQuestion());
+    this.shownSets = "";
+    this.select.addEventListener("change", () => choose({ set: this.select.value }));
+    void this.loadSets();
+    this.controls = [this.select, this.own, file.field, this.about];
+  }
 
   /** Keep the visitor's own prompts, so that a reload finds them again. @param {string} text */
-  function useOwn(text) {
+  useOwn(text) {
     writeStored(STORED, text);
-    choose({ set: codeOf(text) });
+    this.choose({ set: codeOf(text) });
   }
 
-  async function loadSets() {
-    if (sets.length || store.view.isLookOnly) return;
+  async loadSets() {
+    if (sets.length || this.store.view.isLookOnly) return;
     const response = await fetch(new URL("prompt_sets.json", import.meta.url));
     sets = await response.json();
-    store.redraw();
+    this.store.redraw();
   }
-  void loadSets();
 
-  function show() {
-    const code = choices.set.startsWith(OWN) ? choices.set : OWN;
-    const entries = store.view.isLookOnly
-      ? [[choices.set, saved?.set.title ?? others[choices.set]]]
-      : [...Object.entries(others), ...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
-    if (shownSets !== JSON.stringify(entries)) {
-      select.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
-      shownSets = JSON.stringify(entries);
+  show() {
+    const code = this.choices.set.startsWith(OWN) ? this.choices.set : OWN;
+    const entries = this.store.view.isLookOnly
+      ? [[this.choices.set, this.saved?.set.title ?? this.others[this.choices.set]]]
+      : [...Object.entries(this.others), ...sets.map(({ key, title }) => [key, title]), [code, "your own"]];
+    if (this.shownSets !== JSON.stringify(entries)) {
+      this.select.replaceChildren(...entries.map(([key, title]) => make("option", { value: key }, title)));
+      this.shownSets = JSON.stringify(entries);
     }
-    select.value = choices.set;
-    own.hidden = store.view.isLookOnly || !choices.set.startsWith(OWN);
-    about.textContent = saved?.set.about ?? sets.find(({ key }) => key === choices.set)?.about ?? "";
+    this.select.value = this.choices.set;
+    this.own.hidden = this.store.view.isLookOnly || !this.choices.set.startsWith(OWN);
+    this.about.textContent = this.saved?.set.about ?? sets.find(({ key }) => key === this.choices.set)?.about ?? "";
   }
 
   /** Show the choice. Returns the set, or why there is none. @returns {ChosenSet | string} */
-  function rows() {
-    show();
-    if (saved) return saved;
-    if (!choices.set.startsWith(OWN)) {
-      const set = sets.find(({ key }) => key === choices.set);
+  rows() {
+    this.show();
+    if (this.saved) return this.saved;
+    if (!this.choices.set.startsWith(OWN)) {
+      const set = sets.find(({ key }) => key === this.choices.set);
       if (!set) return "Loading the prompts…";
       return { rows: set.rows, set: { title: set.title, about: set.about, lines: set.rows.map((_, at) => at + 1) } };
     }
-    if (choices.set === OWN) return "Paste prompts above, or open a file.";
+    if (this.choices.set === OWN) return "Paste prompts above, or open a file.";
     const text = readStored(STORED);
-    if (codeOf(text) !== choices.set) return "These prompts are not kept in this browser. Paste them again.";
-    if (!area.value) area.value = text;
+    if (codeOf(text) !== this.choices.set) return "These prompts are not kept in this browser. Paste them again.";
+    if (!this.area.value) this.area.value = text;
     try {
       const { lines, ...parsed } = parseRows(text);
       return { ...parsed, set: { title: "own prompts", about: "", lines } };
@@ -114,6 +120,4 @@ export function setChooser({ store, choices, choose }, others = {}) {
       return /** @type {Error} */ (error).message;
     }
   }
-
-  return { controls: [select, own, file.field, about], rows, show };
 }

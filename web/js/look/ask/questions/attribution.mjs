@@ -12,7 +12,7 @@ import { makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Overlay, PictureId } from "../../../types.js" */
 /** @import { AttributionAnswer } from "../../../lens.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const TOLERANCE = 1e-3; // up to this difference, the sum of the parts counts as equal to the logit
 const LIKELIEST = /** @type {const} */ ("likeliest"); // the most probable other token
@@ -34,83 +34,93 @@ export const attribution = {
     "final norm would scale the other parts without it. " +
     "Only differences of logits matter to the probabilities; against another token the parts can look different.",
   defaults: DEFAULTS,
-  build,
+  build: (context) => new Attribution(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  /** @type {AttributionAnswer | null} */
-  let shown = null;
-  const token = make("select", { "aria-label": "The next token" });
-  const against = make("select", { "aria-label": "Rather than another token" });
-  token.addEventListener("change", () => choose({ token: token.value, against: DEFAULTS.against }));
-  against.addEventListener("change", () => choose({ against: against.value }));
-  const sentence = make("p", { class: "hs-answer" });
-  const parts = make("div", { class: "hs-answer-scroll" });
-  const heads = new HeadList(store, "What each head adds");
-  const onclick = () => store.view.set({ ask: "head", askWith: "" });
-  const next = smallButton("", onclick);
-  const stamp = new Stamp("all parts added up, and the model’s logit", true);
+/** @implements {BuiltQuestion} */
+class Attribution {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    /** @type {AttributionAnswer | null} */
+    this.shown = null;
+    this.token = make("select", { "aria-label": "The next token" });
+    this.against = make("select", { "aria-label": "Rather than another token" });
+    this.token.addEventListener("change", () => choose({ token: this.token.value, against: DEFAULTS.against }));
+    this.against.addEventListener("change", () => choose({ against: this.against.value }));
+    this.sentence = make("p", { class: "hs-answer" });
+    this.parts = make("div", { class: "hs-answer-scroll" });
+    this.heads = new HeadList(store, "What each head adds");
+    this.next = smallButton("", () => this.onclick());
+    this.stamp = new Stamp("all parts added up, and the model’s logit", true);
+    this.controls = [make("label", {}, "why ", this.token), make("label", {}, "rather than ", this.against)];
+    this.element = make(
+      "div",
+      { class: "hs-answer-part" },
+      this.sentence,
+      make("div", { class: "hs-answer-columns" }, this.parts, this.heads.element),
+      make("div", {}, this.next),
+      this.stamp.element,
+    );
+  }
+
+  onclick() {
+    return this.store.view.set({ ask: "head", askWith: "" });
+  }
 
   /**
    * The token of a choice, which holds for one position: "id-position".
    * @param {string} choice
    * @param {number} position
    */
-  const tokenOf = (choice, position) => {
+  tokenOf(choice, position) {
     const [id, at] = choice.split("-").map(Number);
     return at === position && Number.isInteger(id) ? id : null;
-  };
+  }
 
-  return {
-    controls: [make("label", {}, "why ", token), make("label", {}, "rather than ", against)],
-    element: make(
-      "div",
-      { class: "hs-answer-part" },
-      sentence,
-      make("div", { class: "hs-answer-columns" }, parts, heads.element),
-      make("div", {}, next),
-      stamp.element,
-    ),
-    request() {
-      const problem = textProblem(store);
-      if (problem) return problem;
-      selectSomething(store);
-      const { position, token: written } = askedPrediction(store);
-      const other = tokenOf(choices.against, position);
-      const body = {
-        token: tokenOf(choices.token, position) ?? written,
-        against: choices.against === NOTHING ? null : (other ?? LIKELIEST),
-      };
-      return { route: "attribution", body: { ...textBody(store), position, ...body } };
-    },
-    /** @param {AttributionAnswer} answer */
-    draw(answer) {
-      conclude(...whyPlain(answer));
-      next.hidden = !openHead(store);
-      next.textContent = `What does ${store.openName} take from each token?`;
-      if (answer === shown) return overlay(overlayOf(answer));
-      shown = answer;
-      sentence.textContent = attributionSentence(answer);
-      fillChoices(answer);
-      parts.replaceChildren(partsTable(answer));
-      const rows = headsBySize(answer.heads).map((row) => ({ ...row, text: signed(row.value, 3) }));
-      heads.show(answer.against ? "adds to the difference" : "adds to the logit", rows);
-      stamp.show(answer.difference, TOLERANCE);
-      return overlay(overlayOf(answer));
-    },
-  };
+  /** @returns {Asked} */
+  request() {
+    const problem = textProblem(this.store);
+    if (problem) return problem;
+    selectSomething(this.store);
+    const { position, token: written } = askedPrediction(this.store);
+    const other = this.tokenOf(this.choices.against, position);
+    const body = {
+      token: this.tokenOf(this.choices.token, position) ?? written,
+      against: this.choices.against === NOTHING ? null : (other ?? LIKELIEST),
+    };
+    return { route: "attribution", body: { ...textBody(this.store), position, ...body } };
+  }
 
   /** @param {AttributionAnswer} answer */
-  function fillChoices({ position, token: asked, against: other, alternatives }) {
-    const written = askedPrediction(store).token;
+  draw(answer) {
+    this.conclude(...whyPlain(answer));
+    this.next.hidden = !openHead(this.store);
+    this.next.textContent = `What does ${this.store.openName} take from each token?`;
+    if (answer === this.shown) return this.overlay(overlayOf(answer));
+    this.shown = answer;
+    this.sentence.textContent = attributionSentence(answer);
+    this.fillChoices(answer);
+    this.parts.replaceChildren(partsTable(answer));
+    const rows = headsBySize(answer.heads).map((row) => ({ ...row, text: signed(row.value, 3) }));
+    this.heads.show(answer.against ? "adds to the difference" : "adds to the logit", rows);
+    this.stamp.show(answer.difference, TOLERANCE);
+    return this.overlay(overlayOf(answer));
+  }
+
+  /** @param {AttributionAnswer} answer */
+  fillChoices({ position, token: asked, against: other, alternatives }) {
+    const written = askedPrediction(this.store).token;
     const known = alternatives.some(({ id }) => id === asked.id) ? alternatives : [asked, ...alternatives];
     /** @param {{ id: number, text: string, probability?: number }} one @param {boolean} selected */
     const option = ({ id, text, probability }, selected) => {
       const chance = probability === undefined ? "" : `  ${exact(probability)}`;
       return make("option", { value: `${id}-${position}`, selected }, `${visible(text)}${chance}`);
     };
-    token.replaceChildren(
+    this.token.replaceChildren(
       ...known.map((one) => {
         const element = option(one, one.id === asked.id);
         if (one.id === written) element.append("  written");
@@ -118,7 +128,7 @@ function build({ store, choices, choose, conclude, overlay }) {
       }),
     );
     const others = alternatives.filter(({ id }) => id !== asked.id);
-    against.replaceChildren(
+    this.against.replaceChildren(
       ...others.map((one) => option(one, one.id === other?.id)),
       make("option", { value: NOTHING, selected: !other }, "nothing: the logit itself"),
     );

@@ -7,7 +7,7 @@ import { visible } from "../../../lib/words.mjs";
 import { writeChoices } from "../choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
-import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
+import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
 import { circuitGraph } from "./circuit_graph.mjs";
 import { feeding, WAYS } from "./feeding.mjs";
 import { percent } from "./residual_table.mjs";
@@ -18,7 +18,7 @@ import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 /** @import { Arc, PictureId } from "../../../types.js" */
 /** @import { CircuitAnswer, EdgeInCircuit, HeadInCircuit } from "../../../lens.js" */
 /** @import { ChangedPair } from "../prompts/changed_text.mjs" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const TEXT = "text"; // in place of a set of prompts
 const MAX_EXACT_HEADS = 64; // in a model with more, attribution patching chooses the heads that are patched
@@ -36,7 +36,7 @@ export const circuit = {
     "Pruning is greedy, so other circuits may preserve the effect equally well, and this one holds only for these " +
     "prompts. An edge may be a path through MLPs and other layers.",
   defaults: { set: FIRST_SET, ...UNCHANGED },
-  build,
+  build: (context) => new Circuit(context),
 };
 
 /** The end of an edge. @param {EdgeInCircuit} edge */
@@ -59,127 +59,134 @@ function headWords({ layer, head, lost, position, lost_there, reads, key, weight
   );
 }
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  const set = setChooser({ store, choices, choose }, { [TEXT]: "this text, with a word changed" });
-  const twin = changedText({ store, choices, choose });
-  const own = make("div", {}, ...twin.controls);
-  const sentence = make("p", { class: "hs-answer" });
-  const details = make("p", { class: "hs-answer", role: "status" });
-  const cut = smallButton("");
-  const opened = make("div", { class: "hs-controls" }, details, cut);
-  const graph = circuitGraph(
-    (head) => openHead(head),
-    (edge) => openEdge(edge),
-  );
-  const list = new HeadList(store, "Heads of the circuit");
-  const table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
-  /** @type {CircuitAnswer | null} */
-  let shown = null;
-  /** @type {() => void} */
-  let ask = () => {};
-  cut.addEventListener("click", () => ask());
+/** @implements {BuiltQuestion} */
+class Circuit {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.set = new SetChooser({ store, choices, choose }, { [TEXT]: "this text, with a word changed" });
+    this.twin = changedText({ store, choices, choose });
+    this.own = make("div", {}, ...this.twin.controls);
+    this.sentence = make("p", { class: "hs-answer" });
+    this.details = make("p", { class: "hs-answer", role: "status" });
+    this.cut = smallButton("");
+    this.opened = make("div", { class: "hs-controls" }, this.details, this.cut);
+    this.graph = circuitGraph(
+      (head) => this.openHead(head),
+      (edge) => this.openEdge(edge),
+    );
+    this.list = new HeadList(store, "Heads of the circuit");
+    this.table = makeTable({ name: "Edges of the circuit", titles: ["edge", "lost"] });
+    /** @type {CircuitAnswer | null} */
+    this.shown = null;
+    /** @type {() => void} */
+    this.ask = () => {};
+    this.cut.addEventListener("click", () => this.ask());
+    this.controls = [make("span", {}, "over"), ...this.set.controls, this.own];
+    this.element = make(
+      "div",
+      { class: "hs-patching" },
+      this.sentence,
+      this.graph.element,
+      this.opened,
+      make("div", { class: "hs-head-list" }, this.table),
+      this.list.element,
+    );
+  }
 
   /** @param {HeadInCircuit} head */
-  function openHead(head) {
-    graph.mark(null);
-    store.view.choose([head.layer, head.head]);
-    details.textContent = headWords(head);
-    cut.hidden = true;
-    opened.hidden = false;
+  openHead(head) {
+    this.graph.mark(null);
+    this.store.view.choose([head.layer, head.head]);
+    this.details.textContent = headWords(head);
+    this.cut.hidden = true;
+    this.opened.hidden = false;
   }
 
   /** @param {EdgeInCircuit} edge */
-  function openEdge(edge) {
-    const sender = shown?.heads.find(({ layer, head }) => layer === edge.sender[0] && head === edge.sender[1]);
-    graph.mark(edge);
+  openEdge(edge) {
+    const sender = this.shown?.heads.find(({ layer, head }) => layer === edge.sender[0] && head === edge.sender[1]);
+    this.graph.mark(edge);
     const words = `if this edge alone is cut from the circuit, ${percent(edge.lost)} of the effect is lost.`;
-    details.textContent = `${edgeName(edge)}: ${words} ${sender ? headWords(sender) : ""}`;
+    this.details.textContent = `${edgeName(edge)}: ${words} ${sender ? headWords(sender) : ""}`;
     const { receiver, way } = edge;
-    cut.hidden = !receiver;
+    this.cut.hidden = !receiver;
     if (receiver && way) {
-      cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}?`;
-      ask = () => {
-        store.view.choose(receiver);
-        store.view.set({ ask: feeding.key, askWith: writeChoices({ by: "cut", way }, feeding.defaults) });
+      this.cut.textContent = `Which heads feed the ${WAYS[/** @type {Way} */ (way)]} of ${headName(receiver)}?`;
+      this.ask = () => {
+        this.store.view.choose(receiver);
+        this.store.view.set({ ask: feeding.key, askWith: writeChoices({ by: "cut", way }, feeding.defaults) });
       };
     }
-    opened.hidden = false;
+    this.opened.hidden = false;
   }
 
-  return {
-    controls: [make("span", {}, "over"), ...set.controls, own],
-    element: make(
-      "div",
-      { class: "hs-patching" },
-      sentence,
-      graph.element,
-      opened,
-      make("div", { class: "hs-head-list" }, table),
-      list.element,
-    ),
-    request() {
-      const { model, n_layer, n_head } = store.pointer;
-      const isText = choices.set === TEXT;
-      own.hidden = !isText;
-      const chosen = isText ? twin.pair() : set.rows();
-      set.show();
-      if (typeof chosen === "string") return chosen;
-      const { rows: prompts, set: about } = "rows" in chosen ? chosen : { rows: [rowOf(chosen)], set: undefined };
-      const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
-      return { route: "circuit", body: { model, prompts, method }, set: about };
-    },
-    /** @param {CircuitAnswer} answer */
-    draw(answer) {
-      const { kept, without_heads, heads, edges, pairs, left_out } = answer;
-      const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
-      conclude(
-        `${parts} keep ${percent(kept)} of the effect, with everything else ablated.`,
-        `Without any head, ${percent(without_heads)} is left.`,
-      );
-      if (answer === shown) return;
-      shown = answer;
-      opened.hidden = true;
-      const mean = (/** @type {"clean" | "corrupted"} */ name) =>
-        fixed(pairs.reduce((sum, pair) => sum + pair[name], 0) / pairs.length, 2);
-      const range = pairs.map((pair) => pair.kept);
-      const [least, most] = [Math.min(...range), Math.max(...range)].map(percent);
-      const byPair = pairs.length > 1 ? `; for single pairs, the circuit keeps ${least} to ${most}` : "";
-      const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
-      const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
-      sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
-      graph.show(answer);
-      fillRows(
-        table,
-        [...edges]
-          .sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost))
-          .map((edge) => [
-            smallButton(edgeName(edge), () => openEdge(edge)),
-            makeCell(percent(edge.lost), { class: "hs-number-cell" }),
-          ]),
-      );
-      const rows = heads.map(({ layer, head, lost, reads, promoted }) => ({
-        picture: /** @type {PictureId} */ ([layer, head]),
-        value: lost,
-        text: `${percent(lost)}: “${visible(reads.text)}” → “${visible(promoted[0]?.text ?? "")}”`,
-      }));
-      rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-      list.show("lost without it, and what it reads and writes in the first prompt", rows);
-      const { n_layer, n_head } = store.pointer;
-      const values = Array.from({ length: n_layer }, () => /** @type {(number | null)[]} */ (Array(n_head).fill(null)));
-      for (const { layer, head, lost } of heads) values[layer][head] = lost;
-      overlay({
-        title: "Share of the effect that is lost without each head of the circuit",
-        values,
-        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
-        ramp: "change",
-        short: (value) => percent(value).replace("%", ""),
-        long: percent,
-        ends: ["works against the answer", "needed for the answer"],
-        arcs: arcsOf(edges),
-      });
-    },
-  };
+  /** @returns {Asked} */
+  request() {
+    const { model, n_layer, n_head } = this.store.pointer;
+    const isText = this.choices.set === TEXT;
+    this.own.hidden = !isText;
+    const chosen = isText ? this.twin.pair() : this.set.rows();
+    this.set.show();
+    if (typeof chosen === "string") return chosen;
+    const { rows: prompts, set: about } = "rows" in chosen ? chosen : { rows: [rowOf(chosen)], set: undefined };
+    const method = n_layer * n_head > MAX_EXACT_HEADS ? "attribution" : "exact";
+    return { route: "circuit", body: { model, prompts, method }, set: about };
+  }
+
+  /** @param {CircuitAnswer} answer */
+  draw(answer) {
+    const { kept, without_heads, heads, edges, pairs, left_out } = answer;
+    const parts = `${counted(heads.length, "head")} and ${counted(edges.length, "edge")}`;
+    this.conclude(
+      `${parts} keep ${percent(kept)} of the effect, with everything else ablated.`,
+      `Without any head, ${percent(without_heads)} is left.`,
+    );
+    if (answer === this.shown) return;
+    this.shown = answer;
+    this.opened.hidden = true;
+    const mean = (/** @type {"clean" | "corrupted"} */ name) =>
+      fixed(pairs.reduce((sum, pair) => sum + pair[name], 0) / pairs.length, 2);
+    const range = pairs.map((pair) => pair.kept);
+    const [least, most] = [Math.min(...range), Math.max(...range)].map(percent);
+    const byPair = pairs.length > 1 ? `; for single pairs, the circuit keeps ${least} to ${most}` : "";
+    const without = left_out.length ? ` Left out: ${counted(left_out.length, "pair")} without an effect.` : "";
+    const means = `${mean("clean")} in the prompts, ${mean("corrupted")} in the corrupted ones`;
+    this.sentence.textContent = `The effect is the mean difference of the two logits: ${means}${byPair}.${without}`;
+    this.graph.show(answer);
+    fillRows(
+      this.table,
+      [...edges]
+        .sort((a, b) => Math.abs(b.lost) - Math.abs(a.lost))
+        .map((edge) => [
+          smallButton(edgeName(edge), () => this.openEdge(edge)),
+          makeCell(percent(edge.lost), { class: "hs-number-cell" }),
+        ]),
+    );
+    const rows = heads.map(({ layer, head, lost, reads, promoted }) => ({
+      picture: /** @type {PictureId} */ ([layer, head]),
+      value: lost,
+      text: `${percent(lost)}: “${visible(reads.text)}” → “${visible(promoted[0]?.text ?? "")}”`,
+    }));
+    rows.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+    this.list.show("lost without it, and what it reads and writes in the first prompt", rows);
+    const { n_layer, n_head } = this.store.pointer;
+    const values = Array.from({ length: n_layer }, () => /** @type {(number | null)[]} */ (Array(n_head).fill(null)));
+    for (const { layer, head, lost } of heads) values[layer][head] = lost;
+    this.overlay({
+      title: "Share of the effect that is lost without each head of the circuit",
+      values,
+      most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+      ramp: "change",
+      short: (value) => percent(value).replace("%", ""),
+      long: percent,
+      ends: ["works against the answer", "needed for the answer"],
+      arcs: arcsOf(edges),
+    });
+  }
 }
 
 /** A pair as a row. @param {ChangedPair} pair */

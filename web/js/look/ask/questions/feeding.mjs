@@ -7,7 +7,7 @@ import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { apart, distanceField, distanceIn } from "../distance_field.mjs";
 import { HeadList } from "../head_list.mjs";
 import { openHead, textBody, textProblem } from "../subject.mjs";
-import { bestRole, ROLES, trainingTable } from "./feeding_steps.mjs";
+import { bestRole, ROLES, TrainingTable } from "./feeding_steps.mjs";
 import { percent } from "./residual_table.mjs";
 import { tabs } from "../../../widgets/controls.mjs";
 
@@ -15,7 +15,7 @@ import { tabs } from "../../../widgets/controls.mjs";
 /** @import { PictureId } from "../../../types.js" */
 /** @import { CompositionAnswer, PathsAnswer, RolePathsAnswer } from "../../../lens.js" */
 /** @import { HeadRow } from "../head_list.mjs" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const MIN_DEVIATIONS = 3; // above the same heads rotated at random: the minimum score for an arc
 const MAX_ARCS = 8;
@@ -57,77 +57,95 @@ export const feeding = {
     "A high score by the weights says only that a head could read the other one. Cutting the path shows whether it " +
     "does in a text; if a cut changes little, other heads may compensate.",
   defaults: { by: "weights", way: "k", route: "every", distance: "0" },
-  build,
+  build: (context) => new Feeding(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  const by = tabs("Judged by", BY, (value) => choose({ by: value }));
-  const ways = tabs("Into its", WAYS, (way) => choose({ way }));
-  const routes = tabs("Which path", ROUTES, (route) => choose({ route }));
-  const apartness = distanceField(store, (distance) => choose({ distance: String(distance) }));
-  const help = make("p", { class: "hs-hint" });
-  const sentence = make("p", { class: "hs-answer" });
-  const list = new HeadList(store, "Earlier heads by how much they feed the open one");
-  const training = trainingTable(store);
-  /** The choices; an unknown value counts as the default. */
-  const chosen = () => ({
-    by: /** @type {keyof typeof BY} */ (choices.by in BY ? choices.by : "weights"),
-    way: /** @type {Way} */ (
-      choices.way in WAYS && !(choices.by === "role" && choices.way === "v") ? choices.way : "k"
-    ),
-    route: /** @type {keyof typeof ROUTES} */ (choices.route in ROUTES ? choices.route : "every"),
-  });
+/** @implements {BuiltQuestion} */
+class Feeding {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.by = tabs("Judged by", BY, (value) => choose({ by: value }));
+    this.ways = tabs("Into its", WAYS, (way) => choose({ way }));
+    this.routes = tabs("Which path", ROUTES, (route) => choose({ route }));
+    this.apartness = distanceField(store, (distance) => choose({ distance: String(distance) }));
+    this.help = make("p", { class: "hs-hint" });
+    this.sentence = make("p", { class: "hs-answer" });
+    this.list = new HeadList(store, "Earlier heads by how much they feed the open one");
+    this.training = new TrainingTable(store);
+    this.controls = [this.by.element, this.ways.element, this.routes.element, this.apartness.element];
+    this.element = make(
+      "div",
+      { class: "hs-patching" },
+      this.sentence,
+      this.list.element,
+      this.training.element,
+      this.help,
+    );
+  }
 
-  return {
-    controls: [by.element, ways.element, routes.element, apartness.element],
-    element: make("div", { class: "hs-patching" }, sentence, list.element, training.element, help),
-    request() {
-      const { by: measure, way, route } = chosen();
-      by.show(measure);
-      ways.show(way);
-      routes.show(route);
-      routes.element.hidden = measure === "weights";
-      const valueButton = /** @type {HTMLButtonElement} */ (ways.element.lastElementChild);
-      valueButton.disabled = measure === "role"; // what a head looks at does not depend on its values
-      help.textContent = HELP[measure];
-      const { model, qk_norm } = store.pointer;
-      const distance = distanceIn(store, choices.distance);
-      apartness.show(distance, measure === "weights" && way !== "v" && !qk_norm);
-      const [layer, head] = store.open;
-      if (!openHead(store)) return "Open a head: the question is about a single one, not a mean or a rollout.";
-      if (layer === 0) return "Heads of layer 0 read only the embeddings. Open a head of a later layer.";
-      if (measure === "weights") {
-        if (qk_norm) return NO_PRODUCT;
-        return { route: "composition", query: distance ? { model, distance: String(distance) } : { model } };
-      }
-      const query = { model, layer: String(layer), head: String(head), way };
-      if (measure === "role") return { route: "role-paths", query };
-      return textProblem(store, 2) || { route: "paths", body: { ...textBody(store), layer, head } };
-    },
-    draw(answer) {
-      const { by: measure, way, route } = chosen();
-      const open = store.open;
-      const role = measure === "role" ? readRole(answer, route) : null;
-      const isRotary = store.pointer.rotary ?? false;
-      const conclusion =
-        role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way, isRotary));
-      const { rows, title, short, long, ramp, ends } = conclusion;
-      sentence.textContent = conclusion.sentence;
-      conclude(conclusion.plain);
-      list.show(conclusion.column, rows);
-      void training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
-      const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
-      /** @type {(number | null)[][]} */
-      const values = Array.from({ length: store.pointer.n_layer }, () =>
-        Array.from({ length: store.pointer.n_head }, () => null),
-      );
-      for (const { picture, value } of rows) values[picture[0]][picture[1]] = value;
-      const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
-      const arcs = conclusion.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
-      overlay({ title, values, most, ramp, short, long, ends, arcs });
-    },
-  };
+  /** The choices; an unknown value counts as the default. */
+  chosen() {
+    return {
+      by: /** @type {keyof typeof BY} */ (this.choices.by in BY ? this.choices.by : "weights"),
+      way: /** @type {Way} */ (
+        this.choices.way in WAYS && !(this.choices.by === "role" && this.choices.way === "v") ? this.choices.way : "k"
+      ),
+      route: /** @type {keyof typeof ROUTES} */ (this.choices.route in ROUTES ? this.choices.route : "every"),
+    };
+  }
+
+  /** @returns {Asked} */
+  request() {
+    const { by: measure, way, route } = this.chosen();
+    this.by.show(measure);
+    this.ways.show(way);
+    this.routes.show(route);
+    this.routes.element.hidden = measure === "weights";
+    const valueButton = /** @type {HTMLButtonElement} */ (this.ways.element.lastElementChild);
+    valueButton.disabled = measure === "role"; // what a head looks at does not depend on its values
+    this.help.textContent = HELP[measure];
+    const { model, qk_norm } = this.store.pointer;
+    const distance = distanceIn(this.store, this.choices.distance);
+    this.apartness.show(distance, measure === "weights" && way !== "v" && !qk_norm);
+    const [layer, head] = this.store.open;
+    if (!openHead(this.store)) return "Open a head: the question is about a single one, not a mean or a rollout.";
+    if (layer === 0) return "Heads of layer 0 read only the embeddings. Open a head of a later layer.";
+    if (measure === "weights") {
+      if (qk_norm) return NO_PRODUCT;
+      return { route: "composition", query: distance ? { model, distance: String(distance) } : { model } };
+    }
+    const query = { model, layer: String(layer), head: String(head), way };
+    if (measure === "role") return { route: "role-paths", query };
+    return textProblem(this.store, 2) || { route: "paths", body: { ...textBody(this.store), layer, head } };
+  }
+
+  /** @param {any} answer */
+  draw(answer) {
+    const { by: measure, way, route } = this.chosen();
+    const open = this.store.open;
+    const role = measure === "role" ? readRole(answer, route) : null;
+    const isRotary = this.store.pointer.rotary ?? false;
+    const conclusion =
+      role ?? (measure === "cut" ? readCuts(answer, way, route) : readComposition(answer, open, way, isRotary));
+    const { rows, title, short, long, ramp, ends } = conclusion;
+    this.sentence.textContent = conclusion.sentence;
+    this.conclude(conclusion.plain);
+    this.list.show(conclusion.column, rows);
+    void this.training.show(role ? { later: open, earlier: rows[0].picture, way } : null);
+    const most = Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-9);
+    /** @type {(number | null)[][]} */
+    const values = Array.from({ length: this.store.pointer.n_layer }, () =>
+      Array.from({ length: this.store.pointer.n_head }, () => null),
+    );
+    for (const { picture, value } of rows) values[picture[0]][picture[1]] = value;
+    const valueOf = (/** @type {PictureId} */ [layer, head]) => values[layer][head] ?? 0;
+    const arcs = conclusion.arcs.map((from) => ({ from, to: open, part: Math.max(valueOf(from) / most, 0) }));
+    this.overlay({ title, values, most, ramp, short, long, ends, arcs });
+  }
 }
 
 /** @typedef {"q" | "k" | "v"} Way */

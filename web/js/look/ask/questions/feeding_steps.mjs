@@ -36,61 +36,67 @@ export async function stepsOf(model) {
   return steps;
 }
 
-/** @param {Store} store */
-export function trainingTable(store) {
-  /** @type {AbortController | null} */
-  let controller = null;
-  const button = smallButton("");
-  const progress = make("span", { class: "hs-hint", role: "status" });
-  const table = makeTable({}, { hidden: true });
-  const element = make("div", { class: "hs-residual", hidden: true }, button, " ", progress, table);
-  /** @type {{ model: string, later: PictureId, earlier: PictureId, way: string } | null} */
-  let link = null;
-  let shown = "";
-  button.addEventListener("click", () => (controller ? stop() : void measure()));
+/** @typedef {{ model: string, later: PictureId, earlier: PictureId, way: string }} Link */
 
-  function stop() {
-    controller?.abort();
-    controller = null;
-    label();
+export class TrainingTable {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    /** @type {AbortController | null} */
+    this.controller = null;
+    this.button = smallButton("");
+    this.progress = make("span", { class: "hs-hint", role: "status" });
+    this.table = makeTable({}, { hidden: true });
+    this.element = make("div", { class: "hs-residual", hidden: true }, this.button, " ", this.progress, this.table);
+    /** @type {Link | null} */
+    this.link = null;
+    this.shown = "";
+    this.button.addEventListener("click", () => (this.controller ? this.stop() : void this.measure()));
+    this.label();
   }
 
-  function label() {
-    button.textContent = controller ? "Stop" : "Measure at every training step";
-    if (!controller) progress.textContent = "";
+  stop() {
+    this.controller?.abort();
+    this.controller = null;
+    this.label();
+  }
+
+  label() {
+    this.button.textContent = this.controller ? "Stop" : "Measure at every training step";
+    if (!this.controller) this.progress.textContent = "";
   }
 
   /** The answer of one step. @param {string} model @param {AbortSignal} signal */
-  function ask(model, signal) {
-    const { later, way } = /** @type {NonNullable<typeof link>} */ (link);
+  ask(model, signal) {
+    const { later, way } = /** @type {Link} */ (this.link);
     const query = { model, layer: String(later[0]), head: String(later[1]), way };
     return askServer({ route: "role-paths", query }, { signal });
   }
 
-  async function measure() {
-    if (!link) return;
-    const { signal } = (controller = new AbortController());
-    const { model, earlier } = link;
-    label();
-    fillTable(table, { titles: ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"] });
+  async measure() {
+    if (!this.link) return;
+    const { signal } = (this.controller = new AbortController());
+    const { model, earlier } = this.link;
+    this.label();
+    fillTable(this.table, { titles: ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"] });
     try {
       const steps = await stepsOf(model);
-      const last = await ask(model, signal);
+      const last = await this.ask(model, signal);
       const role = bestRole(last);
-      table.hidden = false;
+      this.table.hidden = false;
       for (const [i, step] of steps.entries()) {
-        progress.textContent = `${i} of ${steps.length} steps`;
-        const answer = await ask(`${model}@${step}`, signal);
+        this.progress.textContent = `${i} of ${steps.length} steps`;
+        const answer = await this.ask(`${model}@${step}`, signal);
         const [layer, column] = earlier;
         const scores = [answer.plain[role], answer.every[role][layer][column], answer.direct[role][layer][column]];
         const row = makeRow([step.toLocaleString("en"), ...scores.map((score) => fixed(score, 3))]);
-        table.tBodies[0].append(row);
+        this.table.tBodies[0].append(row);
       }
-      stop();
+      this.stop();
     } catch (error) {
       if (signal.aborted) return;
-      stop();
-      progress.textContent = /** @type {Error} */ (error).message;
+      this.stop();
+      this.progress.textContent = /** @type {Error} */ (error).message;
     }
   }
 
@@ -98,22 +104,20 @@ export function trainingTable(store) {
    * Offer to measure the link over the training steps, if the model has kept any.
    * @param {{ later: PictureId, earlier: PictureId, way: string } | null} next
    */
-  const show = async (next) => {
-    const model = baseName(store.pointer.model);
+  async show(next) {
+    const model = baseName(this.store.pointer.model);
     const key = JSON.stringify([model, next]);
-    if (key === shown) return;
-    shown = key;
-    stop();
-    link = next && { ...next, model };
-    table.hidden = element.hidden = true;
+    if (key === this.shown) return;
+    this.shown = key;
+    this.stop();
+    this.link = next && { ...next, model };
+    this.table.hidden = this.element.hidden = true;
     if (!next) return;
     try {
       const steps = await stepsOf(model);
-      if (key === shown) element.hidden = !steps.length;
+      if (key === this.shown) this.element.hidden = !steps.length;
     } catch {
-      if (key === shown) shown = ""; // the next answer asks again
+      if (key === this.shown) this.shown = ""; // the next answer asks again
     }
-  };
-  label();
-  return { element, show };
+  }
 }

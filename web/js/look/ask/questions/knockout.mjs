@@ -11,7 +11,7 @@ import { chipButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { KnockoutAnswer } from "../../../lens.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 /** @typedef {KnockoutAnswer & { token_loss: number[], token_delta: number[][][] }} PerTokenAnswer */
 
@@ -68,120 +68,144 @@ export const knockout = {
     "A small change does not mean that a head does nothing: others may do the same and compensate for it. " +
     "The numbers are about this text, not about the model.",
   defaults: { method: "zero", about: "text", set: NO_HEADS },
-  build,
+  build: (context) => new Knockout(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, mixer, choices, choose, conclude, overlay }) {
-  const methods = tabs("What replaces a removed head", METHODS, (method) => choose({ method }));
-  const abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
-  const help = make("p", { class: "hs-hint" });
-  const sentence = make("p", { class: "hs-answer" });
-  const together = new HeadSet(store, mixer, {
-    verb: ["remove", "Removed"],
-    waiting: "Reading the text without them…",
-    choose: (set) => choose({ set }),
-    ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: chosenMethod() } }),
-    say: (pictures, names, { delta, token_delta }) => {
-      const position = Math.min(selectedToken(store), token_delta.length);
-      const change = choices.about === "token" ? token_delta[position - 1] : delta;
-      const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
-      const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
-      return pictures.length > 1 ? `${words}: ${comparison(change, together.singles(pictures))}` : `${words}.`;
-    },
-  });
-  const list = new HeadList(store, "Change of the loss without each head", {
-    label: (name) => `Remove ${name} together with others`,
-    has: (picture) => together.has(picture),
-    toggle: (picture) => together.toggle(picture),
-  });
-  const tokens = make("p", { class: "hs-chips" });
-  const chosenMethod = () => /** @type {keyof typeof METHODS} */ (choices.method in METHODS ? choices.method : "zero");
+/** @implements {BuiltQuestion} */
+class Knockout {
+  /** @param {AskContext} context */
+  constructor({ store, mixer, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.methods = tabs("What replaces a removed head", METHODS, (method) => choose({ method }));
+    this.abouts = tabs("Loss of", ABOUT, (about) => choose({ about }));
+    this.help = make("p", { class: "hs-hint" });
+    this.sentence = make("p", { class: "hs-answer" });
+    this.together = new HeadSet(store, mixer, {
+      verb: ["remove", "Removed"],
+      waiting: "Reading the text without them…",
+      choose: (set) => choose({ set }),
+      ask: (heads) => ({ route: "removal", body: { ...textBody(store), heads, method: this.chosenMethod() } }),
+      say: (pictures, names, { delta, token_delta }) => {
+        const position = Math.min(selectedToken(store), token_delta.length);
+        const change = choices.about === "token" ? token_delta[position - 1] : delta;
+        const what = choices.about === "token" ? `${tokenName(store, position)} is` : "tokens are on average";
+        const words = `Without ${names}, ${what} ${probabilityChange(change)}`;
+        return pictures.length > 1 ? `${words}: ${comparison(change, this.together.singles(pictures))}` : `${words}.`;
+      },
+    });
+    this.list = new HeadList(store, "Change of the loss without each head", {
+      label: (name) => `Remove ${name} together with others`,
+      has: (picture) => this.together.has(picture),
+      toggle: (picture) => this.together.toggle(picture),
+    });
+    this.tokens = make("p", { class: "hs-chips" });
+    this.controls = [
+      make("span", {}, "replace with"),
+      this.methods.element,
+      make("span", {}, "loss of"),
+      this.abouts.element,
+    ];
+    this.element = make(
+      "div",
+      { class: "hs-knockout" },
+      this.sentence,
+      this.list.element,
+      this.together.element,
+      this.tokens,
+      this.help,
+    );
+  }
 
-  return {
-    controls: [make("span", {}, "replace with"), methods.element, make("span", {}, "loss of"), abouts.element],
-    element: make("div", { class: "hs-knockout" }, sentence, list.element, together.element, tokens, help),
-    request() {
-      methods.show(choices.method);
-      abouts.show(choices.about);
-      help.textContent = METHOD_HELP[chosenMethod()];
-      const problem = textProblem(store, 2);
-      const method = chosenMethod();
-      return problem || { route: "knockout", body: { ...textBody(store), method, per_token: true } };
-    },
-    /** @param {PerTokenAnswer} answer */
-    draw(answer) {
-      const position = Math.min(selectedToken(store), answer.token_loss.length);
-      const isAboutToken = choices.about === "token";
-      conclude(...conclusion(answer, position));
-      const hasLoss = !isAboutToken || position >= 1;
-      for (const part of [list.element, together.element]) part.hidden = !hasLoss;
-      if (!hasLoss) {
-        sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
-        tokens.hidden = true;
-        overlay(null);
-        return;
-      }
-      const values = isAboutToken
-        ? answer.token_delta.map((row) => row.map((head) => head[position - 1]))
-        : answer.delta;
-      together.show(choices.set, values);
-      const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
-      const of = isAboutToken ? `loss of ${tokenName(store, position)}` : "loss per token";
-      const rows = headEntries(values).map(({ picture, value }) => ({
-        picture,
-        value,
-        text: `${signed(value, 3)} → ${fixed(plain + value, 3)}`,
-      }));
-      rows.sort((a, b) => b.value - a.value);
-      const [first] = rows;
-      const without =
-        first.value > 0
-          ? `Without ${pictureName(first.picture, store.pointer)} it is ${fixed(plain + first.value, 3)}.`
-          : "Removing any single head does not increase it.";
-      sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
-      list.show("change of the loss → loss without the head (nats)", rows);
-      showTokens(answer);
-      overlay({
-        title: `Change of the ${of} without each head, in nats`,
-        values,
-        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
-        ramp: "change",
-        short,
-        long: (value) => `${signed(value, 3)} nats`,
-        ends: ["better without it", "worse without it"],
-      });
-    },
-  };
+  chosenMethod() {
+    return /** @type {keyof typeof METHODS} */ (this.choices.method in METHODS ? this.choices.method : "zero");
+  }
+
+  /** @returns {Asked} */
+  request() {
+    this.methods.show(this.choices.method);
+    this.abouts.show(this.choices.about);
+    this.help.textContent = METHOD_HELP[this.chosenMethod()];
+    const problem = textProblem(this.store, 2);
+    const method = this.chosenMethod();
+    return problem || { route: "knockout", body: { ...textBody(this.store), method, per_token: true } };
+  }
+
+  /** @param {PerTokenAnswer} answer */
+  draw(answer) {
+    const position = Math.min(selectedToken(this.store), answer.token_loss.length);
+    const isAboutToken = this.choices.about === "token";
+    this.conclude(...this.conclusion(answer, position));
+    const hasLoss = !isAboutToken || position >= 1;
+    for (const part of [this.list.element, this.together.element]) part.hidden = !hasLoss;
+    if (!hasLoss) {
+      this.sentence.textContent = "The first token is not predicted, so it has no loss. Select a later one.";
+      this.tokens.hidden = true;
+      this.overlay(null);
+      return;
+    }
+    const values = isAboutToken ? answer.token_delta.map((row) => row.map((head) => head[position - 1])) : answer.delta;
+    this.together.show(this.choices.set, values);
+    const plain = isAboutToken ? answer.token_loss[position - 1] : answer.loss;
+    const of = isAboutToken ? `loss of ${tokenName(this.store, position)}` : "loss per token";
+    const rows = headEntries(values).map(({ picture, value }) => ({
+      picture,
+      value,
+      text: `${signed(value, 3)} → ${fixed(plain + value, 3)}`,
+    }));
+    rows.sort((a, b) => b.value - a.value);
+    const [first] = rows;
+    const without =
+      first.value > 0
+        ? `Without ${pictureName(first.picture, this.store.pointer)} it is ${fixed(plain + first.value, 3)}.`
+        : "Removing any single head does not increase it.";
+    this.sentence.textContent = `The ${of} is ${fixed(plain, 3)} nats. ${without}`;
+    this.list.show("change of the loss → loss without the head (nats)", rows);
+    this.showTokens(answer);
+    this.overlay({
+      title: `Change of the ${of} without each head, in nats`,
+      values,
+      most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+      ramp: "change",
+      short,
+      long: (value) => `${signed(value, 3)} nats`,
+      ends: ["better without it", "worse without it"],
+    });
+  }
 
   /** Which head matters most, by name. @param {PerTokenAnswer} answer @param {number} position of the selected token */
-  function conclusion(answer, position) {
+  conclusion(answer, position) {
     return knockoutPlain(
       answer,
       position,
-      (picture) => pictureName(picture, store.pointer),
-      store.tokens[position]?.text,
+      (picture) => pictureName(picture, this.store.pointer),
+      this.store.tokens[position]?.text,
     );
   }
 
   /** The tokens for which the open head matters most. @param {PerTokenAnswer} answer */
-  function showTokens(answer) {
-    const [layer, head] = store.open;
+  showTokens(answer) {
+    const [layer, head] = this.store.open;
     /** @type {number[] | undefined} of a picture other than a head */
     const changes = answer.token_delta[layer]?.[head];
-    tokens.hidden = !changes;
+    this.tokens.hidden = !changes;
     if (!changes) return;
     const most = changes.map((change, i) => ({ change, position: i + 1 }));
     most.sort((a, b) => b.change - a.change);
     const chips = most.slice(0, MAX_CHIPS).map(({ change, position }) => {
-      const text = visible(store.tokens[position]?.text ?? "");
-      const before = visible(textOf(store.tokens.slice(Math.max(0, position - 6), position)));
+      const text = visible(this.store.tokens[position]?.text ?? "");
+      const before = visible(textOf(this.store.tokens.slice(Math.max(0, position - 6), position)));
       const chip = chipButton(`${text} ${signed(change, 3)}`);
       chip.title = `Token ${position}, after “${before}”: ${signed(change, 3)} nats without this head`;
-      chip.addEventListener("click", () => store.selection.look(position - 1));
+      chip.addEventListener("click", () => this.store.selection.look(position - 1));
       return chip;
     });
-    tokens.replaceChildren(make("span", {}, `${pictureName(store.open, store.pointer)} helps most with`), ...chips);
+    this.tokens.replaceChildren(
+      make("span", {}, `${pictureName(this.store.open, this.store.pointer)} helps most with`),
+      ...chips,
+    );
   }
 }
 

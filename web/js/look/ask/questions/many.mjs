@@ -7,13 +7,13 @@ import { counted, fixed, signed, withoutZero } from "../../../lib/numbers.mjs";
 import { ending, pictureName } from "../../../lib/words.mjs";
 import { openText } from "../../address.mjs";
 import { HeadList } from "../head_list.mjs";
-import { FIRST_SET, setChooser } from "../prompts/set_chooser.mjs";
+import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";
 import { percent } from "./residual_table.mjs";
 import { dropdown, smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { PromptsAnswer } from "../../../lens.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 /** @import { AskRequest } from "../../state/ask_server.mjs" */
 /** @import { PromptRow } from "../prompts/prompt_rows.mjs" */
 /** @import { ChosenSet } from "../prompts/set_chooser.mjs" */
@@ -118,89 +118,98 @@ export const many = {
     "A mean hides differences between prompts, and the standard error says nothing about prompts that are unlike " +
     "those in the set.",
   defaults: DEFAULTS,
-  build,
+  build: (context) => new ManyPrompts(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
-  const measures = dropdown("Measure", names, (measure) => choose({ measure }));
-  const set = setChooser({ store, choices, choose });
-  const sentence = make("p", { class: "hs-answer" });
-  const list = new HeadList(store, "Heads by their mean over the prompts");
-  const table = makeTable({});
-  const every = make("div", { class: "hs-head-list" }, table);
-  /** @type {ChosenSet | null} */
-  let current = null;
-
-  const measure = () => MEASURES[choices.measure] ?? MEASURES.patch;
-
-  /** Open a prompt as the text of the page. @param {PromptRow} row */
-  async function open({ prompt }) {
-    const answer = await (await post("v1/tokenize", { body: { model: store.pointer.model, prompt } })).json();
-    openText(store, { ids: answer.tokens, n_prompt: answer.tokens.length });
+/** @implements {BuiltQuestion} */
+class ManyPrompts {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    const names = Object.fromEntries(Object.entries(MEASURES).map(([key, { name }]) => [key, name]));
+    this.measures = dropdown("Measure", names, (measure) => choose({ measure }));
+    this.set = new SetChooser({ store, choices, choose });
+    this.sentence = make("p", { class: "hs-answer" });
+    this.list = new HeadList(store, "Heads by their mean over the prompts");
+    this.table = makeTable({});
+    const every = make("div", { class: "hs-head-list" }, this.table);
+    /** @type {ChosenSet | null} */
+    this.current = null;
+    this.controls = [make("span", {}, "measure"), this.measures, make("span", {}, "over"), ...this.set.controls];
+    this.element = make("div", { class: "hs-knockout" }, this.sentence, this.list.element, every);
   }
 
-  return {
-    controls: [make("span", {}, "measure"), measures, make("span", {}, "over"), ...set.controls],
-    element: make("div", { class: "hs-knockout" }, sentence, list.element, every),
-    request() {
-      measures.value = choices.measure;
-      const chosen = set.rows();
-      if (!store.pointer.run) return "There is no model to ask about yet.";
-      if (typeof chosen === "string") return chosen;
-      current = chosen;
-      const { asked, body: more } = measure();
-      return /** @type {AskRequest} */ ({
-        route: `${asked}/prompts`,
-        body: { model: store.pointer.model, ...more, prompts: chosen.rows },
-        set: chosen.set,
-      });
-    },
-    /** @param {PromptsAnswer} answer */
-    draw(answer) {
-      const { name, help, number, words, ramp, ends } = measure();
-      const values = /** @type {number[][]} */ (answer.mean[number]);
-      const errors = /** @type {number[][]} */ (answer.standard_error[number]);
-      const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
-        `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
-      const rows = headEntries(values).map(({ picture, value }) => {
-        const error = errors[picture[0]][picture[1]];
-        return { picture, value, error, text: withError(value, error) };
-      });
-      rows.sort((a, b) => b.value - a.value);
-      const [first] = rows;
-      const best = pictureName(first.picture, store.pointer);
-      conclude(`Over ${counted(answer.n, "prompt")}, ${best} comes first for the ${name}: ${first.text}.`);
-      const failed = answer.rows.length - answer.n;
-      sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
-      list.show("mean ± standard error", rows);
-      const [layer, column] = first.picture;
-      fillTable(table, {
-        name: "Every prompt",
-        titles: ["line", "prompt", best],
-        rows: answer.rows.map((row) => {
-          const { prompt, answer: right } = current?.rows[Number(row.row)] ?? { prompt: "" };
-          const line = `${current?.set.lines[Number(row.row)] ?? ""}`;
-          const opener = smallButton(ending(prompt, MAX_PROMPT), () => void open({ prompt }));
-          opener.title = `Open “${prompt}” in the page`;
-          opener.disabled = store.view.isLookOnly;
-          const numbers = /** @type {number[][] | undefined} */ (row[number]);
-          const text = numbers ? words(numbers[layer][column]) : String(row.error);
-          const expected = right === undefined ? "" : ` → ${right}`;
-          const cellOf = (/** @type {string} */ content) => makeCell(content, { class: "hs-number-cell" });
-          return [cellOf(line), [opener, expected], cellOf(text)];
-        }),
-      });
-      overlay({
-        title: `Mean over ${counted(answer.n, "prompt")}: ${name}`,
-        values,
-        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
-        ramp,
-        short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
-        long: words,
-        ends,
-      });
-    },
-  };
+  measure() {
+    return MEASURES[this.choices.measure] ?? MEASURES.patch;
+  }
+
+  /** Open a prompt as the text of the page. @param {PromptRow} row */
+  async open({ prompt }) {
+    const answer = await (await post("v1/tokenize", { body: { model: this.store.pointer.model, prompt } })).json();
+    openText(this.store, { ids: answer.tokens, n_prompt: answer.tokens.length });
+  }
+
+  /** @returns {Asked} */
+  request() {
+    this.measures.value = this.choices.measure;
+    const chosen = this.set.rows();
+    if (!this.store.pointer.run) return "There is no model to ask about yet.";
+    if (typeof chosen === "string") return chosen;
+    this.current = chosen;
+    const { asked, body: more } = this.measure();
+    return /** @type {AskRequest} */ ({
+      route: `${asked}/prompts`,
+      body: { model: this.store.pointer.model, ...more, prompts: chosen.rows },
+      set: chosen.set,
+    });
+  }
+
+  /** @param {PromptsAnswer} answer */
+  draw(answer) {
+    const { name, help, number, words, ramp, ends } = this.measure();
+    const values = /** @type {number[][]} */ (answer.mean[number]);
+    const errors = /** @type {number[][]} */ (answer.standard_error[number]);
+    const withError = (/** @type {number} */ value, /** @type {number} */ error) =>
+      `${words(value)} ± ${words(error).replace(/^[+−]/, "")}`;
+    const rows = headEntries(values).map(({ picture, value }) => {
+      const error = errors[picture[0]][picture[1]];
+      return { picture, value, error, text: withError(value, error) };
+    });
+    rows.sort((a, b) => b.value - a.value);
+    const [first] = rows;
+    const best = pictureName(first.picture, this.store.pointer);
+    this.conclude(`Over ${counted(answer.n, "prompt")}, ${best} comes first for the ${name}: ${first.text}.`);
+    const failed = answer.rows.length - answer.n;
+    this.sentence.textContent = failed ? `${help} ${counted(failed, "row")} could not be answered.` : help;
+    this.list.show("mean ± standard error", rows);
+    const [layer, column] = first.picture;
+    fillTable(this.table, {
+      name: "Every prompt",
+      titles: ["line", "prompt", best],
+      rows: answer.rows.map((row) => {
+        const { prompt, answer: right } = this.current?.rows[Number(row.row)] ?? { prompt: "" };
+        const line = `${this.current?.set.lines[Number(row.row)] ?? ""}`;
+        const opener = smallButton(ending(prompt, MAX_PROMPT), () => void this.open({ prompt }));
+        opener.title = `Open “${prompt}” in the page`;
+        opener.disabled = this.store.view.isLookOnly;
+        const numbers = /** @type {number[][] | undefined} */ (row[number]);
+        const text = numbers ? words(numbers[layer][column]) : String(row.error);
+        const expected = right === undefined ? "" : ` → ${right}`;
+        const cellOf = (/** @type {string} */ content) => makeCell(content, { class: "hs-number-cell" });
+        return [cellOf(line), [opener, expected], cellOf(text)];
+      }),
+    });
+    this.overlay({
+      title: `Mean over ${counted(answer.n, "prompt")}: ${name}`,
+      values,
+      most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+      ramp,
+      short: (value) => (words === percent ? String(Math.round(100 * value) || 0) : withoutZero(fixed(value, 2))),
+      long: words,
+      ends,
+    });
+  }
 }

@@ -20,7 +20,7 @@ import { fillTable, makeRow, makeTable } from "../../../widgets/table.mjs";
 /** @import { PictureId } from "../../../types.js" */
 /** @import { Mask } from "../../../lib/head_masks.mjs" */
 /** @import { Shape } from "../../../lib/heads.mjs" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const TAPS = { mute: "mutes its head", open: "opens its head" };
 const MAX_CHIPS = 10; // changed heads shown by name
@@ -38,150 +38,175 @@ export const mixingDesk = {
     "Removing a head also removes what later heads read from it, and the model was not trained to work without it. " +
     "The change is the effect of the removal, not the head’s own share of the prediction.",
   defaults: DEFAULTS,
-  build,
+  build: (context) => new MixingDesk(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, mixer, choices, choose, conclude }) {
-  const taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
-  const chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
-  const reasons = make("p", { class: "hs-hint" });
-  const muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
-  const sentence = make("p", { class: "hs-answer", role: "status" });
-  const write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-primary" });
-  const compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
-  const why = make("p", { class: "hs-hint" });
-  const table = makeTable({});
-  const view = new TableView("Show next tokens as a table", () => drawTable(), make("div", {}, table));
-  const buttons = make("div", { class: "hs-controls" }, write, compare, view.toggle);
-  /** @type {string[]} texts of the vocabulary */
-  let texts = [];
-  /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
-  let prediction = null;
+/** @implements {BuiltQuestion} */
+class MixingDesk {
+  /** @param {AskContext} context */
+  constructor({ store, mixer, choices, choose, conclude }) {
+    this.store = store;
+    this.mixer = mixer;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.taps = tabs("A click on a tile", TAPS, (tap) => choose({ tap }));
+    this.chips = make("p", { class: "hs-chips", role: "group", "aria-label": "Presets" });
+    this.reasons = make("p", { class: "hs-hint" });
+    this.muted = make("p", { class: "hs-chips", role: "group", "aria-label": "Heads that are muted or scaled" });
+    this.sentence = make("p", { class: "hs-answer", role: "status" });
+    this.write = smallButton("Write both, side by side", () => mixer.writeBoth(mixer.mask), { class: "hs-primary" });
+    this.compare = smallButton("Compare the heads", () => mixer.compare(mixer.mask));
+    this.why = make("p", { class: "hs-hint" });
+    this.table = makeTable({});
+    this.view = new TableView("Show next tokens as a table", () => this.drawTable(), make("div", {}, this.table));
+    const buttons = make("div", { class: "hs-controls" }, this.write, this.compare, this.view.toggle);
+    /** @type {string[]} texts of the vocabulary */
+    this.texts = [];
+    /** @type {{ logits: Float32Array, before: Float64Array, after: Float64Array } | null} log-probabilities */
+    this.prediction = null;
+    this.controls = [make("span", {}, "a click on a tile"), this.taps.element];
+    this.element = make(
+      "div",
+      { class: "hs-desk" },
+      this.chips,
+      this.reasons,
+      this.muted,
+      this.sentence,
+      buttons,
+      this.why,
+      this.view.element,
+    );
+  }
 
-  return {
-    controls: [make("span", {}, "a click on a tile"), taps.element],
-    element: make("div", { class: "hs-desk" }, chips, reasons, muted, sentence, buttons, why, view.element),
-    request() {
-      taps.show(choices.tap);
-      return textProblem(store) || null;
-    },
-    draw() {
-      drawPresets();
-      drawMuted();
-      const { isChanged } = mixer;
-      const reason = writingProblem();
-      write.disabled = reason !== "";
-      compare.disabled = !isChanged;
-      write.title = reason || "The same prompt, settings and seed: once with all heads, once with these changes";
-      compare.title = isChanged ? "Reads the same text with these changes, to show which heads attend differently" : "";
-      why.textContent = isChanged
-        ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
-        : "Click tiles, press M on one, choose a preset, or scale the open head.";
-      void showPrediction();
-    },
-  };
+  /** @returns {Asked} */
+  request() {
+    this.taps.show(this.choices.tap);
+    return textProblem(this.store) || null;
+  }
+
+  draw() {
+    this.drawPresets();
+    this.drawMuted();
+    const { isChanged } = this.mixer;
+    const reason = this.writingProblem();
+    this.write.disabled = reason !== "";
+    this.compare.disabled = !isChanged;
+    this.write.title = reason || "The same prompt, settings and seed: once with all heads, once with these changes";
+    this.compare.title = isChanged
+      ? "Reads the same text with these changes, to show which heads attend differently"
+      : "";
+    this.why.textContent = isChanged
+      ? reason || "The tiles and the open head show the attention of the text as it was read, without the change."
+      : "Click tiles, press M on one, choose a preset, or scale the open head.";
+    void this.showPrediction();
+  }
 
   /** Why the two texts cannot be written; "" if they can. */
-  function writingProblem() {
-    if (!mixer.isChanged) return "Mute or scale a head first.";
-    if (stepOf(store.pointer.model) !== null)
+  writingProblem() {
+    if (!this.mixer.isChanged) return "Mute or scale a head first.";
+    if (stepOf(this.store.pointer.model) !== null)
       return "The weights of a training step can read texts, but not write them.";
     return "";
   }
 
-  function drawPresets() {
-    const offered = presets({ shape: store.pointer, roles: store.roles, layer: store.open[0], mask: mixer.mask });
+  drawPresets() {
+    const offered = presets({
+      shape: this.store.pointer,
+      roles: this.store.roles,
+      layer: this.store.open[0],
+      mask: this.mixer.mask,
+    });
     const presetChips = offered.map(({ key, name, mask, help, reason }) => {
       const chip = chipButton(name, null, { "data-preset": key });
       chip.disabled = reason !== "";
       chip.title = reason || help;
-      const isOn = !chip.disabled && isSameMask(mask, mixer.mask);
+      const isOn = !chip.disabled && isSameMask(mask, this.mixer.mask);
       if (key !== "all") setFlag(chip, "aria-pressed", isOn);
-      chip.addEventListener("click", () => mixer.set(isOn ? null : mask));
+      chip.addEventListener("click", () => this.mixer.set(isOn ? null : mask));
       return chip;
     });
-    refill(chips, presetChips);
+    refill(this.chips, presetChips);
     // Touch screens have no tooltips.
     const missing = offered.filter(({ key, reason }) => reason && key !== "all").map(({ reason }) => reason);
-    reasons.textContent = [...new Set(missing)].join(" ");
-    reasons.hidden = !missing.length;
+    this.reasons.textContent = [...new Set(missing)].join(" ");
+    this.reasons.hidden = !missing.length;
   }
 
-  function drawMuted() {
-    const pictures = changedHeads(mixer.mask);
+  drawMuted() {
+    const pictures = changedHeads(this.mixer.mask);
     const headChips = pictures.slice(0, MAX_CHIPS).map((picture) => {
-      const name = pictureName(picture, store.pointer);
-      const scale = scaleOf(mixer.mask, picture);
+      const name = pictureName(picture, this.store.pointer);
+      const scale = scaleOf(this.mixer.mask, picture);
       const text = scale === 0 ? `× ${name}` : `${name} × ${Number(scale.toFixed(2))}`;
       const chip = chipButton(text, null, { "aria-label": `Restore ${name}` });
       chip.title = `${name} is ${scaleWords(scale)}: click to restore it`;
-      chip.addEventListener("click", () => mixer.scale(picture, 1));
+      chip.addEventListener("click", () => this.mixer.scale(picture, 1));
       return chip;
     });
     const more = pictures.length - headChips.length;
     const rest = more > 0 ? [make("span", {}, `and ${more} more`)] : [];
-    refill(muted, pictures.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
-    muted.hidden = !pictures.length;
+    refill(this.muted, pictures.length ? [make("span", {}, "Changed"), ...headChips, ...rest] : []);
+    this.muted.hidden = !pictures.length;
   }
 
   /** The next token before and after, in a sentence. */
-  async function showPrediction() {
-    const position = store.selection.predictor;
-    const changed = position < 0 ? null : mixer.logitsAt(position);
+  async showPrediction() {
+    const position = this.store.selection.predictor;
+    const changed = position < 0 ? null : this.mixer.logitsAt(position);
     if (!changed) {
-      prediction = null;
-      conclude(
-        mixer.isChanged
+      this.prediction = null;
+      this.conclude(
+        this.mixer.isChanged
           ? "Reading the text with these changes…"
           : "Nothing is switched off yet: click tiles to mute their heads.",
       );
-      sentence.textContent = "";
-      view.refresh();
+      this.sentence.textContent = "";
+      this.view.refresh();
       return;
     }
-    const { fetcher } = store;
-    const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(store.pointer.sha256)]);
-    if (fetcher !== store.fetcher || changed !== mixer.logitsAt(store.selection.predictor)) return;
-    texts = names;
+    const { fetcher } = this.store;
+    const [logits, names] = await Promise.all([fetcher.logits(position), vocabulary(this.store.pointer.sha256)]);
+    if (fetcher !== this.store.fetcher || changed !== this.mixer.logitsAt(this.store.selection.predictor)) return;
+    this.texts = names;
     const [before, after] = [logSoftmax(logits), logSoftmax(changed)];
     const [plainBest] = mostProbable(logits, 1);
     const [changedBest] = mostProbable(changed, 1);
     /** @param {number} id */
     const moved = (id) =>
-      `“${visible(texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
+      `“${visible(this.texts[id] ?? "")}” ${exact(Math.exp(before[id]))} → ${exact(Math.exp(after[id]))} ` +
       `(${signed(after[id] - before[id], 3)} nats)`;
-    const parts = [`After ${tokenName(store, position)}: ${moved(plainBest)}`];
+    const parts = [`After ${tokenName(this.store, position)}: ${moved(plainBest)}`];
     if (changedBest !== plainBest) parts.push(`now the most probable token is ${moved(changedBest)}`);
-    const written = store.tokens[position + 1]?.id;
+    const written = this.store.tokens[position + 1]?.id;
     if (written !== undefined && written !== plainBest && written !== changedBest) {
       parts.push(`the written token was ${moved(written)}`);
     }
-    sentence.textContent = `${parts.join("; ")}.`;
+    this.sentence.textContent = `${parts.join("; ")}.`;
     const chance = (/** @type {number} */ id, /** @type {Float64Array} */ of) => share(Math.exp(of[id]));
-    const what = maskWords({ ...store.pointer, head_mask: mixer.mask }) || "With all heads";
-    const now = `“${visible(texts[changedBest] ?? "")}”`;
-    conclude(
+    const what = maskWords({ ...this.store.pointer, head_mask: this.mixer.mask }) || "With all heads";
+    const now = `“${visible(this.texts[changedBest] ?? "")}”`;
+    this.conclude(
       changedBest === plainBest
         ? `${capitalised(what)}, ${now} stays the most probable next token: ${chance(plainBest, before)} → ` +
             `${chance(plainBest, after)}.`
         : `${capitalised(what)}, the most probable next token is ${now} (${chance(changedBest, after)}) instead of ` +
-            `“${visible(texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
+            `“${visible(this.texts[plainBest] ?? "")}” (${chance(plainBest, before)}).`,
     );
-    prediction = { logits: changed, before, after };
-    view.refresh();
+    this.prediction = { logits: changed, before, after };
+    this.view.refresh();
   }
 
-  function drawTable() {
-    table.replaceChildren();
-    if (!prediction) return;
-    const { logits, before, after } = prediction;
+  drawTable() {
+    this.table.replaceChildren();
+    if (!this.prediction) return;
+    const { logits, before, after } = this.prediction;
     const rows = mostProbable(logits, MAX_LISTED_TOKENS).map((id) => {
       const numbers = [exact(Math.exp(before[id])), exact(Math.exp(after[id])), signed(after[id] - before[id], 3)];
-      return makeRow([`“${visible(texts[id] ?? "")}”`, ...numbers], { "data-id": id });
+      return makeRow([`“${visible(this.texts[id] ?? "")}”`, ...numbers], { "data-id": id });
     });
-    const caption = `What may follow ${tokenName(store, store.selection.predictor)}: the model’s own probabilities`;
-    fillTable(table, { caption, titles: ["token", "before", "with the change", "Δ nats"], rows });
+    const last = tokenName(this.store, this.store.selection.predictor);
+    const caption = `What may follow ${last}: the model’s own probabilities`;
+    fillTable(this.table, { caption, titles: ["token", "before", "with the change", "Δ nats"], rows });
   }
 }
 

@@ -10,7 +10,7 @@ import { bar, tabs } from "../../../widgets/controls.mjs";
 import { makeTable } from "../../../widgets/table.mjs";
 
 /** @import { HeadPassages, Passage, PassagesAnswer } from "../../../lens.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 const MEASURES = { weight: "by attention weight", norm: "by its output" };
 const WHAT = { weight: "largest attention weight on any token but the first", norm: "norm of the head’s output" };
@@ -28,78 +28,100 @@ export const passages = {
     "what the head looks at over the whole text, not with how often such tokens occur in it. " +
     "A large weight adds little if the value behind it is small.",
   defaults: { measure: "weight" },
-  build,
+  build: (context) => new Passages(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  const measures = tabs("Strongest", MEASURES, (measure) => choose({ measure }));
-  const source = textChoice(store, () => store.redraw());
-  const sentence = make("p", { class: "hs-answer" });
-  const list = make("ol", { class: "hs-passages" });
-  const shares = make("ul", { class: "hs-shares" });
-  const bars = make("div", {});
-  const map = headMap(store);
-  const measure = () => /** @type {Measure} */ (choices.measure in MEASURES ? choices.measure : "weight");
+/** @implements {BuiltQuestion} */
+class Passages {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.measures = tabs("Strongest", MEASURES, (measure) => choose({ measure }));
+    this.source = textChoice(store, () => store.redraw());
+    this.sentence = make("p", { class: "hs-answer" });
+    this.list = make("ol", { class: "hs-passages" });
+    this.shares = make("ul", { class: "hs-shares" });
+    this.bars = make("div", {});
+    this.map = headMap(store);
+    this.controls = [...this.source.controls, this.measures.element];
+    this.element = make(
+      "div",
+      { class: "hs-patching" },
+      this.sentence,
+      this.list,
+      this.shares,
+      this.bars,
+      this.map.element,
+    );
+  }
 
-  return {
-    controls: [...source.controls, measures.element],
-    element: make("div", { class: "hs-patching" }, sentence, list, shares, bars, map.element),
-    request() {
-      measures.show(measure());
-      const { run, model } = store.pointer;
-      if (!run) return "There is no text yet.";
-      const { text } = source;
-      return text ? { route: "passages", body: { model, text } } : "Paste a text, open a file, or let the model write.";
-    },
-    /** @param {PassagesAnswer} answer */
-    draw(answer) {
-      const by = measure();
-      const [layer, head] = store.open;
-      const ofHead = answer.heads[layer]?.[head];
-      const name = pictureName(store.open, store.pointer);
-      map.show(answer.map);
-      const values = answer.heads.map((row) => row.map((each) => each[by].passages[0]?.value ?? 0));
-      overlay({
-        title: `Each head’s ${WHAT[by]}, where it is strongest`,
-        values,
-        most: Math.max(...values.flat(), 1e-9),
-        ramp: "looks",
-        short: (value) => withoutZero(fixed(value, value < 9.95 ? 2 : 0)),
-        long: exact,
-        ends: ["weak", "strong"],
-      });
-      for (const part of [list, shares, bars]) part.hidden = !ofHead;
-      const text = `${counted(answer.n_tokens, "token")} of ${source.name}`;
-      if (!ofHead) {
-        conclude("");
-        sentence.textContent = `Read ${text}. Open a head: means and rollouts have no passages.`;
-        return;
-      }
-      const top = ofHead[by].passages;
-      sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
-      const open = (/** @type {Passage} */ passage) => openPassage(answer, passage);
-      list.replaceChildren(...top.map((passage) => passageEntry(passage, answer, open)));
-      const shared = sharedRows(answer, ofHead, by);
-      conclude(sharedPlain(name, shared));
-      const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
-        make(
-          "li",
-          {},
-          make("b", {}, `${count} of ${n}`),
-          `: the looked-at token ${pattern} `,
-          make("span", {}, `(${(100 * everywhere).toFixed(0)}% over the whole text)`),
-        ),
-      );
-      shares.replaceChildren(...rows);
-      bars.replaceChildren(histogram(ofHead[by].histogram, answer.bins[by], WHAT[by]));
-    },
-  };
+  measure() {
+    return /** @type {Measure} */ (this.choices.measure in MEASURES ? this.choices.measure : "weight");
+  }
+
+  /** @returns {Asked} */
+  request() {
+    this.measures.show(this.measure());
+    const { run, model } = this.store.pointer;
+    if (!run) return "There is no text yet.";
+    const { text } = this.source;
+    return text ? { route: "passages", body: { model, text } } : "Paste a text, open a file, or let the model write.";
+  }
+
+  /** @param {PassagesAnswer} answer */
+  draw(answer) {
+    const by = this.measure();
+    const [layer, head] = this.store.open;
+    const ofHead = answer.heads[layer]?.[head];
+    const name = pictureName(this.store.open, this.store.pointer);
+    this.map.show(answer.map);
+    const values = answer.heads.map((row) => row.map((each) => each[by].passages[0]?.value ?? 0));
+    this.overlay({
+      title: `Each head’s ${WHAT[by]}, where it is strongest`,
+      values,
+      most: Math.max(...values.flat(), 1e-9),
+      ramp: "looks",
+      short: (value) => withoutZero(fixed(value, value < 9.95 ? 2 : 0)),
+      long: exact,
+      ends: ["weak", "strong"],
+    });
+    for (const part of [this.list, this.shares, this.bars]) part.hidden = !ofHead;
+    const text = `${counted(answer.n_tokens, "token")} of ${this.source.name}`;
+    if (!ofHead) {
+      this.conclude("");
+      this.sentence.textContent = `Read ${text}. Open a head: means and rollouts have no passages.`;
+      return;
+    }
+    const top = ofHead[by].passages;
+    this.sentence.textContent = `Where ${name} fires most strongly in ${text}, by the ${WHAT[by]}:`;
+    const open = (/** @type {Passage} */ passage) => this.openPassage(answer, passage);
+    this.list.replaceChildren(...top.map((passage) => passageEntry(passage, answer, open)));
+    const shared = sharedRows(answer, ofHead, by);
+    this.conclude(sharedPlain(name, shared));
+    const rows = shared.map(({ name: pattern, count, n, everywhere }) =>
+      make(
+        "li",
+        {},
+        make("b", {}, `${count} of ${n}`),
+        `: the looked-at token ${pattern} `,
+        make("span", {}, `(${(100 * everywhere).toFixed(0)}% over the whole text)`),
+      ),
+    );
+    this.shares.replaceChildren(...rows);
+    this.bars.replaceChildren(histogram(ofHead[by].histogram, answer.bins[by], WHAT[by]));
+  }
 
   /** @param {PassagesAnswer} answer @param {Passage} passage */
-  function openPassage(answer, { query, key, window }) {
+  openPassage(answer, { query, key, window }) {
     const { start, tokens } = answer.windows[window];
-    openText(store, { ids: tokens, n_prompt: tokens.length, locked: [{ query: query - start, key: key - start }] });
+    openText(this.store, {
+      ids: tokens,
+      n_prompt: tokens.length,
+      locked: [{ query: query - start, key: key - start }],
+    });
   }
 }
 

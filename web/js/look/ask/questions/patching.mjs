@@ -15,7 +15,7 @@ import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
 /** @import { PatchAnswer, PatchBody } from "../../../lens.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 /**
  * An answer with the effect of every head and every residual stream.
@@ -57,7 +57,7 @@ export const patching = {
     "that restores nothing may still be needed. Patching into the original: a head that takes much away is needed " +
     "there; if a head takes nothing away, others may compensate for it. Shares need not add up to 100%.",
   defaults: DEFAULTS,
-  build,
+  build: (context) => new Patching(context),
 };
 
 /**
@@ -74,79 +74,111 @@ const loadExamples = async (isFile) =>
     ? []
     : (loading ??= fetch(new URL("patching_examples.json", import.meta.url)).then((response) => response.json()));
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, mixer, choices, choose, conclude, overlay }) {
-  const twin = changedText({ store, choices, choose });
-  const examples = make("p", { class: "hs-chips" });
-  const sentence = make("p", { class: "hs-answer" });
-  const finding = make("p", { class: "hs-hint" });
-  /** @type {number[]} ids of the changed text of the answer */
-  let changedIds = [];
-  const compare = smallButton("Compare the two texts", () => mixer.compareText(changedIds, conclusion));
-  compare.title = "Both texts side by side, with every head in both and how differently they attend";
-  const ways = tabs("Patch", WAYS, (way) => choose({ way }));
-  const help = make("p", { class: "hs-hint" });
-  const way = () => /** @type {keyof typeof WAYS} */ (choices.way in WAYS ? choices.way : DEFAULTS.way);
+/** @implements {BuiltQuestion} */
+class Patching {
+  /** @param {AskContext} context */
+  constructor({ store, mixer, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.twin = changedText({ store, choices, choose });
+    this.examples = make("p", { class: "hs-chips" });
+    this.sentence = make("p", { class: "hs-answer" });
+    this.finding = make("p", { class: "hs-hint" });
+    /** @type {number[]} ids of the changed text of the answer */
+    this.changedIds = [];
+    const compare = smallButton("Compare the two texts", () => mixer.compareText(this.changedIds, this.conclusion));
+    compare.title = "Both texts side by side, with every head in both and how differently they attend";
+    this.ways = tabs("Patch", WAYS, (way) => choose({ way }));
+    this.help = make("p", { class: "hs-hint" });
+    /** @type {PatchBody} what was asked last */
+    this.body = {};
+    this.conclusion = "";
+    this.together = new HeadSet(store, mixer, {
+      verb: ["patch", "Patched"],
+      waiting: "Patching them together…",
+      choose: (set) => choose({ set }),
+      ask: (heads) => ({ route: "patch", body: { ...this.body, heads, grid: false } }),
+      say: (pictures, names, answer) => this.sayTogether(pictures, names, answer),
+    });
+    this.list = new HeadList(store, "Share of the difference that each head accounts for", {
+      label: (name) => `Patch ${name} together with others`,
+      has: (picture) => this.together.has(picture),
+      toggle: (picture) => this.together.toggle(picture),
+    });
+    this.residual = residualTable(store);
+    /** @type {Example[]} */
+    this.known = [];
+    loadExamples(store.view.isLookOnly).then(
+      (answer) => {
+        this.known = answer;
+        this.showExamples();
+      },
+      () => {}, // the question also works without examples
+    );
+    this.controls = [
+      this.examples,
+      ...this.twin.controls,
+      make("div", { class: "hs-field" }, make("span", {}, "patch"), this.ways.element),
+      smallButton("Patch", this.twin.apply, { class: "hs-primary" }),
+    ];
+    this.element = make(
+      "div",
+      { class: "hs-patching" },
+      this.help,
+      this.sentence,
+      this.finding,
+      this.list.element,
+      this.together.element,
+      make("div", {}, compare),
+      this.residual.element,
+    );
+  }
+
+  way() {
+    return /** @type {keyof typeof WAYS} */ (this.choices.way in WAYS ? this.choices.way : DEFAULTS.way);
+  }
+
+  /** @param {PictureId[]} pictures @param {string} names @param {{ joint: number, raw: { joint: number } }} answer */
+  sayTogether(pictures, names, { joint, raw }) {
+    const words = WAY_WORDS[this.way()];
+    const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
+    if (pictures.length === 1)
+      return `${names} ${words.does} ${percent(this.effect(joint))} of the difference, ${logits}.`;
+    const sum = this.together.singles(pictures).reduce((total, value) => total + value, 0);
+    const alone = `one by one, they add up to ${percent(sum)}`;
+    return `${names} together ${words.do} ${percent(this.effect(joint))} of the difference, ${logits}; ${alone}.`;
+  }
+
   /** The share that a patch accounts for. @param {number} place of the patched run: 0 changed, 1 original */
-  const effect = (place) => (way() === "noise" ? 1 - place : place);
-  /** @type {PatchBody} what was asked last */
-  let body = {};
-  let conclusion = "";
-  const together = new HeadSet(store, mixer, {
-    verb: ["patch", "Patched"],
-    waiting: "Patching them together…",
-    choose: (set) => choose({ set }),
-    ask: (heads) => ({ route: "patch", body: { ...body, heads, grid: false } }),
-    say: (pictures, names, { joint, raw }) => {
-      const words = WAY_WORDS[way()];
-      const logits = `which leaves a logit difference of ${fixed(raw.joint, 2)}`;
-      if (pictures.length === 1)
-        return `${names} ${words.does} ${percent(effect(joint))} of the difference, ${logits}.`;
-      const sum = together.singles(pictures).reduce((total, value) => total + value, 0);
-      const alone = `one by one, they add up to ${percent(sum)}`;
-      return `${names} together ${words.do} ${percent(effect(joint))} of the difference, ${logits}; ${alone}.`;
-    },
-  });
-  const list = new HeadList(store, "Share of the difference that each head accounts for", {
-    label: (name) => `Patch ${name} together with others`,
-    has: (picture) => together.has(picture),
-    toggle: (picture) => together.toggle(picture),
-  });
-  const residual = residualTable(store);
-  /** @type {Example[]} */
-  let known = [];
+  effect(place) {
+    return this.way() === "noise" ? 1 - place : place;
+  }
 
-  loadExamples(store.view.isLookOnly).then(
-    (answer) => {
-      known = answer;
-      showExamples();
-    },
-    () => {}, // the question also works without examples
-  );
-
-  function showExamples() {
-    const here = known.filter(({ model }) => model === store.pointer.model);
-    const others = known.filter(({ model }) => model !== store.pointer.model).map(({ model }) => model);
+  showExamples() {
+    const here = this.known.filter(({ model }) => model === this.store.pointer.model);
+    const others = this.known.filter(({ model }) => model !== this.store.pointer.model).map(({ model }) => model);
     const buttons = here.map((example) => {
       const button = chipButton(example.title);
       button.title = "Opens its text; the browser’s Back button returns to this one";
-      button.addEventListener("click", () => open(example));
+      button.addEventListener("click", () => this.open(example));
       return button;
     });
-    examples.replaceChildren(
+    this.examples.replaceChildren(
       make("span", {}, here.length ? "example" : `there are examples for ${others.join(" and ")}`),
     );
-    examples.append(...buttons);
-    examples.hidden = !known.length;
+    this.examples.append(...buttons);
+    this.examples.hidden = !this.known.length;
   }
 
   /** @param {Example} example */
-  function open({ prompt, corrupted, wrong, tokens, carriers }) {
-    const set = encodeMask(withScale(null, store.pointer, carriers, 0));
+  open({ prompt, corrupted, wrong, tokens, carriers }) {
+    const set = encodeMask(withScale(null, this.store.pointer, carriers, 0));
     const values = { change: writeEdit(findEdit(prompt, corrupted)), wrong: encodeText(wrong), set };
     const n_prompt = tokens.length - 1; // the answer is the last one
     const askWith = writeChoices(values, DEFAULTS);
-    openText(store, {
+    openText(this.store, {
       ids: tokens,
       n_prompt,
       open: carriers[0],
@@ -154,88 +186,71 @@ function build({ store, mixer, choices, choose, conclude, overlay }) {
     });
   }
 
-  return {
-    controls: [
-      examples,
-      ...twin.controls,
-      make("div", { class: "hs-field" }, make("span", {}, "patch"), ways.element),
-      smallButton("Patch", twin.apply, { class: "hs-primary" }),
-    ],
-    element: make(
-      "div",
-      { class: "hs-patching" },
-      help,
-      sentence,
-      finding,
-      list.element,
-      together.element,
-      make("div", {}, compare),
-      residual.element,
-    ),
-    request() {
-      showExamples();
-      ways.show(way());
-      help.textContent = WAY_WORDS[way()].help;
-      const pair = twin.pair();
-      if (typeof pair === "string") return pair;
-      body = { model: store.pointer.model, ...pair, direction: way() };
-      return { route: "patch", body };
-    },
-    /** @param {GridAnswer} answer */
-    draw(answer) {
-      const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
-      const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
-      const words = WAY_WORDS[way()];
-      const effects = answer.heads.map((row) => row.map(effect));
-      const rows = headEntries(effects).map(({ picture: [layer, head], value }) => ({
-        picture: /** @type {PictureId} */ ([layer, head]),
-        value,
-        text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
-      }));
-      rows.sort((a, b) => b.value - a.value);
-      const first = rows[0];
-      const carrier = pictureName(first.picture, store.pointer);
-      const at = "(a head is replaced at all positions at once)";
-      sentence.textContent =
-        `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +
-        `${lead(answer.corrupted)}. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
-      if (answer.clean < answer.corrupted) {
-        sentence.textContent += ` Note that the changed text favours ${right} more.`;
-      }
-      sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
-      const residuals = answer.residual.map((row) => row.map(effect));
-      conclusion =
-        nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
-      const warning = lastTokenWarning(
-        answer.tokens,
-        answer.corrupted_tokens,
-        residuals[0][answer.tokens.length - 1],
-        words.does,
-      );
-      if (warning) conclude(warning, conclusion);
-      else conclude(conclusion);
-      changedIds = answer.corrupted_tokens.map(({ id }) => id);
-      const asExample = known.find(({ model, prompt, corrupted, wrong }) => {
-        const texts = [answer.tokens, answer.corrupted_tokens];
-        const [one, two] = texts.map((tokens) => promptText({ tokens, pointer: store.pointer }));
-        return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
-      });
-      finding.textContent = asExample?.finding ?? "";
-      finding.hidden = !asExample || way() === "noise"; // it was measured by denoising
-      together.show(choices.set, effects);
-      list.show(`share ${words.done} (and the logit difference then)`, rows);
-      residual.show({ ...answer, residual: residuals }, words.done);
-      overlay({
-        title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,
-        values: effects,
-        most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
-        ramp: "change",
-        short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
-        long: percent,
-        ends: words.ends,
-      });
-    },
-  };
+  /** @returns {Asked} */
+  request() {
+    this.showExamples();
+    this.ways.show(this.way());
+    this.help.textContent = WAY_WORDS[this.way()].help;
+    const pair = this.twin.pair();
+    if (typeof pair === "string") return pair;
+    this.body = { model: this.store.pointer.model, ...pair, direction: this.way() };
+    return { route: "patch", body: this.body };
+  }
+
+  /** @param {GridAnswer} answer */
+  draw(answer) {
+    const [right, other] = [answer.answer.text, answer.wrong.text].map((text) => `“${visible(text)}”`);
+    const lead = (/** @type {number} */ nats) => `${fixed(Math.abs(nats), 2)} ${nats >= 0 ? "above" : "below"}`;
+    const words = WAY_WORDS[this.way()];
+    const effects = answer.heads.map((row) => row.map((place) => this.effect(place)));
+    const rows = headEntries(effects).map(({ picture: [layer, head], value }) => ({
+      picture: /** @type {PictureId} */ ([layer, head]),
+      value,
+      text: `${percent(value)} (${fixed(answer.raw.heads[layer][head], 2)})`,
+    }));
+    rows.sort((a, b) => b.value - a.value);
+    const first = rows[0];
+    const carrier = pictureName(first.picture, this.store.pointer);
+    const at = "(a head is replaced at all positions at once)";
+    this.sentence.textContent =
+      `In this text the logit of ${right} is ${lead(answer.clean)} that of ${other}; in the changed one it is ` +
+      `${lead(answer.corrupted)}. ${carrier} alone ${words.does} ${percent(first.value)} of the difference ${at}.`;
+    if (answer.clean < answer.corrupted) {
+      this.sentence.textContent += ` Note that the changed text favours ${right} more.`;
+    }
+    this.sentence.textContent += ` ${differenceWords(answer.tokens, answer.corrupted_tokens)}`;
+    const residuals = answer.residual.map((row) => row.map((place) => this.effect(place)));
+    this.conclusion =
+      nothingToCarry(answer, right, other) || verdict(right, { name: carrier, value: first.value }, words.does);
+    const warning = lastTokenWarning(
+      answer.tokens,
+      answer.corrupted_tokens,
+      residuals[0][answer.tokens.length - 1],
+      words.does,
+    );
+    if (warning) this.conclude(warning, this.conclusion);
+    else this.conclude(this.conclusion);
+    this.changedIds = answer.corrupted_tokens.map(({ id }) => id);
+    const asExample = this.known.find(({ model, prompt, corrupted, wrong }) => {
+      const texts = [answer.tokens, answer.corrupted_tokens];
+      const [one, two] = texts.map((tokens) => promptText({ tokens, pointer: this.store.pointer }));
+      return model === answer.model && prompt === one && corrupted === two && wrong === answer.wrong.text;
+    });
+    this.finding.textContent = asExample?.finding ?? "";
+    this.finding.hidden = !asExample || this.way() === "noise"; // it was measured by denoising
+    this.together.show(this.choices.set, effects);
+    this.list.show(`share ${words.done} (and the logit difference then)`, rows);
+    this.residual.show({ ...answer, residual: residuals }, words.done);
+    this.overlay({
+      title: `Share of the logit difference between ${right} and ${other} that each head ${words.does}`,
+      values: effects,
+      most: Math.max(...rows.map(({ value }) => Math.abs(value)), 1e-6),
+      ramp: "change",
+      short: (value) => (100 * value).toFixed(0).replace("-", "−").replace(/^−0$/, "0"),
+      long: percent,
+      ends: words.ends,
+    });
+  }
 }
 
 /** @typedef {{ id: number, text: string }[]} Tokens */

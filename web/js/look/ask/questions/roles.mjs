@@ -5,14 +5,14 @@ import { headEntries } from "../../../lib/heads.mjs";
 import { fixed, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName } from "../../../lib/words.mjs";
 import { HeadList } from "../head_list.mjs";
-import { tokenPairs } from "../token_pairs.mjs";
+import { TokenPairs } from "../token_pairs.mjs";
 import { CLEAR, CLEAR_COPYING, COPYING, headlineRole, ROLE_NAMES, ROLES } from "../../roles/head_roles.mjs";
 import { rolePlain, roleSentence } from "../../roles/role_words.mjs";
 import { bar, dropdown } from "../../../widgets/controls.mjs";
 import { fillRows, makeCell, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { Overlay, RoleName, Roles } from "../../../types.js" */
-/** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
+/** @import { AskContext, Asked, BuiltQuestion, Question } from "../question.js" */
 
 /** @typedef {RoleName | "copying"} Score */
 
@@ -42,61 +42,70 @@ export const roles = {
     `or if its copying score is at least ${CLEAR_COPYING}, which random weights do not reach. Later layers may undo ` +
     "what it copies.",
   defaults: { role: OWN_ROLE },
-  build,
+  build: (context) => new HeadRoles(context),
 };
 
-/** @param {AskContext} context @returns {BuiltQuestion} */
-function build({ store, choices, choose, conclude, overlay }) {
-  const choice = dropdown("Role", NAMES, (role) => choose({ role }));
-  const sentence = make("p", { class: "hs-answer" });
-  const titles = ["pattern", "score", "by\u00a0chance", ""];
-  const table = makeTable({ name: "Scores of the open head", titles });
-  const list = new HeadList(store, "Heads by the score for one role");
-  const pairs = tokenPairs(store);
-
-  return {
-    controls: [make("label", {}, "role ", choice)],
-    element: make(
+/** @implements {BuiltQuestion} */
+class HeadRoles {
+  /** @param {AskContext} context */
+  constructor({ store, choices, choose, conclude, overlay }) {
+    this.store = store;
+    this.choices = choices;
+    this.conclude = conclude;
+    this.overlay = overlay;
+    this.choice = dropdown("Role", NAMES, (role) => choose({ role }));
+    this.sentence = make("p", { class: "hs-answer" });
+    const titles = ["pattern", "score", "by\u00a0chance", ""];
+    this.table = makeTable({ name: "Scores of the open head", titles });
+    this.list = new HeadList(store, "Heads by the score for one role");
+    this.pairs = new TokenPairs(store);
+    this.controls = [make("label", {}, "role ", this.choice)];
+    this.element = make(
       "div",
       { class: "hs-roles" },
-      sentence,
-      make("div", { class: "hs-head-list" }, table),
-      pairs.element,
-      list.element,
-    ),
-    request() {
-      const { run, model } = store.pointer;
-      return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
-    },
-    draw(answer) {
-      /** @type {Roles} */
-      const heads = answer.heads;
-      const open = heads[store.open[0]]?.[store.open[1]];
-      const own = open ? headlineRole(open) : "previous_token";
-      const role = /** @type {Score} */ (choices.role in NAMES ? choices.role : own);
-      choice.value = role;
-      store.setRoles(heads);
-      showOpen(heads);
-      void pairs.show();
-      conclude(rolePlain(store, store.open));
-      const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
-      const rows = headEntries(values).map((entry) => ({ ...entry, text: entry.value.toFixed(3) }));
-      rows.sort((a, b) => b.value - a.value);
-      list.show(role === "copying" ? "copying: by its weights" : `${NAMES[role]}: mean weight`, rows);
-      overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
-    },
-  };
+      this.sentence,
+      make("div", { class: "hs-head-list" }, this.table),
+      this.pairs.element,
+      this.list.element,
+    );
+  }
+
+  /** @returns {Asked} */
+  request() {
+    const { run, model } = this.store.pointer;
+    return run ? { route: "roles", query: { model } } : "There is no model to ask about yet.";
+  }
+
+  /** @param {any} answer */
+  draw(answer) {
+    /** @type {Roles} */
+    const heads = answer.heads;
+    const open = heads[this.store.open[0]]?.[this.store.open[1]];
+    const own = open ? headlineRole(open) : "previous_token";
+    const role = /** @type {Score} */ (this.choices.role in NAMES ? this.choices.role : own);
+    this.choice.value = role;
+    this.store.setRoles(heads);
+    this.showOpen(heads);
+    void this.pairs.show();
+    this.conclude(rolePlain(this.store, this.store.open));
+    const values = heads.map((layer) => layer.map(({ scores }) => scores[role]));
+    const rows = headEntries(values).map((entry) => ({ ...entry, text: entry.value.toFixed(3) }));
+    rows.sort((a, b) => b.value - a.value);
+    this.list.show(role === "copying" ? "copying: by its weights" : `${NAMES[role]}: mean weight`, rows);
+    this.overlay(role === "copying" ? copyingOverlay(values) : looksOverlay(NAMES[role], values));
+  }
 
   /** The scores of the open head. @param {Roles} heads */
-  function showOpen(heads) {
-    const [layer, column] = store.open;
+  showOpen(heads) {
+    const [layer, column] = this.store.open;
     const head = heads[layer]?.[column];
-    table.hidden = !head;
+    this.table.hidden = !head;
     if (!head) {
-      sentence.textContent = `${pictureName(store.open, store.pointer)} is not a head. Open one in the grid.`;
+      const name = pictureName(this.store.open, this.store.pointer);
+      this.sentence.textContent = `${name} is not a head. Open one in the grid.`;
       return;
     }
-    sentence.textContent = roleSentence(store, store.open);
+    this.sentence.textContent = roleSentence(this.store, this.store.open);
     const { scores, errors, baseline } = head;
     const rows = /** @type {Score[]} */ (Object.keys(NAMES)).map((name) => {
       const does = name === "copying" ? COPYING.does : ROLES[name].does;
@@ -110,7 +119,7 @@ function build({ store, choices, choose, conclude, overlay }) {
     });
     const spread = ["entropy (bits)", "over how many tokens it spreads"];
     rows.push(scoreRow(spread, scores.entropy.toFixed(2), baseline.entropy.toFixed(2)));
-    fillRows(table, rows);
+    fillRows(this.table, rows);
   }
 }
 
