@@ -22,7 +22,7 @@ import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
-import { twoHeads } from "../widgets/two_heads.mjs";
+import { TwoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { scoreScaling } from "./06_score_scaling.mjs";
 import { divideTheScores, findTheSubject } from "./06_08_watch_learning.mjs";
@@ -251,7 +251,7 @@ export const trainableWeights = {
         explain: (r, c) => weightOfHead(data.words, data.random[side], [r, c], `random head ${side}`),
       }),
     );
-    const heads = twoHeads(lesson, arithmetic, {
+    const heads = new TwoHeads(lesson, arithmetic, {
       words:
         "Two heads with random matrices, drawn like those of an untrained model: both spread their weights almost " +
         "evenly, whatever the words are.",

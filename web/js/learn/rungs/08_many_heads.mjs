@@ -17,7 +17,7 @@ import { Stamp } from "../../widgets/stamp.mjs";
 import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
-import { twoHeads } from "../widgets/two_heads.mjs";
+import { TwoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { batchedProduct, FOUR, HEADS, headTimes, shapesOfHeads } from "./08_head_shapes.mjs";
 import { weightOfHead } from "./06_trainable_weights.mjs";
@@ -177,7 +177,7 @@ export const manyHeads = {
         explain: (r, c) => explainWeight(head, r, c),
       }),
     );
-    const trained = twoHeads(lesson, arithmetic, {
+    const trained = new TwoHeads(lesson, arithmetic, {
       words:
         "Two heads with random matrices (seed 123), like those of an untrained model: both spread their weights " +
         "almost evenly over the words so far.",

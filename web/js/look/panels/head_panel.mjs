@@ -58,7 +58,10 @@ export class HeadPanel {
     this.#liftOnPhones(text);
   }
 
-  /** On a phone the open head is below the grid and comes up as a sheet when a head is tapped. @param {SheetText} text */
+  /**
+   * On a phone the open head is below the grid and comes up as a sheet when a head is tapped.
+   * @param {SheetText} text
+   */
   #liftOnPhones(text) {
     const { store } = this;
     onChange(
