@@ -125,8 +125,8 @@ export class TwoHeads {
     this.status.textContent =
       `Two heads of ${this.data.model}, a trained model, on your sentence${rest}. Their rows differ by ` +
       `${fixed(this.data.difference, 2)} on average: half the sum of |left − right| in a row, which is 0 for equal ` +
-      "heads and 1 for heads that never look at the same token. The first row is left out. Weights above the diagonal are " +
-      "0 because this model may not look ahead; rung 7 shows how.";
+      "heads and 1 for heads that never look at the same token. The first row is left out. Weights above the " +
+      "diagonal are 0 because this model may not look ahead; rung 7 shows how.";
     this.showPickers();
     this.data.heads.forEach((head, side) => {
       this.tables[side].rename(`${headName([head.layer, head.head])} of ${this.data.model}`);
