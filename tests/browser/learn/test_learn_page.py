@@ -30,7 +30,7 @@ OVER_THE_EDGE = """() => [...document.querySelectorAll('.hl-page *')].filter((e)
 WORDS = (
     ".hl-text p, .hl-nav a, .hl-of, .hl-prediction p, .hl-prediction h3, .hl-options button, .hl-picture p, .hl-count, "
     ".hl-hint, .hl-axes, .hl-heat th, .hl-heat td, .hl-chips span, .hl-chips small, .hl-term small, .hl-term span, "
-    ".hl-stamp b, .hl-stamp small, .hl-steps a, .hl-controls label, .hl-primary, .hl-source pre, .hl-source .hl-quiet, "
+    ".hl-stamp b, .hl-stamp small, .hl-steps a, .hl-controls label, .hs-primary, .hl-source pre, .hl-source .hl-quiet, "
     ".hl-source .hl-key"
 )
 

@@ -1,7 +1,9 @@
 """Style sheets that do not fight: what makes a rule strong, and the widths at which the page changes."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from helpers.files import ROOT
 from model.drawing import bundle
 
 SHEETS = sorted((ROOT / "web" / "js").rglob("*.css"))
+STAGE = ("look/stage/", "look/styles/stage/")  # which answer for their own classes
+CLASS = r"h[slt]-[a-z0-9]+(?:-[a-z0-9]+)*"
 BREAKPOINTS = {640, 960, 1100, 1280}  # pixels of the window, or of the workspace
 
 
@@ -68,3 +72,51 @@ def test_colours_have_names(path: Path) -> None:
     """Light and dark pages differ in ``page.css`` alone."""
     colour = re.compile(r"#[0-9a-f]{3,8}\b|\b(?:rgb|hsl)a?\(", re.IGNORECASE)
     assert not [part for _, part in parts(path) if colour.search(part)]
+
+
+def without_comments(path: Path) -> str:
+    comment = r"/\*[\s\S]*?\*/" if path.suffix == ".css" else r"^\s*(?://|/?\*).*$"
+    return re.sub(comment, "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@cache
+def scripts() -> dict[Path, str]:
+    """What sets classes and ids, or asks for them: the page's modules and templates."""
+    folders = [(ROOT / "web", "*.mjs"), (ROOT / "web", "*.py"), (ROOT / "model" / "drawing", "*.py")]
+    return {path: without_comments(path) for folder, pattern in folders for path in folder.rglob(pattern)}
+
+
+@cache
+def named() -> Counter[str]:
+    """How often scripts, and what reads the page from outside, name each class or id."""
+    outside = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tests").rglob("*.mjs"), *(ROOT / "bench").rglob("*.py")]
+    texts = [*scripts().values(), *(path.read_text(encoding="utf-8") for path in outside)]
+    return Counter(name for text in texts for name in re.findall(rf"(?<![\w-]){CLASS}(?![\w-])", text))
+
+
+@cache
+def styled() -> set[str]:
+    """The classes and ids that style sheets name."""
+    return {name for path in SHEETS for name in re.findall(rf"[.#]({CLASS})", without_comments(path))}
+
+
+def test_every_styled_class_is_set_somewhere() -> None:
+    made = {start for text in scripts().values() for start in re.findall(r"(h[slt]-[a-z0-9-]+-)\$\{", text)}
+    known = {name for text in scripts().values() for name in re.findall(CLASS, text)}
+    dead = {name for name in styled() - known if not name.startswith(tuple(made))}
+    own = {name for path in SHEETS if not ids(path).startswith(STAGE) for name in re.findall(CLASS, path.read_text())}
+    assert not dead & own
+
+
+def test_every_class_that_is_set_is_styled_or_asked_for() -> None:
+    lone = {name for name, count in named().items() if count == 1} - styled()
+    set_here = re.compile(r"(?:class: |className = |classList\.\w+\()[\"`]([^\"`]*)[\"`]")
+    dead = {
+        name
+        for path, text in scripts().items()
+        if path.suffix == ".mjs" and not ids(path).startswith(STAGE)
+        for names in set_here.findall(text)
+        for name in names.split()
+        if name in lone
+    }
+    assert not dead

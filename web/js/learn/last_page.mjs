@@ -128,7 +128,7 @@ function progressOf(lessons, rungs) {
   const rows = results.map(({ rung, number, isSeen, predicted: right, tasks }) => {
     const verdict = right === null ? "–" : right ? "✓ right" : "wrong";
     const solved = tasks.filter((task) => task === "solved").length;
-    const marks = tasks.map((task) => make("i", { class: `hl-task hl-${task}` }));
+    const marks = tasks.map((task) => make("i", { class: `hl-task hl-task-${task}` }));
     const cells = [
       makeCell([make("b", {}, lessons.link(number, `${number}. ${rung.name}`)), make("p", {}, rung.learned)]),
       makeCell(isSeen ? verdict : "not seen yet", { title: "Your prediction" }),

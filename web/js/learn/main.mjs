@@ -120,7 +120,7 @@ export class Lessons {
   #sentenceForm() {
     const attributes = { type: "text", id: "hl-sentence", autocomplete: "off", spellcheck: "false" };
     this.input = make("input", { ...attributes, value: this.progress.sentence });
-    const use = make("button", { type: "submit", class: "hs-small hl-primary" }, "Use it");
+    const use = make("button", { type: "submit", class: "hs-small hs-primary" }, "Use it");
     this.presets = Object.entries(PRESETS).map(([name, sentence]) => {
       const onclick = () => this.changeSentence(sentence);
       const title = sentence === BOOK_SENTENCE ? BOOK : "A second sentence, short enough to work out by hand";

@@ -31,7 +31,7 @@ export class OpenLesson {
     if (content.prediction) this.rephrase(content.prediction);
     /** @type {any} the server's answer */
     this.data = null;
-    this.own = make("div", { class: "hl-own" });
+    this.own = make("div", {});
     this.built = content.build(this);
     this.play = new Play(() => (this.data ? (this.built.play?.() ?? []) : []));
     const shown = [this.play.element, ...this.built.picture, this.play.flight];

@@ -49,7 +49,11 @@ export class Bar {
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
     const button = { type: "button", class: "hs-detail" };
-    this.write = make("button", { ...button, id: "hs-write", onclick: actions.write }, "Write");
+    this.write = make(
+      "button",
+      { ...button, id: "hs-write", class: "hs-detail hs-primary", onclick: actions.write },
+      "Write",
+    );
     this.stop = make("button", { ...button, id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
     const begin = () => this.prompt.focus();
     this.chat = new Chat(() => this.#showChat(), begin);

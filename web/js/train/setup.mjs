@@ -63,12 +63,12 @@ export class Setup {
       model: make("div", { class: "ht-writer" }, make("label", { for: "ht-writer" }, "Written by "), this.writer),
     };
     this.fields.model.append(this.writing);
-    this.note = make("p", { class: "hs-hint ht-note", role: "status" });
+    this.note = make("p", { class: "hs-hint", role: "status" });
     this.warning = make("p", { class: "ht-warning", role: "status", hidden: true });
     this.sizes = make("div", { class: "ht-sizes", role: "radiogroup", "aria-label": "Size" });
     const options = Object.entries(ARCHITECTURES).map(([value, name]) => make("option", { value }, name));
     this.arch = make("select", { id: "ht-arch" }, ...options);
-    this.button = smallButton("Train", null, { class: "ht-primary" });
+    this.button = smallButton("Train", null, { class: "hs-primary" });
     this.button.addEventListener("click", async () => {
       this.button.disabled = true;
       await start(() => this.send());

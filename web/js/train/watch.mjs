@@ -60,7 +60,7 @@ export class Watch {
     this.title = make("h2", {});
     this.detail = make("p", { class: "hs-status", role: "status" });
     this.bar = make("progress", { max: 1, value: 0, "aria-label": "Progress of the training" });
-    this.says = make("p", { class: "ht-says" });
+    this.says = make("p", {});
     this.stop = smallButton("Stop and keep it");
     this.stop.title = "End the training now; what it has learned so far is kept";
     this.stop.addEventListener("click", () => {
@@ -68,7 +68,7 @@ export class Watch {
       this.stop.disabled = true;
       actions.stop();
     });
-    this.look = smallButton("Open in Look", () => actions.open(this.#state.name), { class: "ht-primary" });
+    this.look = smallButton("Open in Look", () => actions.open(this.#state.name), { class: "hs-primary" });
     this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
     this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";
     this.again = smallButton("Train another", () => this.#askToDelete());
@@ -76,14 +76,7 @@ export class Watch {
     this.actions = actions;
     const buttons = make("div", { class: "ht-buttons" }, this.look, this.download, this.stop, this.again, this.keep);
     const top = make("div", { class: "hs-top" }, this.title, this.detail);
-    this.head = make(
-      "section",
-      { class: "hs-panel ht-head", "aria-label": "Training" },
-      top,
-      this.bar,
-      this.says,
-      buttons,
-    );
+    this.head = make("section", { class: "hs-panel", "aria-label": "Training" }, top, this.bar, this.says, buttons);
     this.call = make("pre", { class: "ht-call", tabindex: 0, "aria-label": "How a program calls the model" });
     const button = smallButton("Copy", () => copy(this.call.textContent));
     const { said, copy } = copying(button);

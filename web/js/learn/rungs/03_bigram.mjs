@@ -176,7 +176,7 @@ export const bigram = {
       start.disabled = false;
       stop.disabled = true;
     };
-    const start = smallButton("Train it", run, { class: "hl-primary" });
+    const start = smallButton("Train it", run, { class: "hs-primary" });
     const stop = smallButton("Stop", null, { disabled: true });
     stop.addEventListener("click", () => controller?.abort());
 

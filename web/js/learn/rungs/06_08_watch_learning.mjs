@@ -49,7 +49,7 @@ function trainer(settings, { restart, step, draw }) {
     };
     next();
   }
-  const train = smallButton(`Learn ${STEPS} steps`, run, { class: "hl-primary" });
+  const train = smallButton(`Learn ${STEPS} steps`, run, { class: "hs-primary" });
   const another = smallButton("Another start");
   another.addEventListener("click", () => {
     settings.seed += 1;

@@ -174,7 +174,7 @@ export function headTimes(settings) {
     stamp.show(difference);
   }
 
-  const measure = smallButton("Measure now", run, { class: "hl-primary" });
+  const measure = smallButton("Measure now", run, { class: "hs-primary" });
   const heads = slider({
     label: "heads",
     values: N_HEADS,

@@ -331,7 +331,7 @@ function stagesOf(choose) {
     true,
   );
   const items = STAGES.map(({ words }, i) => {
-    const error = make("small", { class: "hl-stage-error" });
+    const error = make("small", {});
     return { error, element: make("li", {}, strips[i].element, make("p", { class: "hl-stage" }, words, error)) };
   });
   /** @param {any} data */

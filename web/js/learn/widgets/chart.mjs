@@ -91,10 +91,10 @@ export function chart({
  * @param {Record<string, number>} levels
  */
 function legend(lines, levels) {
-  /** @param {string} css @param {number} i @param {string} name */
-  const key = (css, i, name) => make("li", {}, make("i", { class: `${css} ${css}-${i}` }), name);
-  const lineKeys = Object.keys(lines).map((name, i) => key("hl-line-key", i, name));
-  const levelKeys = Object.keys(levels).map((name, i) => key("hl-level-key", i, `${name} ${number(levels[name])}`));
+  /** @param {string} css @param {string} name */
+  const key = (css, name) => make("li", {}, make("i", { class: css }), name);
+  const lineKeys = Object.keys(lines).map((name, i) => key(`hl-line-key-${i}`, name));
+  const levelKeys = Object.keys(levels).map((name, i) => key(`hl-level-key-${i}`, `${name} ${number(levels[name])}`));
   return make("ul", { class: "hl-key-list" }, ...lineKeys, ...levelKeys);
 }
 

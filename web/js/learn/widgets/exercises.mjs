@@ -62,7 +62,7 @@ export function ownExercise(exercise, kept) {
 function oneExercise(exercise, earlier, keep) {
   const task = makeTask(exercise);
   const verdict = make("p", { class: "hl-why", role: "status" });
-  const check = smallButton("Check", null, { class: "hl-primary" });
+  const check = smallButton("Check", null, { class: "hs-primary" });
   const solve = smallButton("Show the worked answer");
   const again = smallButton("Try again");
   let kept = earlier;

@@ -45,7 +45,7 @@ export function vectorsBar(lesson, rest = "") {
     origin.replaceChildren(...parts.flatMap((part) => [part, " "]));
   }
 
-  return { element: make("div", { class: "hl-vectors" }, box, origin), update };
+  return { element: make("div", {}, box, origin), update };
 }
 
 /**

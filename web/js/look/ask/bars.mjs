@@ -9,7 +9,7 @@ import { bar } from "../../widgets/controls.mjs";
  * @param {number} value
  * @param {number} largest of the values that are compared
  * @param {string} text
- * @param {string} css hs-amount, or hs-signed for a number that may be negative
+ * @param {string} [css] hs-signed for a number that may be negative
  */
 function barCell(value, largest, text, css) {
   const amount = bar(largest > 0 ? Math.abs(value) / largest : 0, css);
@@ -21,4 +21,4 @@ function barCell(value, largest, text, css) {
 export const signedCell = (value, largest, text = signed(value)) => barCell(value, largest, text, "hs-signed");
 
 /** @param {number} value @param {number} largest @param {string} text */
-export const amountCell = (value, largest, text) => barCell(value, largest, text, "hs-length");
+export const amountCell = (value, largest, text) => barCell(value, largest, text);

@@ -98,7 +98,7 @@ export function differencePanel(pair) {
   const top = make("div", { class: "hs-top" }, title, largest, table.toggle);
   const legend = differenceLegend(pair, matrix);
   const region = make("section", { class: "hs-panel hs-pair-difference", "aria-label": "Difference, B minus A" });
-  const why = make("p", { class: "hs-apart-words", role: "status" }); // shown if there is no difference to draw
+  const why = make("p", { role: "status" }); // shown if there is no difference to draw
   region.append(top, why, matrix.element, legend.element, table.element);
   const parts = [largest, table.toggle, matrix.element, legend.element];
   const explain = () => {

@@ -18,8 +18,8 @@ export const UNCHANGED = { change: "none", wrong: "likely" };
 
 /** @param {Pick<AskContext, "store" | "choices" | "choose">} context */
 export function changedText({ store, choices, choose }) {
-  const changed = make("textarea", { class: "hs-changed", rows: 3, spellcheck: "false" });
-  const wrongInput = make("input", { type: "text", class: "hs-wrong", placeholder: "its most probable token" });
+  const changed = make("textarea", { rows: 3, spellcheck: "false" });
+  const wrongInput = make("input", { type: "text", placeholder: "its most probable token" });
   const about = make("p", { class: "hs-hint" });
 
   const clean = () => {
