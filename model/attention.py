@@ -105,16 +105,20 @@ class MultiHeadAttention(nn.Module):
         return context.transpose(1, 2), attn_weights if need_weights else None
 
     def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
-        """Split the projection into queries, keys and values by head, in the precision of attention.
+        """Split the projection into queries, keys and values by head, as the scores are computed from them.
 
         ``start`` is the position of the first token, the same for all texts or one for each, ``(B,)``.
         """
+        query, key, value = self.by_heads(qkv)
+        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
+
+    def by_heads(self, qkv: Tensor) -> QueriesKeysValues:
+        """Split the projection into queries, keys and values by head, as projected, in the precision of attention."""
         if not self.training:
             qkv = qkv.to(attention_dtype(qkv))
         # (B, T, (n_head + 2 * n_kv_head) * head_dim) -> (B, n_head + 2 * n_kv_head, T, head_dim)
         heads = qkv.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-        query, key, value = heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1)
-        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
+        return QueriesKeysValues(*heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1))
 
     def stages(self, query: Tensor, key: Tensor, start: int | Tensor = 0) -> dict[str, tuple[Tensor, Tensor]]:
         """Queries and keys ``(B, heads, T, head_dim)`` as projected, and on the way to the scores; see ``split``.
@@ -135,12 +139,14 @@ class MultiHeadAttention(nn.Module):
 
         A ``mask`` (bool, true where a query may look) replaces the causal one.
         """
+        return torch.softmax(self.attention_scores(query, key, mask), dim=-1)
+
+    def attention_scores(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+        """query key^T * scale ``(B, n_head, T, S)``, with the least number there is where a query may not look."""
         T, S = query.shape[2], key.shape[2]
         attn_scores = product_by_group(query * self.scale, key.mT)  # cheaper than scaling the (larger) product
         mask = causal_mask(T, S, query.device, self.window) if mask is None else mask
-        if mask is not None:
-            attn_scores.masked_fill_(~mask, -torch.inf)
-        return torch.softmax(attn_scores, dim=-1)
+        return attn_scores if mask is None else attn_scores.masked_fill_(~mask, torch.finfo(attn_scores.dtype).min)
 
     def fused(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """The context vectors ``(B, n_head, T, head_dim)``, computed without materialising the attention weights."""

@@ -3,14 +3,18 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .cache import KVCache, attention_dtype
 from .errors import InputError
 from .gpt import GPT
+from .hooks import Hooks, forward
 from .sampling import GenerationOption, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
 from .tokenizer.streaming import StringSearch
@@ -18,7 +22,8 @@ from .tokenizer.streaming import StringSearch
 MAX_SEED = 2**63 - 1
 MAX_NEW_TOKENS = 2**31
 FinishReason = Literal["stop", "length"]
-Prompt = str | Sequence[int]
+Prompt = str | Sequence[int] | Tensor | NDArray[Any]  # an array or tensor of ids, (T,) or (1, T)
+GivenToken = str | int | Tensor | np.integer[Any]  # a text that is one token, an id, or a tensor of one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -245,9 +250,12 @@ def without(logits: Tensor, ids: Sequence[int]) -> Tensor:
     return logits.index_fill(0, torch.tensor(ids, device=logits.device), -torch.inf) if ids else logits
 
 
-@torch.inference_mode()  # a decorator, because a with-block around a yield would leak into the caller
-def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
-    """Write ``text`` to its end and yield each token as it is written. The whole text must fit into the context."""
+@torch.no_grad()  # a decorator, because a with-block around a yield would leak into the caller
+def generate(gpt: GPT, text: Continuation, hooks: Hooks | None = None) -> Generator[Step]:
+    """Write ``text`` to its end and yield each token as it is written. The whole text must fit into the context.
+
+    ``hooks`` see the prompt first, then each token by itself, ``(1, 1, ...)``.
+    """
     config, weight, request = gpt.config, gpt.wte.weight, text.request
     # The last token written is never read, so it needs no room in the cache.
     capacity = len(request.prompt) + text.max_new_tokens - 1
@@ -256,7 +264,8 @@ def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
     reading = torch.tensor([request.prompt], device=weight.device)
     finished = False
     while not finished:
-        result = gpt(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
+        run = gpt if hooks is None else partial(forward, gpt, hooks)
+        result = run(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
         logits = result.logits[0, -1].float()
         attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if layers else None
         step = text.write(logits, recorded=RecordedTensors(logits, attention))
@@ -265,7 +274,7 @@ def generate(gpt: GPT, text: Continuation) -> Generator[Step]:
         reading = torch.tensor([[step.token_id]], device=weight.device)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def generate_naive(gpt: GPT, request: GenerationRequest) -> list[int]:
     """The token ids that follow the prompt, re-reading the whole text for each: slow, but a simple reference."""
     generator = random_generator(request.seed, *request.choice)

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .checkpoint.conventions import sampling_defaults
@@ -18,9 +21,10 @@ from .config import GPTConfig, check_int
 from .drawing.drawing import shortened
 from .drawing.recorded_pass import read
 from .drawing.trace import Trace, TracedBy
-from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, UnknownTokens, counted
-from .generate import Continuation, GenerationRequest, Prompt, Step, generate
+from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, NotOneToken, UnknownTokens, counted
+from .generate import Continuation, GenerationRequest, GivenToken, Prompt, Step, generate
 from .gpt import GPT
+from .hooks import HookChoice, Hooks
 from .lens.attribution import attribution
 from .lens.composition import composition
 from .lens.difference import difference
@@ -29,7 +33,7 @@ from .lens.interventions.circuit import circuit
 from .lens.interventions.knockout import knockout, removal
 from .lens.interventions.patching import patch, patch_site
 from .lens.interventions.paths import patch_paths, paths, role_paths
-from .lens.interventions.sites import activations
+from .lens.interventions.run import activations, run
 from .lens.ledger import ledger
 from .lens.lens import Lens, of_model, of_text, of_two_texts, of_weights
 from .lens.logit_lens import logit_lens
@@ -103,10 +107,11 @@ class LoadedModel:
     logit_lens = of_text(logit_lens)
     text_roles = of_text(text_roles)
     paths = of_text(paths)
-    activations = of_text(activations)
     patch = of_two_texts(patch)
     patch_site = of_two_texts(patch_site)
     patch_paths = of_two_texts(patch_paths)
+    activations = of_model(activations)
+    run = of_model(run)
     difference = of_model(difference)
     passages = of_model(passages)
     neuron = of_model(neuron)
@@ -117,9 +122,14 @@ class LoadedModel:
     token_circuit = of_model(token_circuit)
     composition = of_weights(composition)
 
-    @cached_property
+    @property
     def lens(self) -> Lens:
-        """The model as questions read it."""
+        """The model as questions read it, in float32 with its weights as they are at this moment."""
+        self.own_lens.refresh()
+        return self.own_lens
+
+    @cached_property
+    def own_lens(self) -> Lens:
         return Lens(self)
 
     def text_pass(self, text: Text) -> TextPass:
@@ -179,14 +189,17 @@ class LoadedModel:
         stop: str | Iterable[str] = (),
         seed: int | None = None,
         head_mask: HeadMask | None = None,
+        hooks: HookChoice | None = None,
         record: bool = False,
     ) -> "WrittenText":
         """Continue ``prompt`` (text or token ids) and yield a ``Step`` for each token written.
 
         The arguments are checked by the call itself, before the first step: ``InputError`` names an invalid argument,
         and ``PromptError`` says what is wrong with the prompt. Without a ``seed``, each call writes a different text.
-        ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors; ``record`` keeps the attention weights,
-        and a notebook draws a cell that ends in the call: the text with every head, and a replay of its writing.
+        ``head_mask`` ``(n_layer, n_head)`` scales each head's context vectors, and ``hooks`` change activations as in
+        ``run``: they see the prompt first, then each written token by itself, ``(1, 1, ...)``. ``record`` keeps the
+        attention weights, and a notebook draws a cell that ends in the call: the text with every head, and a replay of
+        its writing.
         The text ends at the model's end token, at a stop string, after ``max_new_tokens``, or when the context is full;
         a prompt that fills the context is followed by one token.
         """
@@ -203,7 +216,7 @@ class LoadedModel:
         request = self.request(
             prompt, max_new_tokens, sampling=sampling, stop=stop, seed=seed, head_mask=head_mask, record=record
         )
-        return WrittenText(self, request)
+        return WrittenText(self, request, None if hooks is None else Hooks.chosen(self.config, hooks))
 
     def request(
         self,
@@ -271,18 +284,36 @@ class LoadedModel:
         head_mask: HeadMask | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
+        hooks: HookChoice | None = None,
     ) -> Trace:
-        """Read ``prompt`` (text or token ids) once and record every head, or the ``layers`` and ``heads`` named."""
+        """Read ``prompt`` (text or token ids) once and record every head, or the ``layers`` and ``heads`` named.
+
+        Computed in float32, as everything that looks inside a model is. ``hooks`` are those of ``run``.
+        """
+        chosen = None if hooks is None else Hooks.chosen(self.config, hooks)
+        return self.trace_with(self.lens.gpt, prompt, head_mask=head_mask, layers=layers, heads=heads, hooks=chosen)
+
+    def trace_with(
+        self,
+        gpt: GPT,
+        prompt: Prompt,
+        *,
+        head_mask: HeadMask | None = None,
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        hooks: Hooks | None = None,
+    ) -> Trace:
+        """The same with this model as it is served, or in float32."""
         ids = self.parse_prompt(prompt)
         layers = self.parse_choice("layers", layers, self.config.n_layer)
         heads = self.parse_choice("heads", heads, self.config.n_head)
         chosen = None if list(heads) == list(range(self.config.n_head)) else heads
         mask = self.parse_head_mask(head_mask)
-        attention, logits = read(self.gpt, ids, head_mask=mask, layers=layers, heads=chosen)
+        attention, logits = read(gpt, ids, head_mask=mask, layers=layers, heads=chosen, hooks=hooks)
         traced_by = TracedBy(self.name, self.sha256, self.tokenizer, self.config)
         return Trace(self.text_tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def embed(self, prompt: Prompt) -> Tensor:
         """The mean over all positions of the last hidden states, after the final layer norm: ``(n_embd,)`` float32."""
         x = self.gpt.embed(torch.tensor([self.parse_prompt(prompt)], device=self.device))
@@ -323,7 +354,7 @@ class LoadedModel:
 
         ``noun`` is what the message calls the prompt.
         """
-        ids = self.tokenizer.encode_prompt(prompt) if isinstance(prompt, str) else list(prompt)
+        ids = self.tokenizer.encode_prompt(prompt) if isinstance(prompt, str) else given_ids(prompt)
         if not ids:
             raise EmptyPrompt(noun)
         for token_id in ids:
@@ -332,6 +363,16 @@ class LoadedModel:
         if len(ids) > self.config.context_length:
             raise ContextLengthExceeded(len(ids), self.config.context_length, noun)
         return ids
+
+    def parse_token(self, token: GivenToken, name: str = "token") -> int:
+        """The id of a token given as text, id or tensor of one id. Raises ``InputError`` about ``name``."""
+        try:
+            given = self.tokenizer.token_of(token) if isinstance(token, str) else as_int(token)
+            return self.parse_prompt([given])[0]
+        except NotOneToken as error:
+            raise NotOneToken(error.pieces, name) from None
+        except InputError as error:
+            raise InputError(name, f"{name}: {error}", error.code) from None
 
     def parse_head_mask(self, head_mask: HeadMask | None) -> Tensor | None:
         """A head mask as a float32 tensor on the model's device; raises ``InputError`` for another shape or NaN."""
@@ -368,13 +409,27 @@ class LoadedModel:
         return chosen
 
 
+def given_ids(prompt: Sequence[int] | Tensor | NDArray[Any]) -> list[Any]:
+    """Token ids as a list: those of a sequence, or of an array or a tensor ``(T,)`` or ``(1, T)``."""
+    if isinstance(prompt, Tensor | np.ndarray):
+        return prompt.tolist() if prompt.ndim == 1 else prompt[0].tolist() if len(prompt) == 1 else [prompt.shape]
+    return list(map(as_int, prompt))
+
+
+def as_int(token_id: Any) -> Any:
+    """The integer of a NumPy integer, or of an array or a tensor of one number; anything else as it is."""
+    if isinstance(token_id, Tensor | np.ndarray):
+        return token_id.item() if token_id.shape in ((), (1,), (1, 1)) else token_id
+    return token_id.item() if isinstance(token_id, np.integer) else token_id
+
+
 class WrittenText(Iterator[Step]):
     """A text while it is written: an iterator over its steps, which can be drawn once it is complete."""
 
-    def __init__(self, loaded: LoadedModel, request: GenerationRequest) -> None:
-        self.loaded, self.request = loaded, request
+    def __init__(self, loaded: LoadedModel, request: GenerationRequest, hooks: Hooks | None = None) -> None:
+        self.loaded, self.request, self.hooks = loaded, request, hooks
         self.ids = list(request.prompt)  # of the prompt and of what was written so far
-        self.steps = generate(loaded.gpt, loaded.begin(request))
+        self.steps = generate(loaded.gpt, loaded.begin(request), hooks)
 
     def __next__(self) -> Step:
         step = next(self.steps)
@@ -399,7 +454,8 @@ class WrittenText(Iterator[Step]):
         for _ in self:
             pass
         request, loaded = self.request, self.loaded
-        trace = loaded.trace(self.ids[: loaded.config.context_length], head_mask=request.head_mask)
+        ids = self.ids[: loaded.config.context_length]
+        trace = loaded.trace_with(loaded.lens.gpt, ids, head_mask=request.head_mask, hooks=self.hooks)
         settings = {name: getattr(request.sampling, name) or 0 for name in SAMPLING_OPTIONS}
         return replace(trace, n_prompt=len(request.prompt), settings=settings | {"seed": request.seed})
 

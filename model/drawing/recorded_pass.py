@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from ..gpt import GPT
+from ..hooks import Hooks, forward
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def read(
     gpt: GPT,
     ids: Sequence[int],
@@ -16,6 +17,7 @@ def read(
     head_mask: Tensor | None = None,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
+    hooks: Hooks | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Run ``ids`` through the model once and record the attention weights of ``layers`` and ``heads``, by default all.
 
@@ -23,7 +25,11 @@ def read(
     ``head_mask`` is ``(n_layer, n_head)``.
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
-    result = gpt(torch.tensor([ids], device=gpt.device), head_mask=head_mask, record=set(layers))
+    given = torch.tensor([ids], device=gpt.device)
+    if hooks is None:
+        result = gpt(given, head_mask=head_mask, record=set(layers))
+    else:
+        result = forward(gpt, hooks, given, record=set(layers), head_mask=head_mask)
     return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
 
 

@@ -130,7 +130,7 @@ class TrainedWords(NamedTuple):
     products: Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def trained_words(loaded: LoadedModel, words: list[str], size: int = 3) -> TrainedWords | None:
     """``size`` numbers for each word that preserve the words' dot products as well as possible.
 

@@ -47,7 +47,7 @@ class BigramModel(NextTokenModel):
         check_range(ids, self.table.num_embeddings)
         return self.table(ids)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def generate(self, ids: Tensor, max_new_tokens: int, generator: torch.Generator | None = None) -> Tensor:
         """Append sampled tokens one at a time: ``(B, T) -> (B, T + max_new_tokens)``."""
         for _ in range(max_new_tokens):
@@ -188,7 +188,7 @@ class BigramTraining:
 
     def end(self, sentence: str) -> dict[str, Any]:
         """After training: losses, a sample, and the probabilities of ``sentence``."""
-        with torch.inference_mode():
+        with torch.no_grad():
             table = self.model.table.weight.softmax(dim=-1)
         return {
             "stage": "after",
@@ -200,7 +200,7 @@ class BigramTraining:
 
     def snapshot(self, step: int) -> dict[str, object]:
         """The current table of follow-up probabilities with the terms of its softmax, and a sample."""
-        with torch.inference_mode():
+        with torch.no_grad():
             logits = self.model(self.frequent)
         largest, exponentials, sums = softmax_terms(logits)
         return {
@@ -218,7 +218,7 @@ class BigramTraining:
         """The loss over ``ids``, or None if there are too few."""
         if len(ids) < 2:
             return None
-        with torch.inference_mode():
+        with torch.no_grad():
             return self.model.loss(ids[None, :-1], ids[None, 1:]).item()
 
     def sample(self) -> str:

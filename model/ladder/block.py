@@ -97,7 +97,7 @@ class BlockStages(NamedTuple):
     after: Tensor  # resid_mid + mlp_output, the residual stream after the layer
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def block_by_ladder(block: Block, x: Tensor, muted: Sequence[int] = ()) -> BlockStages:
     """A layer of a GPT on the residual stream ``x`` ``(T, C)``, by the steps of the ladder instead of its own code.
 
@@ -124,7 +124,7 @@ def block_by_ladder(block: Block, x: Tensor, muted: Sequence[int] = ()) -> Block
     )  # fmt: skip
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def block_by_model(block: Block, x: Tensor) -> dict[str, Tensor]:
     """The stages of ``block_by_ladder`` from the model's own modules, as far as these return them."""
     normed = block.ln_1(x[None])

@@ -46,7 +46,7 @@ class TwiceRead(NamedTuple):
         return self.losses[self.n :].mean().item()
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def read_twice(gpt: GPT, phrase: Sequence[int], muted: Sequence[tuple[int, int]] = ()) -> TwiceRead:
     """Read the ids of ``phrase``, at least two, twice in a row, without the heads ``muted``, each a layer and a head.
 

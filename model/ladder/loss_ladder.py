@@ -85,7 +85,7 @@ def train_one(name: str, text: str, steps: int = STEPS, seed: int = 1) -> Traine
     return Trained(name, whole_loss(model, train), whole_loss(model, held_out))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def whole_loss(model: NextTokenModel, ids: Tensor) -> float:
     """The loss on all of ``ids`` ``(N,)``, in windows that do not overlap."""
     inputs, targets = sliding_windows(ids, CONTEXT_LENGTH, CONTEXT_LENGTH)

@@ -21,7 +21,7 @@ class Times(NamedTuple):
     rounds: int  # each time is the fastest of at least this many runs
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def time_attention(n_head: int, n_embd: int = 256, n_tokens: int = 256, seconds: float = 0.4) -> Times:
     """Time the same causal attention, built in three ways, on a random text ``(1, n_tokens, n_embd)``.
 

@@ -1,18 +1,16 @@
 """Direct logit attribution: how much each head, each MLP, the embedding and the biases add to the logit of a token."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..config import check_int
 from .answer import Answer, NotSent, PerHead, PerLayer, ProbableToken, TokenId, sent
-from .question import NextToken, Position, Reads
+from .question import LIKELIEST, NextToken, Position, Reads
 from .text_pass import TextPass
 
-Likeliest = Literal["likeliest"]  # the most probable token other than the one in question
-LIKELIEST: Likeliest = "likeliest"
 N_ALTERNATIVES = 6  # the number of most probable tokens in an answer, which one may ask about next
 
 
@@ -126,7 +124,7 @@ def other_token(text: TextPass, position: int, token: int) -> int | None:
     return next((each for each in likeliest if each != token), None)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def attribution(
     text: TextPass,
     *,

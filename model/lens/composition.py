@@ -80,7 +80,7 @@ class HeadFactors(NamedTuple):
     output: Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def composition(
     gpt: GPT,
     *,

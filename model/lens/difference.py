@@ -94,7 +94,7 @@ def difference(
     return replace(answer, other_model=second.name, other_tokens=text_tokens(second.tokenizer, compared.ids))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def attention_difference(
     one: TextPass, other: TextPass, *, pieces: Sequence[Piece] | None = None, progress: Progress = ignore
 ) -> AttentionDifference:

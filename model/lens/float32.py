@@ -6,7 +6,9 @@ import torch
 from torch import Tensor
 
 from ..checkpoint.weights import gpt_on_meta
+from ..errors import InputError
 from ..gpt import GPT
+from ..seams.torch import has_hooks
 from .text_pass import TextPass
 
 
@@ -28,6 +30,28 @@ def in_float32(gpt: GPT) -> GPT:
     copy.load_state_dict(weights, assign=True)
     copy.tie_weights()  # the assignment untied them
     return copy.eval().requires_grad_(False)
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def refresh(copy: GPT, gpt: GPT) -> None:
+    """Give ``copy``, which ``in_float32`` made of ``gpt``, the weights that ``gpt`` has at this moment."""
+    own = copy.state_dict(keep_vars=True)
+    scales = {name: getattr(module, "scale", None) for name, module in gpt.named_modules()}
+    for name, tensor in gpt.state_dict(keep_vars=True).items():
+        if name in own and own[name].data_ptr() != tensor.data_ptr():
+            own[name].copy_(tensor)
+            layer, _, kind = name.rpartition(".")
+            if kind == "weight" and (scale := scales.get(layer)) is not None:
+                own[name].mul_(scale[:, None])
+
+
+def check_unhooked(gpt: GPT) -> None:
+    """Raise ``InputError`` if a module has a hook of torch's, which would reach some computations and not others."""
+    for name, module in gpt.named_modules():
+        if has_hooks(module):
+            message = f"gpt.{name} has a hook of torch's, which not every computation would see: give it to run, trace "
+            raise InputError("hooks", message + "or generate as hooks={name of a point: function}, and remove it.")
 
 
 def float32_weights(gpt: GPT) -> dict[str, Tensor]:

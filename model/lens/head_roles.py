@@ -284,7 +284,7 @@ def sampled_tokens(loaded: TokenizedModel, n_tokens: int = N_SAMPLED, seed: int 
     return ids[torch.randperm(len(ids), generator=generator)[:n_tokens]]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def role_scores(
     loaded: TokenizedModel, n_texts: int = N_TEXTS, length: int = LENGTH, seed: int = SEED, progress: Progress = ignore
 ) -> RoleScores:
@@ -362,7 +362,7 @@ def uniform_attention(T: int) -> Tensor:
     return torch.ones(T, T).tril() / torch.arange(1, T + 1)[:, None]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def text_roles(text: TextPass, *, progress: Progress = ignore) -> TextRoles:
     """How well each head of a model fits each role in a text, instead of random tokens."""
     T = len(text.ids)
@@ -433,7 +433,7 @@ def role_masks(ids: Sequence[int], roles: Sequence[Look]) -> dict[Look, Tensor]:
     return {role: masks[role] for role in roles}
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
     """How reliably each head copies, ``(n_layer, n_head)``, from 0 to 1, judged by its weights and ``ids`` ``(N,)``.
 

@@ -81,7 +81,7 @@ class Ledger(Answer):
     errors: LedgerErrors
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def ledger(
     text: TextPass,
     layer: Layer,

@@ -9,15 +9,14 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_
 from torch import Tensor
 
 from ..drawing.trace import Trace
-from ..errors import InputError, NotOneToken
-from ..generate import Prompt
+from ..generate import GivenToken, Prompt
 from ..gpt import GPT
 from ..tokenizer import Tokenizer
 from .alignment import check_same_tokens
 from .answer import Answer
-from .float32 import in_float32
+from .float32 import check_unhooked, in_float32, refresh
 from .interventions.reference import mean_contexts
-from .question import options_of
+from .question import LIKELIEST, Reads, options_of
 from .text_pass import Text, TextPass, TokenizedModel
 
 Options = ParamSpec("Options")
@@ -30,6 +29,7 @@ class ReadableModel(TokenizedModel, Protocol):
     @property
     def name(self) -> str: ...
     def parse_prompt(self, prompt: Prompt) -> list[int]: ...
+    def parse_token(self, token: GivenToken, name: str = ...) -> int: ...
 
 
 class Lens:
@@ -57,7 +57,14 @@ class Lens:
     @cached_property
     def gpt(self) -> GPT:
         """The model in float32: see ``in_float32``."""
+        check_unhooked(self.model.gpt)
         return in_float32(self.model.gpt)
+
+    def refresh(self) -> None:
+        """Read with the weights that the model has at this moment. Raises ``InputError`` for hooks of torch's."""
+        check_unhooked(self.model.gpt)
+        if "gpt" in vars(self):
+            refresh(self.gpt, self.model.gpt)
 
     def read(self, text: Text) -> TextPass:
         """A pass over a text. Raises ``InputError`` for one that the model cannot read."""
@@ -78,16 +85,9 @@ class Lens:
         check_same_tokens(text.traced_by.tokenizer, self.tokenizer, ids, "text")
         return self.model.parse_prompt(ids)
 
-    def token_id(self, token: str | int | None, name: str = "token") -> int | None:
-        """The id of a token given as text, see ``Tokenizer.token_of``. Raises ``InputError`` about ``name``."""
-        if not isinstance(token, str):
-            return token
-        try:
-            return self.model.parse_prompt([self.tokenizer.token_of(token)])[0]
-        except NotOneToken as error:
-            raise NotOneToken(error.pieces, name) from None
-        except InputError as error:
-            raise InputError(name, f"{name}: {error}", error.code) from None
+    def token_id(self, token: GivenToken | None, name: str = "token") -> int | None:
+        """The id of a token, see ``parse_token``; None for None."""
+        return None if token is None else self.model.parse_token(token, name)
 
 
 # ---- Questions as methods --------------------------------------------------------------------------------------------
@@ -105,11 +105,21 @@ def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **o
     signature, hints = inspect.signature(question), get_type_hints(question)
     about = {name: lens if kind is Lens else lens.gpt for name, kind in hints.items() if kind in (Lens, GPT)}
     given = without(signature, about).bind(*args, **options)
+    reads = {option.name: option.reads for option in options_of(question)}
     for name, value in given.arguments.items():
         if hints[name] is TextPass:
             given.arguments[name] = lens.read(value)
+        elif reads.get(name) == Reads.TOKEN or (reads.get(name) == Reads.OTHER_TOKEN and value != LIKELIEST):
+            given.arguments[name] = lens.token_id(value, name)
+        elif reads.get(name) in (Reads.HEADS, Reads.NEURONS) and is_one(value):
+            given.arguments[name] = [value]
     answer = question(*about.values(), *given.args, **given.kwargs)
     return answer.with_texts(lens.tokenizer) if isinstance(answer, Answer) else answer
+
+
+def is_one(value: Any) -> bool:
+    """Whether a value is one head or neuron, a layer and an index, in place of a list of them."""
+    return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(each, int) for each in value)
 
 
 def without(signature: inspect.Signature, names: Collection[str]) -> inspect.Signature:

@@ -65,7 +65,7 @@ class LogitLens(Answer):
         return {"layers": layers, "decided": self.decided}
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def logit_lens(
     text: TextPass,
     *,

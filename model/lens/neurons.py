@@ -113,7 +113,7 @@ def neuron(
     return follow_neuron(lens.gpt, ids, layer=layer, neuron=neuron, top=top, progress=progress)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def follow_neuron(
     gpt: GPT, ids: Sequence[int], *, layer: int, neuron: int, top: int = 20, progress: Progress = ignore
 ) -> Neuron:

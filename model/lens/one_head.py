@@ -134,7 +134,7 @@ class HeadRemoved(NamedTuple):
     text: float | None  # the mean loss of the text; None if it has one token
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def head(
     text: TextPass,
     layer: Layer,
@@ -187,7 +187,7 @@ def head(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def without_head(text: TextPass, layer: int, head: int, position: int, token: int) -> HeadRemoved:
     """The changes of the loss if the head's context vectors are zero at all positions (see ``knockout.knockout``)."""
     contexts = text.context(layer)  # (1, T, n_head, head_dim)
@@ -222,7 +222,7 @@ def ranks(values: Tensor) -> Tensor:
     return (last - (count.double() - 1) / 2)[place]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def edge_losses(text: TextPass, layer: int, head: int, position: int, token: int) -> Iterator[Tensor]:
     """How much the loss of ``token``, predicted after ``position``, changes when one key is cut off from this query.
 

@@ -303,7 +303,7 @@ def passages(lens: Lens, text: LongText, *, progress: Progress = ignore) -> Firi
     return firing(lens.gpt, mark_tokens(lens.tokenizer, ids), progress=part(progress, 0, 0.99))
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firing:
     """Read a text of any length in windows, and keep for each head the queries at which it fires most strongly.
 

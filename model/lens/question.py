@@ -16,6 +16,7 @@ from operator import or_
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+LIKELIEST = "likeliest"  # in place of a token: the most probable one other than the token in question
 REQUIRED: Any = inspect.Parameter.empty  # in place of a default
 
 

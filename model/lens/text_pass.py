@@ -84,7 +84,7 @@ class TextPass:
     ``source`` made the pass; without it, tokens have no texts, and no other text is read.
     """
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def __init__(
         self, gpt: GPT, ids: Sequence[int], head_mask: Tensor | None = None, source: PassSource | None = None
     ) -> None:
@@ -125,7 +125,7 @@ class TextPass:
     def block(self, layer: int) -> Block:
         return self.gpt.blocks[layer]
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def attention(
         self, layer: int, n: int | None = None, *, first: int = 0, heads: Sequence[int] | slice = slice(None)
     ) -> Tensor:
@@ -136,7 +136,7 @@ class TextPass:
         query, key = self.queries_keys(layer, n)
         return self.block(layer).attn.attention_weights(query[:, heads, first:], key[:, heads])[0].float().cpu()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def mean_attention(self, layer: int, n: int) -> Tensor:
         """The mean over a layer's heads of the weights over the first ``n`` tokens, ``(n, n)`` float32 on the CPU.
 
@@ -154,13 +154,13 @@ class TextPass:
         query, key, _ = block.attn.queries_keys_values(block.attention_input(self.stream[layer][:, :n]))
         return query, key
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def context(self, layer: int) -> Tensor:
         """A layer's context vectors before the output projection, ``(1, T, n_head, head_dim)``."""
         block = self.block(layer)
         return block.attn.context(block.attention_input(self.stream[layer]), head_mask=self.mask_of(layer))[0]
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def logits(self, start: int, stop: int) -> Tensor:
         """The raw logits at positions ``start`` to ``stop - 1``: ``(stop - start, vocab_size)`` float32 on the CPU."""
         return self.gpt.logits(self.stream[-1][0, start:stop]).float().cpu()
@@ -180,7 +180,7 @@ class TextPass:
         """
         return self.losses_of(self.ids[1:], final[:, :-1])
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def losses_of(self, tokens: Sequence[int], final: Tensor) -> Tensor:
         """The losses ``(B, n)`` in nats of ``n`` tokens, each predicted from its place in ``final`` ``(B, n, C)``.
 
@@ -211,12 +211,12 @@ class TextPass:
 
         return run
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def run_from(self, layer: int, x: Tensor, edit: Edit | None = None) -> Tensor:
         """The final residual stream ``(B, T, C)`` if ``x`` ``(B, T, C)`` were the stream before ``layer``."""
         return self.gpt.run_blocks(x, self.attend(edit), start=layer)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def run_with_context(self, layer: int, context: Tensor, edit: Edit | None = None) -> Tensor:
         """The final residual stream ``(B, T, C)`` if ``layer`` had the context vectors ``(B, T, n_head, head_dim)``.
 
@@ -224,7 +224,7 @@ class TextPass:
         """
         return self.run_with_output(layer, self.block(layer).attn.output(context), edit)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def run_with_output(self, layer: int, output: Tensor, edit: Edit | None = None, stop: int | None = None) -> Tensor:
         """The residual stream ``(B, T, C)`` before layer ``stop``, by default the final one, if the attention of
         ``layer`` had added ``output`` ``(B, T, C)``; ``edit`` applies to the layers after it.

@@ -208,7 +208,7 @@ def eigenvalue_score(eigenvalues: Tensor) -> float:
     return float(eigenvalues.real.sum()) / total if total else 0.0
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def vocabulary_circuit(
     gpt: GPT,
     *,

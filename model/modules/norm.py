@@ -20,6 +20,14 @@ class LayerNorm(nn.LayerNorm):
         rows = rows * self.weight.to(rows)
         return rows - rows.mean(-1, keepdim=True) if centred else rows  # centring the rows centres the products
 
+    def centred(self, x: Tensor) -> Tensor:
+        """What is divided: ``x`` ``(..., C)`` without its mean."""
+        return x - x.mean(-1, keepdim=True)
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """The result for ``x`` ``(..., C)``, which was centred and divided."""
+        return x * self.weight + self.bias
+
     def divisor(self, x: Tensor) -> Tensor:
         """The divisor of ``x`` ``(..., C)``, ``(...)``: its standard deviation."""
         return (x.var(-1, correction=0) + self.eps).sqrt()
@@ -36,6 +44,14 @@ class RMSNorm(nn.RMSNorm):
         """As for ``LayerNorm``; there is nothing to centre."""
         del centred
         return rows * self.weight.to(rows)
+
+    def centred(self, x: Tensor) -> Tensor:
+        """What is divided: ``x`` ``(..., C)`` itself."""
+        return x
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """The result for ``x`` ``(..., C)``, which was divided."""
+        return x * self.weight
 
     def divisor(self, x: Tensor) -> Tensor:
         """The divisor of ``x`` ``(..., C)``, ``(...)``: its root mean square."""

@@ -9,7 +9,14 @@ PARTS = {
     "torch._foreach_lerp_": "updates all momenta of Muon in one call",
     "torch._foreach_lerp": "computes all of Muon's steps in one call",
     "torch._foreach_mul_": "decays all weights in one call",
+    "torch.nn.Module._forward_hooks": "hooks that analyses, which call parts of modules, would not see",
+    "torch.nn.Module._forward_pre_hooks": "the same, called before a module",
 }
+
+
+def has_hooks(module: torch.nn.Module) -> bool:
+    """Whether anything is called before or after the forward pass of this module."""
+    return bool(module._forward_hooks or module._forward_pre_hooks)
 
 
 def has_native_bfloat16() -> bool:

@@ -15,7 +15,7 @@ from helpers.models import max_difference, prompt_ids
 from helpers.oracles.gpt2_shapes import reference, transformers_keys, write
 from model.lens.interventions.ablated_graph import Edge, Pairs, all_of, edges_between
 from model.lens.interventions.circuit import find_circuit
-from model.lens.interventions.patching import PatchRun, patch_run
+from model.lens.interventions.patch_run import PatchRun, patch_run
 from model.lens.progress import ignore
 from model.lens.text_pass import TextPass
 from model.modules.head_tensors import Head

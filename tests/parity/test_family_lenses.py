@@ -18,7 +18,8 @@ from model.lens.composition import composition
 from model.lens.head_roles import copying_scores
 from model.lens.interventions.ablated_graph import Edge, Graph, edges_between
 from model.lens.interventions.knockout import knockout
-from model.lens.interventions.patching import patch, patch_run
+from model.lens.interventions.patch_run import patch_run
+from model.lens.interventions.patching import patch
 from model.lens.interventions.paths import cut_paths
 from model.lens.interventions.reference import METHODS, NEEDS_REFERENCE
 from model.lens.ledger import ledger

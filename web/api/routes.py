@@ -282,7 +282,7 @@ def attention_of(services: Services, loaded: LoadedModel, body: AttentionRequest
 def activations_of(services: Services, loaded: LoadedModel, body: ActivationsRequest) -> ActivationsAnswer:
     """The checked answer to a body."""
     ids = parse_ids(services.limits, loaded, body.prompt, body.tokens)
-    sites = list(dict.fromkeys(find_site(name, "sites") for name in body.sites))
+    sites = list(dict.fromkeys(find_site(loaded.config, name, "sites")[0] for name in body.sites))
     layers = list(loaded.parse_choice("layers", body.layers, loaded.config.n_layer))
     positions = list(loaded.parse_choice("positions", body.positions, len(ids)))
     mask = loaded.parse_head_mask(body.head_mask)

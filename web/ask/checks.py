@@ -8,7 +8,8 @@ from model.errors import InvalidValue
 from model.lens.head_roles import check_repeats
 from model.lens.interventions.circuit import MAX_PAIRS
 from model.lens.interventions.knockout import check_two_tokens
-from model.lens.interventions.patching import check_neurons, check_prompts
+from model.lens.interventions.patch_run import check_prompts
+from model.lens.interventions.patching import check_neurons
 from model.lens.interventions.paths import check_other_prompt
 from model.lens.interventions.reference import check_texts
 from model.lens.interventions.sites import find_site, n_components
@@ -70,7 +71,8 @@ def patch(inquiry: Inquiry, limits: Limits) -> None:
         if not values["grid"] and not values["heads"]:
             raise InputError("grid", "If grid is false, heads must name the heads to patch together.")
         return
-    config, site = inquiry.loaded.config, find_site(values["site"])
+    config = inquiry.loaded.config
+    site, _ = find_site(config, values["site"])
     check_neurons(config, site, values["neurons"], values["method"] != "attribution")
     places = config.n_layer * n_components(site, config) if values["neurons"] is None else len(values["neurons"])
     n_numbers = 2 * places * (len(inquiry.ids) if values["positions"] == "each" else 1)

@@ -8,9 +8,8 @@ from model import InputError, LoadedModel
 from model.config import check_int
 from model.errors import InvalidValue
 from model.lens.alignment import check_same_tokens
-from model.lens.attribution import LIKELIEST
 from model.lens.prompts import COLUMNS, check_columns, in_row
-from model.lens.question import REQUIRED, Option, Reads, Within
+from model.lens.question import LIKELIEST, REQUIRED, Option, Reads, Within
 from model.lens.text_pass import heads_by_layer
 from model.modules.head_tensors import Head
 
@@ -150,7 +149,7 @@ def parse_other_text(option: Option, given: Mapping[str, Any], subject: Subject)
 def parse_token(option: Option, value: str | int, subject: Subject) -> str | int | None:
     if isinstance(value, str):
         is_word = option.reads == Reads.OTHER_TOKEN and value == LIKELIEST
-        return value if is_word else subject.loaded.lens.token_id(value, option.name)
+        return value if is_word else subject.loaded.parse_token(value, option.name)
     check_int(option.name, value, subject.loaded.config.vocab_size - 1, least=0)
     return value
 

@@ -117,7 +117,7 @@ class QuestionRunner:
         result: bytes | BaseException
         try:
             self.begin_slice(job)
-            with torch.inference_mode():
+            with torch.no_grad():
                 result = job.compute(lambda fraction: self.progress(job, fraction))
         except BaseException as error:
             result = error

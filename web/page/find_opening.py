@@ -35,7 +35,7 @@ def find(
     for seed in range(1, seeds + 1):
         steps = loaded.generate(ids, n_tokens, temperature=OPENING_TEMPERATURE, seed=seed)
         text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
-        trace = loaded.trace(text)
+        trace = loaded.trace_with(loaded.gpt, text)
         texts = [token.text for token in trace.tokens]
         for copied in copied_tokens(trace.attention, trace.logits, text, copying):
             end = copied.query + 2

@@ -157,7 +157,7 @@ def write_declared(loaded: LoadedModel, declared: DeclaredOpening | None) -> Ope
         return None
     steps = itertools.islice(generate(loaded.gpt, loaded.begin(request)), declared.tokens)
     text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
-    suggested = fitting_heads(loaded.trace(text).attention, text)
+    suggested = fitting_heads(loaded.trace_with(loaded.gpt, text).attention, text)
     return Opening(settings_of(request, declared.prompt), text, len(ids), (layer, head), suggested, is_declared=True)
 
 
@@ -168,7 +168,7 @@ def write_opening(loaded: LoadedModel) -> Opening:
     request = loaded.request(ids, max(n_new, 1), sampling=sampling, seed=OPENING_SEED)
     steps = generate(loaded.gpt, loaded.begin(request)) if n_new > 0 else ()
     text = ids + [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
-    trace = loaded.trace(text)
+    trace = loaded.trace_with(loaded.gpt, text)
     end = cut_at_open_choice(trace.logits, first=len(ids) + MIN_OPENING_TOKENS)
     attention = trace.attention[:, :, :end, :end]
     suggested = fitting_heads(attention, text[:end])

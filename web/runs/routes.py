@@ -153,7 +153,7 @@ def saved_file(snapshots: Snapshots, text: SavedRun, budget: Budget, client: Has
         raise InputError("ids", message)
     settings = {name: value for name, value in text.settings.items() if isinstance(value, int | float)}
     with budget.hold(4 * (n_weights + len(ids) * config.vocab_size), client):  # weights and logits, float32
-        trace = loaded.trace(ids, head_mask=loaded.parse_head_mask(text.head_mask))
+        trace = loaded.trace_with(loaded.gpt, ids, head_mask=loaded.parse_head_mask(text.head_mask))
         return replace(trace, n_prompt=min(text.n_prompt, len(ids)), settings=settings).html().encode()
 
 

@@ -12,7 +12,8 @@ from ...modules.head_tensors import Head
 from ..composition import WAYS, Way
 from ..progress import Progress, ignore, parts
 from ..text_pass import Edit, replacing
-from .patching import ALL, MIN_DIFFERENCE, PatchRun, attribution_patching, effects
+from .patch_run import MIN_DIFFERENCE, PatchRun
+from .patching import ALL, attribution_patching, effects
 from .paths import head_weights, parts_of
 from .sites import SITES
 

@@ -16,7 +16,8 @@ from ..prompts import LeftOut, Row, parse_rows
 from ..question import Reads
 from ..token_circuits import direct_logits
 from .ablated_graph import Edge, Pairs, all_of, dangling, edges_between
-from .patching import PatchRun, effects, patch_run
+from .patch_run import PatchRun, patch_run
+from .patching import effects
 from .sites import SITES
 
 MAX_LOST = 0.1  # of the effect
@@ -159,7 +160,7 @@ def receiver_name(edge: Edge) -> str:
     return "logits" if edge.receiver is None else f"{edge.way} of {head_name(edge.receiver)}"
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def find_circuit(
     runs: Sequence[PatchRun],
     *,
@@ -233,6 +234,7 @@ def find_circuit(
         pairs=[
             PairInCircuit(row, run.answer, run.wrong, run.clean, run.corrupted, float(share))
             for row, (run, share) in enumerate(zip(runs, by_pair, strict=True))
+            if run.answer is not None and run.wrong is not None
         ],
     )
 

@@ -50,7 +50,7 @@ class Removal(Answer):
     token_delta: Annotated[PerPrediction, "The change for each token in `token_loss`."]
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def removal(
     text: TextPass,
     heads: Annotated[Sequence[Head], Reads.HEADS, "The heads to remove together, each as `[layer, head]`."],
@@ -83,7 +83,7 @@ def removal(
     )
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def knockout(
     text: TextPass, *, method: HeadReplacement = "zero", reference: Reference = None, progress: Progress = ignore
 ) -> Knockout:

@@ -1,59 +1,30 @@
 """Activation patching: which activations carry the difference between two prompts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
 
 import torch
 from torch import Tensor
 
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
+from ...hooks import WEIGHTS
 from ...modules.head_tensors import Head
 from ..answer import Answer, NamedToken, PerHead, Shape
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken
 from ..text_pass import TextPass, replacing
+from .patch_run import Direction, Metric, PatchRun, patch_run
 from .sites import SITE_NAMES, SITES, Site, find_site, gradients, layer_activations, n_components, run_patched
 
-MIN_DIFFERENCE = 1e-3  # nats between the logit differences of the two prompts: below it there is nothing to restore
 ALL = -1  # in place of a position
-
-# "denoise" puts activations of the clean prompt into a run of the corrupted one, to see which are sufficient to restore
-# its answer. "noise" puts activations of the corrupted prompt into a run of the clean one, to see which are necessary
-# (Heimersheim and Nanda 2024).
-Direction = Literal["denoise", "noise"]
-DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 # How a site is patched: by running the model for each activation, or approximately, or both.
 SiteMethod = Literal["exact", "attribution", "both"]
 
 FloatOrTensor = TypeVar("FloatOrTensor", float, Tensor)
-Measure = Callable[[Tensor], Tensor]  # from the final residual stream (B, T, C) to logit differences (B,)
-
-
-class PatchRun(NamedTuple):
-    """The run into which activations are put, the one from which they are taken, and what is measured."""
-
-    into: TextPass
-    source: TextPass
-    measure: Measure
-    clean: float
-    corrupted: float
-    answer: int
-    wrong: int
-
-    @property
-    def plain(self) -> float:
-        """The logit difference of the run into which activations are put."""
-        return float(self.measure(self.into.stream[-1]))
-
-    @property
-    def first(self) -> int:
-        """The first position at which the prompts differ: a patch before it changes nothing."""
-        pairs = zip(self.into.ids, self.source.ids, strict=True)
-        return next(position for position, (one, other) in enumerate(pairs) if one != other)
 
 
 class PairContent(TypedDict):
@@ -106,8 +77,8 @@ class Differences(Answer):
 
     clean: float
     corrupted: float
-    answer: int
-    wrong: int
+    answer: int | None  # both None if a metric was given
+    wrong: int | None
     direction: Direction
     corrupted_ids: list[int]
 
@@ -119,11 +90,11 @@ class Differences(Answer):
         return (differences - self.corrupted) / (self.clean - self.corrupted)
 
     def about(self) -> PairContent:
-        answer, wrong = self.named([self.answer, self.wrong])
+        answer, wrong = (None if each is None else self.named([each])[0] for each in (self.answer, self.wrong))
         return {
             "corrupted_tokens": self.named_text(self.corrupted_ids),
-            "answer": answer,
-            "wrong": wrong,
+            "answer": cast(NamedToken, answer),  # there are always tokens in what is sent
+            "wrong": cast(NamedToken, wrong),
             "direction": self.direction,
             "clean": self.clean,
             "corrupted": self.corrupted,
@@ -197,7 +168,7 @@ class SitePatching(Differences):
         return {**self.about(), **self.patched()}
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def patch(
     clean: TextPass,
     corrupted: Annotated[
@@ -230,6 +201,7 @@ def patch(
         "How to measure a site: run the model for each activation (`exact`), approximate it by the gradient times the "
         "difference (`attribution`), or `both`, with their correlation.",
     ] = "exact",
+    metric: Metric | None = None,
     progress: Progress = ignore,
 ) -> Patching:
     """Which heads and positions carry the difference between two prompts: activations from one are patched into the
@@ -242,9 +214,10 @@ def patch(
     the most probable tokens. Everything after the patched activation is recomputed; everything before stays unchanged.
     Without ``grid``, only ``heads`` are patched; with a ``site``, its activations instead of every head and position
     (``patch_site``). Raises ``InputError`` if the prompts differ in length or give the same logit difference, if the
-    two tokens are the same, or if a head does not exist.
+    two tokens are the same, or if a head does not exist. Instead of the two tokens, a ``metric`` may be given: any
+    function from the logits ``(1, T, vocab_size)`` of one text to a number, which patches are then measured by.
     """
-    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
+    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction, metric=metric)
     joint = patch_together(run, heads) if heads else None
     by_head = residual = at_site = None
     if site is not None:
@@ -255,6 +228,7 @@ def patch(
             answer=run.answer,
             wrong=run.wrong,
             direction=direction,
+            metric=metric,
             each_position=positions == "each",
             neurons=neurons,
             exact=method != "attribution",
@@ -271,13 +245,13 @@ def patch(
     return Patching(*about(run, direction), by_head, residual, joint, at_site)
 
 
-def about(run: PatchRun, direction: Direction) -> tuple[float, float, int, int, Direction, list[int]]:
+def about(run: PatchRun, direction: Direction) -> tuple[float, float, int | None, int | None, Direction, list[int]]:
     """The fields of ``Differences``."""
     corrupted = run.into if direction == "denoise" else run.source
     return run.clean, run.corrupted, run.answer, run.wrong, direction, corrupted.ids
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def patch_site(
     clean: TextPass,
     corrupted: TextPass,
@@ -290,28 +264,34 @@ def patch_site(
     neurons: Sequence[tuple[int, int]] | None = None,
     exact: bool = True,
     estimate: bool = False,
+    metric: Metric | None = None,
     progress: Progress = ignore,
 ) -> SitePatching:
     """Patch every activation of a site (see ``sites.SITES``) in every layer, one at a time, as in ``patch``.
+
+    A site whose name has a layer, such as ``blocks.3.attn.hook_z``, means that layer alone.
 
     ``exact`` runs the model again for each activation; ``estimate`` approximates all of them by attribution patching.
     With ``each_position`` one position at a time is patched, otherwise all at once. One MLP neuron at a time is patched
     exactly only where ``neurons`` names it, as ``(layer, neuron)``. Raises ``InputError``, also for an unknown site.
     """
-    found = find_site(site)
+    found, layer = find_site(clean.config, site)
     check_neurons(clean.config, found, neurons, exact)
-    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
+    run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction, metric=metric)
+    layers = range(clean.config.n_layer) if layer is None else [layer]
     half = 0.5 if exact and estimate else 1.0
     measured = guess = None
     if exact:
         measured = patch_each(
-            run, found, each_position=each_position, neurons=neurons, progress=part(progress, 0, half)
+            run, found, each_position=each_position, layers=layers, neurons=neurons, progress=part(progress, 0, half)
         )
     if estimate:
         guess = attribution_patching(run, found, each_position=each_position, progress=part(progress, 1 - half, 1))
         if neurons is not None:
             guess = guess[tuple(torch.tensor(list(neurons)).T)]
-    component = () if found.component is None else (found.component,)
+        elif layer is not None:
+            guess = guess[[layer]]
+    component = () if found.component is None else (found.component.rpartition(" ")[2],)
     axes = ("neuron",) if neurons is not None else ("layer", *component)
     progress(1)
     axes = (*axes, "position") if each_position else axes
@@ -322,7 +302,7 @@ def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, in
     """Raise ``InputError`` unless ``neurons`` are given where they are needed, and exist."""
     if site.component != "neuron":
         if neurons is not None:
-            raise InputError("neurons", f"Neurons are patched at the site mlp_post only, found {site.name}.")
+            raise InputError("neurons", f"Neurons are patched at sites of the MLP's neurons only, found {site.name}.")
         return
     if neurons is None and exact:
         message = "Name the neurons to patch exactly, each as [layer, neuron], or ask for the estimate alone."
@@ -333,42 +313,7 @@ def check_neurons(config: GPTConfig, site: Site, neurons: Sequence[tuple[int, in
             raise InvalidValue("neurons", f"layer {layer}, neuron {neuron}", allowed)
 
 
-@torch.inference_mode()
-def patch_run(
-    clean: TextPass,
-    corrupted: TextPass,
-    *,
-    answer: str | int | None = None,
-    wrong: str | int | None = None,
-    direction: Direction = "denoise",
-) -> PatchRun:
-    """Check the arguments of ``patch``, and prepare the two runs."""
-    answer, wrong = clean.token_id(answer, "answer"), clean.token_id(wrong, "wrong")
-    check_prompts(clean.ids, corrupted.ids)
-    answer = most_probable(clean) if answer is None else answer
-    wrong = most_probable(corrupted, other_than=answer) if wrong is None else wrong
-    if direction not in DIRECTIONS:
-        raise InvalidValue("direction", direction, "'denoise' or 'noise'")
-    if answer == wrong:
-        raise InputError("wrong", "answer and wrong must be two different tokens.")
-    with torch.inference_mode(False):  # attribution patching takes gradients
-        reading = clean.gpt.lm_head.weight[answer] - clean.gpt.lm_head.weight[wrong]
-
-    def measure(final: Tensor) -> Tensor:
-        return clean.gpt.head_input(final[:, -1]) @ reading
-
-    at_clean, at_corrupted = (float(measure(text.stream[-1])) for text in (clean, corrupted))
-    if not abs(at_clean - at_corrupted) > MIN_DIFFERENCE:
-        raise InputError(
-            "corrupted",
-            f"Both prompts give a logit difference of {at_clean:.4f}, so there is nothing to restore: they must "
-            "differ in how much they favour answer over wrong.",
-        )
-    into, source = (corrupted, clean) if direction == "denoise" else (clean, corrupted)
-    return PatchRun(into, source, measure, at_clean, at_corrupted, answer, wrong)
-
-
-@torch.inference_mode()
+@torch.no_grad()
 def patch_each(
     run: PatchRun,
     site: Site,
@@ -402,10 +347,10 @@ def effects(run: PatchRun, site: Site, units: Tensor, progress: Progress) -> Ten
     result = torch.empty(len(units))
     total, done = float((n_layer - units[:, 0]).sum()), 0.0
     for layer in units[:, 0].unique().tolist():
-        other = layer_activations(run.source, layer)[site.name]
+        (other,) = layer_activations(run.source, layer, [site])
         for chosen in (units[:, 0] == layer).nonzero()[:, 0].split(into.batch_size):
             edit = partial(patched, site, other, units[chosen, 1], units[chosen, 2])
-            result[chosen] = run.measure(run_patched(into, layer, site.name, edit)).cpu()
+            result[chosen] = run.measure(run_patched(into, layer, site, edit)).cpu()
             done += len(chosen) * (n_layer - layer)
             progress(done / total)
     return result
@@ -416,6 +361,10 @@ def patched(site: Site, other: Tensor, components: Tensor, positions: Tensor, ow
 
     ``components`` and ``positions`` are ``(B,)``; the position ``ALL`` stands for all of them.
     """
+    if site.hook in WEIGHTS:  # which count heads before positions
+        by_position = site._replace(hook="")
+        own, other = own.transpose(1, 2), other.transpose(1, 2)
+        return patched(by_position, other, components, positions, own).transpose(1, 2)
     x = own.repeat(len(positions), *[1] * (own.dim() - 1))
     rows = torch.arange(len(positions))
     has_component = site.component is not None
@@ -445,14 +394,16 @@ def attribution_patching(
         (after,) = torch.autograd.grad(run.measure(final).sum(), [final])
     changes = []
     for layer in reversed(range(n_layer)):
-        slopes = gradients(into, layer, after)
-        with torch.inference_mode():
-            change = layer_activations(run.source, layer)[site.name] - layer_activations(into, layer)[site.name]
-            product = (change * slopes[site.name])[0].cpu()  # (T, [n_head or neurons], ...)
+        slope, before = gradients(into, layer, after, site)
+        with torch.no_grad():
+            (there,), (here,) = layer_activations(run.source, layer, [site]), layer_activations(into, layer, [site])
+            product = ((there - here) * slope)[0].cpu()  # (T, [n_head or neurons], ...)
+            if site.hook in WEIGHTS:
+                product = product.transpose(0, 1)
             if site.component != "neuron":  # each of which is a single number
                 product = product.sum(-1)
             changes.append(product.movedim(0, -1) if each_position else product.sum(0))
-        after = slopes["resid_pre"]
+        after = before
         progress((n_layer - layer) / n_layer)
     return run.plain + torch.stack(changes[::-1])
 
@@ -462,21 +413,3 @@ def patch_together(run: PatchRun, together: Sequence[Head]) -> float:
     replace = replacing(run.into.config, together, run.source.context)
     first, _ = min(together)
     return float(run.measure(run.into.run_from(first, run.into.stream[first], replace)))
-
-
-def most_probable(text: TextPass, other_than: int | None = None) -> int:
-    """The id of the most probable token after a text, other than ``other_than``."""
-    first, second = text.logits(len(text.ids) - 1, len(text.ids))[0].topk(2).indices.tolist()
-    return int(second if first == other_than else first)
-
-
-def check_prompts(clean: Sequence[int], corrupted: Sequence[int]) -> None:
-    """Raise ``InputError`` unless the prompts differ and have the same number of tokens."""
-    if len(clean) != len(corrupted):
-        raise InputError(
-            "corrupted",
-            "Both prompts must have the same number of tokens, so that each position has a counterpart: "
-            f"prompt has {len(clean)}, corrupted has {len(corrupted)}.",
-        )
-    if list(clean) == list(corrupted):
-        raise InputError("corrupted", "Both prompts are the same, so there is nothing to restore.")

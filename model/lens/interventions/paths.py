@@ -15,7 +15,8 @@ from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
 from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, WrongToken
 from ..text_pass import Text, TextPass
-from .patching import Differences, PairContent, about, check_prompts, patch_run
+from .patch_run import check_prompts, patch_run
+from .patching import Differences, PairContent, about
 from .reference import HeadReplacement, Method, Reference, ReferenceSet, contexts_of, read_reference, replacement
 
 # From an earlier head to a later one: directly through the residual stream, or also through the layers between.
@@ -190,7 +191,7 @@ def check_other_prompt(
         raise InputError("method", "With corrupted, the earlier head's output is that of the corrupted prompt.")
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def cut_paths(
     text: TextPass,
     layer: int,
@@ -231,7 +232,7 @@ def cut_paths(
     return Cuts(layer, head, method, read, moved)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def patch_paths(
     clean: TextPass,
     corrupted: Annotated[TextPass, Reads.TEXT, "A prompt that leads to another answer."],
@@ -290,7 +291,7 @@ def role_paths(
     return role_cuts(texts, layer=layer, head=head, way=way, progress=progress)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def role_cuts(texts: list[TextPass], *, layer: int, head: int, way: Way = "k", progress: Progress = ignore) -> RoleCuts:
     """Score a head's roles while the path from each earlier head into its queries or keys (``way``, "q" or "k") is cut.
 

@@ -114,7 +114,7 @@ def shipped_passages(loaded: TokenizedModel) -> list[list[int]]:
     return texts
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def mean_contexts(
     gpt: GPT, texts: Sequence[Sequence[int]], head_mask: Tensor | None = None, progress: Progress = ignore
 ) -> Tensor:
@@ -128,7 +128,7 @@ def mean_contexts(
     return (total / sum(map(len, texts))).float()
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def contexts_of(text: TextPass, n: int | None = None) -> Tensor:
     """The context vectors of all heads at the first ``n`` positions of a text, ``(n_layer, n, n_head, head_dim)``."""
     return torch.cat([text.context(layer)[:, :n] for layer in range(text.config.n_layer)])

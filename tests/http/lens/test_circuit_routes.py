@@ -14,7 +14,8 @@ from model import LoadedModel
 from model.lens.composition import composition
 from model.lens.difference import attention_difference
 from model.lens.head_roles import N_TEXTS, repeated_tokens
-from model.lens.interventions.patching import DIRECTIONS, patch, patch_site
+from model.lens.interventions.patch_run import DIRECTIONS
+from model.lens.interventions.patching import patch, patch_site
 from model.lens.interventions.paths import cut_paths, patch_paths, role_cuts
 from model.lens.interventions.reference import REFERENCE_NAME, contexts_of, mean_contexts, shipped_passages
 from model.lens.interventions.sites import SITES

@@ -10,7 +10,8 @@ from model import InputError, LoadedModel
 from model.lens.interventions import circuit as module
 from model.lens.interventions.ablated_graph import Edge, Pairs, dangling, edges_between
 from model.lens.interventions.circuit import find_circuit, prune
-from model.lens.interventions.patching import PatchRun, patch_each, patch_run
+from model.lens.interventions.patch_run import PatchRun, patch_run
+from model.lens.interventions.patching import patch_each
 from model.lens.interventions.sites import SITES
 from model.lens.progress import Cancelled, ignore
 from model.lens.text_pass import TextPass

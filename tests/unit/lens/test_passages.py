@@ -1,13 +1,11 @@
 """Where heads fire: strongest queries, histograms and shared patterns, compared with a search through full traces."""
 
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from helpers.models import max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
@@ -45,10 +43,6 @@ def test_every_token_is_a_new_query_once() -> None:
         assert all(w.first - w.start >= min(size // 4, w.first) for w in found)
 
 
-def keep(contexts: list[Tensor], _module: object, inputs: tuple[Tensor]) -> None:
-    contexts.append(inputs[0][0])
-
-
 def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
     """The value of every query by measure, and the key with its largest weight, not counting the first token."""
     n = len(ids)
@@ -56,11 +50,8 @@ def by_hand(loaded: LoadedModel, ids: list[int]) -> dict[str, Any]:
     keys = torch.zeros(3, 4, n, dtype=torch.long)
     for window in windows(n, loaded.config.context_length):
         part = ids[window.start : window.stop]
-        contexts: list[Tensor] = []
-        hooks = [block.attn.c_proj.register_forward_pre_hook(partial(keep, contexts)) for block in loaded.gpt.h]
+        contexts = [x[0].flatten(1) for x in loaded.run(part, names="z").cache.values()]
         attention = loaded.trace(part).attention
-        for hook in hooks:
-            hook.remove()
         for query in range(window.first, window.stop):
             row = attention[..., query - window.start, :]
             for layer in range(3):

@@ -14,7 +14,8 @@ from helpers.files import ROOT
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
 from model.lens import text_pass
-from model.lens.interventions.patching import DIRECTIONS, Direction, Patching, patch
+from model.lens.interventions.patch_run import DIRECTIONS, Direction
+from model.lens.interventions.patching import Patching, patch
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(10)

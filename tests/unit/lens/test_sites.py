@@ -9,16 +9,20 @@ import torch
 from torch import Tensor
 from transformers import GPT2LMHeadModel
 
-from helpers.models import max_difference, prompt_ids, tiny_model
+from helpers.models import max_difference, prompt_ids, tiny_config, tiny_model
 from model import InputError, LoadedModel
-from model.lens.interventions.patching import DIRECTIONS, Direction, patch_site
+from model.config import RotaryConfig
+from model.lens.interventions.patch_run import DIRECTIONS, Direction
+from model.lens.interventions.patching import patch_site
 from model.lens.interventions.paths import patch_paths
-from model.lens.interventions.sites import SITES, find_site, layer_activations
+from model.lens.interventions.sites import SITES, find_site, layer_activations, names_of
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(8)
 CORRUPTED = [*CLEAN[:3], *prompt_ids(3, seed=1), *CLEAN[6:]]
 ANSWER, WRONG = 5, 9
+# The sites whose activations can be given to a module of transformers.
+PATCHED = ["resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "resid_mid", "mlp_post", "mlp_out", "resid_post"]
 N_LAYER, N_HEAD, SIZE, T = 2, 4, 6, 8
 
 
@@ -113,8 +117,8 @@ def test_activations_equal_transformers_with_hooks(tiny: LoadedModel, theirs: Th
     text = TextPass(tiny.gpt, CLEAN)
     for layer in range(N_LAYER):
         expected = theirs.activations(CLEAN, layer)
-        found = layer_activations(text, layer)
-        assert found.keys() == SITES.keys()
+        found = dict(zip(PATCHED, layer_activations(text, layer, [SITES[name] for name in PATCHED]), strict=True))
+        found["pattern"] = found["pattern"].transpose(1, 2)  # heads come first, unlike in ``Theirs``
         assert all(max_difference(x[0], expected[site]) < 1e-5 for site, x in found.items())
 
 
@@ -130,7 +134,7 @@ def put(own: Tensor, other: Tensor, position: int | slice, component: int | None
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("site", PATCHED)
 def test_site_patching_equals_transformers_with_hooks(
     tiny: LoadedModel, theirs: Theirs, site: str, direction: Direction
 ) -> None:
@@ -206,20 +210,60 @@ def test_path_patching_equals_transformers_with_hooks(tiny: LoadedModel, theirs:
 
 
 def test_sites_are_found_by_their_names() -> None:
+    config, rotary = tiny_config(), tiny_config(rotary=RotaryConfig(n_dim=4), gated_mlp=True)
     for site in SITES.values():
-        for name in (site.name, site.hook, f"blocks.3.{site.hook}", site.hook.rpartition(".")[2]):
-            assert find_site(name) is site
-    assert find_site("attention pattern").name == "pattern" and find_site("MLP output").name == "mlp_out"
-    for name in ("", "blocks.x.hook_z", "hook_", "embed", "hook_result"):
-        with pytest.raises(InputError, match="site must be one of resid_pre, q, .*, or TransformerLens's name"):
-            find_site(name)
+        for name in names_of(site):
+            assert find_site(rotary, name) == (site, None)
+            assert find_site(rotary, f"blocks.1.{name}") == (site, 1)
+    assert find_site(config, "attention pattern")[0].name == "pattern" and find_site(config, "neuron")[1] is None
+    names = (
+        "",
+        "blocks.x.hook_z",
+        "hook_",
+        "embed",
+        "blocks.2.hook_z",
+        "blocks.1.",
+        "rot_q",
+        "mlp_pre_linear",
+        "hook_scale",
+    )
+    for name in names:
+        with pytest.raises(InputError, match="site must be one of resid_pre, .*, or TransformerLens's name .* 0 to 1"):
+            find_site(config, name)
+    with pytest.raises(InputError):
+        find_site(tiny_config(parallel=True), "resid_mid")
+
+
+def test_a_name_with_a_layer_means_that_layer(tiny: LoadedModel) -> None:
+    given: dict[str, Any] = {"answer": ANSWER, "wrong": WRONG, "each_position": False, "estimate": True}
+    whole, one = (patch_site(*texts(tiny), site=site, **given) for site in ("z", "blocks.1.attn.hook_z"))
+    assert one.exact is not None and whole.exact is not None and one.axes == whole.axes
+    assert one.estimate is not None and whole.estimate is not None
+    assert torch.equal(one.exact, whole.exact[1:]) and torch.equal(one.estimate, whole.estimate[1:])
+
+
+def test_a_metric_of_ones_own(tiny: LoadedModel) -> None:
+    given: dict[str, Any] = {"site": "z", "each_position": False, "estimate": True}
+    plain = patch_site(*texts(tiny), answer=ANSWER, wrong=WRONG, **given)
+    own = patch_site(*texts(tiny), metric=lambda logits: logits[0, -1, ANSWER] - logits[0, -1, WRONG], **given)
+    for ours, theirs in ((own.exact, plain.exact), (own.estimate, plain.estimate)):
+        assert ours is not None and theirs is not None and max_difference(ours, theirs) < 1e-5
+    assert own.answer is None and own.to_dict()["answer"] is None
+    loss = tiny.patch(CLEAN, CORRUPTED, metric=lambda logits: -logits.log_softmax(-1)[0, :-1].mean())
+    assert loss.heads is not None and loss.heads.shape == (N_LAYER, N_HEAD)
+    with pytest.raises(InputError, match="metric must be a function that gives one number, found 'one that gives"):
+        tiny.patch_site(CLEAN, CORRUPTED, "z", metric=lambda logits: logits)
+    with pytest.raises(InputError, match="stands in the place of answer and wrong"):
+        tiny.patch_site(CLEAN, CORRUPTED, "z", answer=ANSWER, metric=lambda logits: logits.sum())
+    with pytest.raises(InputError, match="Both prompts give a metric of 0"):
+        tiny.patch_site(CLEAN, CORRUPTED, "z", metric=lambda logits: 0.0)
 
 
 def test_bad_neurons_are_refused(tiny: LoadedModel) -> None:
     given: dict[str, Any] = {"answer": ANSWER, "wrong": WRONG}
     with pytest.raises(InputError, match="Name the neurons"):
         patch_site(*texts(tiny), **given, site="mlp_post")
-    with pytest.raises(InputError, match="at the site mlp_post only, found z"):
+    with pytest.raises(InputError, match="at sites of the MLP's neurons only, found z"):
         patch_site(*texts(tiny), **given, site="z", neurons=[(0, 0)])
     with pytest.raises(InputError, match="a neuron below 96, found 'layer 0, neuron 96'"):
         patch_site(*texts(tiny), **given, site="mlp_post", neurons=[(0, 96)])

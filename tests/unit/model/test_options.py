@@ -75,7 +75,7 @@ def test_generate_offers_the_whole_table() -> None:
         assert parameters[name].default == (None if name == DRAWN else row.default), name
         expected = row.kind | None if row.default is None or name == DRAWN else row.kind
         assert parameters[name].annotation == expected, name
-    others = {"self", "prompt", "logit_bias", "stop", "head_mask", "record"}
+    others = {"self", "prompt", "logit_bias", "stop", "head_mask", "hooks", "record"}
     assert set(parameters) == others | set(OPTIONS)
 
 

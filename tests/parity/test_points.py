@@ -1,0 +1,140 @@
+"""Every point of a pass with hooks, in each family, compared with hooks in transformers on the same folder."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import model
+from helpers.models import max_difference, prompt_ids
+from helpers.oracles.families import KINDS, ONE_OF_EACH, one_of_each_kind, reference, write
+from model.hooks import points
+
+EXACT, N_TOKENS = 1e-5, 9
+# What transformers calls the parts of a layer, by model type: the norms, attention, its output projection, the MLP, its
+# first and its last product.
+PARTS = {
+    "gpt2": ("ln_1", "ln_2", "attn", "attn.c_proj", "mlp", "mlp.c_fc", "mlp.c_proj"),
+    "gpt_neox": (
+        "input_layernorm",
+        "post_attention_layernorm",
+        "attention",
+        "attention.dense",
+        "mlp",
+        "mlp.dense_h_to_4h",
+        "mlp.dense_4h_to_h",
+    ),
+}
+LLAMA = (
+    "input_layernorm",
+    "post_attention_layernorm",
+    "self_attn",
+    "self_attn.o_proj",
+    "mlp",
+    "mlp.gate_proj",
+    "mlp.down_proj",
+)
+
+
+def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
+    """The activations of a model of transformers at the points, without the batch."""
+    inputs, outputs, modules = dict[str, Tensor](), dict[str, Tensor](), dict(gpt.named_modules())
+
+    def keep(name: str) -> Any:
+        def hook(_module: Any, args: Any, kwargs: Any, output: Any) -> None:
+            given = args[0] if args else kwargs.get("hidden_states")
+            inputs[name], outputs[name] = given[0], (output[0] if isinstance(output, tuple) else output)[0]
+
+        return hook
+
+    names = [name for name, module in modules.items() if name and not isinstance(module, torch.nn.ModuleList)]
+    skipped = ("rotary_emb", "act", "dropout", "drop")
+    handles = [
+        modules[name].register_forward_hook(keep(name), with_kwargs=True)
+        for name in names
+        if not name.endswith(skipped) and name not in ("model", "gpt_neox", "transformer")
+    ]
+    with torch.no_grad():
+        attentions = gpt(torch.tensor([ids]), output_attentions=True).attentions
+    for handle in handles:
+        handle.remove()
+    kind, config = gpt.config.model_type, gpt.config
+    n_head = config.num_attention_heads
+    body = {"gpt2": "transformer.h", "gpt_neox": "gpt_neox.layers"}.get(kind, "model.layers")
+    final = {"gpt2": "transformer.ln_f", "gpt_neox": "gpt_neox.final_layer_norm"}.get(kind, "model.norm")
+    found: dict[str, Tensor] = {}
+
+    def add_norm(at: str, name: str) -> None:
+        x, norm = inputs[name], modules[name]
+        x = x - x.mean(-1, keepdim=True) if isinstance(norm, torch.nn.LayerNorm) else x
+        eps = norm.eps if isinstance(norm, torch.nn.LayerNorm) else norm.variance_epsilon
+        found[f"{at}.hook_scale"] = (x.square().mean(-1, keepdim=True) + eps).sqrt()
+        found[f"{at}.hook_normalized"] = x / found[f"{at}.hook_scale"]
+
+    if kind == "gpt2":
+        found["hook_embed"], found["hook_pos_embed"] = outputs["transformer.wte"], outputs["transformer.wpe"]
+    else:
+        found["hook_embed"] = outputs["gpt_neox.embed_in" if kind == "gpt_neox" else "model.embed_tokens"]
+    for layer in range(config.num_hidden_layers):
+        at, block = f"blocks.{layer}.", f"{body}.{layer}"
+        ln1, ln2, attn, output, mlp, first, last = (f"{block}.{part}" for part in PARTS.get(kind, LLAMA))
+        found[at + "hook_resid_pre"] = inputs[block]
+        add_norm(at + "ln1", ln1)
+        if kind == "gpt2":
+            parts = outputs[f"{attn}.c_attn"].chunk(3, -1)
+            parts = tuple(part.unflatten(-1, (n_head, -1)) for part in parts)
+        elif kind == "gpt_neox":
+            parts = outputs[f"{attn}.query_key_value"].unflatten(-1, (n_head, 3, -1)).unbind(-2)
+        else:
+            size = inputs[output].shape[-1] // n_head
+            parts = tuple(outputs[f"{attn}.{each}_proj"].unflatten(-1, (-1, size)) for each in "qkv")
+        found |= {f"{at}attn.hook_{each}": part for each, part in zip("qkv", parts, strict=True)}
+        found[at + "attn.hook_pattern"] = attentions[layer][0]
+        z = inputs[output].unflatten(-1, (n_head, -1))
+        found[at + "attn.hook_z"] = z
+        weight = modules[output].weight.detach()
+        by_head = (weight if kind == "gpt2" else weight.T).unflatten(0, (n_head, -1))
+        found[at + "attn.hook_result"] = torch.einsum("thd,hdc->thc", z, by_head)
+        found[at + "hook_attn_out"] = outputs[output]
+        if not (kind == "gpt_neox" and config.use_parallel_residual):
+            found[at + "hook_resid_mid"] = inputs[ln2]
+        add_norm(at + "ln2", ln2)
+        found[at + "mlp.hook_pre"] = outputs[first]
+        if kind not in PARTS:
+            found[at + "mlp.hook_pre_linear"] = outputs[f"{mlp}.up_proj"]
+        found[at + "mlp.hook_post"] = inputs[last]
+        found[at + "hook_mlp_out"] = outputs[last]
+        found[at + "hook_resid_post"] = outputs[block]
+    last_block = f"blocks.{config.num_hidden_layers - 1}.hook_resid_post"
+    found[last_block] = inputs[final]
+    add_norm("ln_final", final)
+    return found
+
+
+@pytest.mark.parametrize("name", one_of_each_kind([*ONE_OF_EACH, KINDS[0]]))
+def test_every_point_equals_hooks_in_transformers(name: str, tmp_path: Path) -> None:
+    gpt = reference(name)
+    loaded = model.load(write(gpt, tmp_path), device="cpu", dtype="float32")
+    ids = prompt_ids(N_TOKENS, loaded.config.vocab_size)
+    run, expected = loaded.run(ids, names="*"), expected_points(gpt, ids)
+    assert list(run.cache) == points(loaded.config)
+    of_scores = {
+        f"blocks.{i}.attn.hook_{each}"
+        for i in range(loaded.config.n_layer)
+        for each in ("attn_scores", "rot_q", "rot_k")
+    }
+    assert expected.keys() == run.cache.keys() - of_scores
+    for point, x in expected.items():
+        assert run.cache[point][0].shape == x.shape and max_difference(run.cache[point][0], x) < EXACT, point
+    for layer in range(loaded.config.n_layer):
+        at = f"blocks.{layer}.attn.hook_"
+        scores, pattern = run.cache[at + "attn_scores"][0], run.cache[at + "pattern"][0]
+        assert max_difference(scores.softmax(-1), pattern) < EXACT
+        assert (scores[:, 2, 3:] == torch.finfo(torch.float32).min).all()
+        if loaded.config.rotary:
+            query, key = run.cache[at + "rot_q"][0], run.cache[at + "rot_k"][0]
+            key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+            product = torch.einsum("qhd,khd->hqk", query, key) * loaded.config.attention_scale(layer)
+            assert max_difference(product.tril(), scores.tril()) < EXACT

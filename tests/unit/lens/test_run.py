@@ -1,0 +1,233 @@
+"""Runs with hooks: batches, names, gradients, what hooks may return, and edits of a model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import model
+from helpers.models import max_difference, prompt_ids, tiny_model
+from model import InputError, LoadedModel
+from model.hooks import points
+
+ROWS = [prompt_ids(n, seed=n) for n in (9, 4, 1, 7)]
+SHAPES: dict[str, dict[str, Any]] = {
+    "gpt2": {},
+    "llama": {
+        "rotary": model.config.RotaryConfig(n_dim=4),
+        "n_kv_head": 1,
+        "norm": "RMSNorm",
+        "gated_mlp": True,
+        "activation_function": "silu",
+        "qk_norm": True,
+    },
+    "neox": {"rotary": model.config.RotaryConfig(n_dim=2), "parallel": True},
+}
+
+
+@pytest.fixture(params=SHAPES)
+def loaded(request: pytest.FixtureRequest) -> LoadedModel:
+    return tiny_model(**SHAPES[request.param])
+
+
+def test_a_batch_equals_one_text_at_a_time(loaded: LoadedModel) -> None:
+    found = loaded.run(ROWS, names="*")
+    assert list(found.cache) == points(loaded.config) and found.lengths.tolist() == list(map(len, ROWS))
+    for row, ids in enumerate(ROWS):
+        n, alone = len(ids), loaded.run(ids, names="*")
+        assert found.ids[row, :n].tolist() == ids
+        assert max_difference(found.logits[row, :n], loaded.trace(ids).logits) < 1e-5
+        assert not found.logits[row, n:].any()
+        for name, x in found.cache.items():
+            heads_first = name.endswith(("scores", "pattern"))
+            own, padding = (x[row, :, :n, :n], x[row, :, n:]) if heads_first else (x[row, :n], x[row, n:])
+            assert max_difference(own, alone.cache[name][0]) < 1e-5, name
+            assert (padding == (1 if name.endswith("scale") else 0)).all(), name
+
+
+def test_one_text_and_several_in_every_form(loaded: LoadedModel) -> None:
+    ids = loaded.tokenizer.encode("To be")
+    one = loaded.run("To be").logits
+    for text in (ids, tuple(ids), torch.tensor(ids), torch.tensor([ids]), np.array(ids), list(np.array(ids))):
+        assert torch.equal(loaded.run(text).logits, one)
+        assert max_difference(loaded.trace(text).logits, one[0]) < 1e-5
+    both = loaded.run(["To be", "or not"])
+    for texts in ([ids, "or not"], [torch.tensor(ids), np.array(loaded.tokenizer.encode("or not"))]):
+        assert torch.equal(loaded.run(texts).logits, both.logits)
+    mask = torch.tensor([[0.0, 1.0], [2.0, 1.0]])
+    masked = loaded.run([loaded.trace("To be", head_mask=mask), "or not"]).logits
+    assert max_difference(masked[0, :5], loaded.trace("To be", head_mask=mask).logits) < 1e-5
+    assert max_difference(masked[1], both.logits[1]) < 1e-5
+    for texts, message in (
+        ([], "at least one"),
+        ([[]], "empty"),
+        ("é", "é"),
+        ([[0.5]], "found 0.5"),
+        ([ids, [65]], "65"),
+    ):
+        with pytest.raises(InputError, match=message):
+            loaded.run(texts)
+    with pytest.raises(InputError, match="integers"):
+        loaded.trace(torch.tensor([0.5]))
+    with pytest.raises(InputError, match=r"found \(2, 3\)|found torch.Size"):
+        loaded.trace(torch.zeros(2, 3, dtype=torch.long))
+
+
+def test_names_patterns_and_predicates() -> None:
+    loaded = tiny_model()
+    both = ["blocks.0.attn.hook_z", "blocks.1.attn.hook_z"]
+    for names in (
+        "z",
+        "hook_z",
+        "attn.hook_z",
+        "blocks.*.attn.hook_z",
+        ["*.1.*hook_z", both[0]],
+        lambda name: name in both,
+    ):
+        assert list(loaded.run("To", names=names).cache) == both
+    assert list(loaded.run("To", names="blocks.1.attn.hook_z").cache) == both[1:]
+    assert list(loaded.activations("To", "z", layers=[1])) == list(loaded.activations("To", both[1])) == both[1:]
+    assert list(loaded.activations("To", ["hook_embed", "ln_final.*"])) == [
+        "hook_embed",
+        "ln_final.hook_scale",
+        "ln_final.hook_normalized",
+    ]
+    for name in ("blocks.2.attn.hook_z", "hook_rot_q", "nothing.*", "", lambda name: False):
+        with pytest.raises(InputError, match="this model has no point .* hook_embed, .*blocks.LAYER"):
+            loaded.run("To", names=[name])
+        with pytest.raises(InputError, match="hooks: this model has no point"):
+            loaded.run("To", hooks=[(name, lambda x, name: x)])
+    with pytest.raises(InputError, match="names must be a name of a point, or a function of one, found 3"):
+        loaded.run("To", names=[3])  # type: ignore[list-item]
+
+
+def test_hooks_see_and_change(loaded: LoadedModel) -> None:
+    plain = loaded.run("To be").logits
+    seen: list[str] = []
+
+    def look(x: Tensor, name: str) -> None:
+        seen.append(name)
+
+    assert max_difference(loaded.run("To be", hooks={"*": look}).logits, plain) < 1e-5
+    assert seen == points(loaded.config)
+    for point in points(loaded.config):  # every activation is the one that is used
+        hooks = {point: lambda x, _: x * torch.linspace(1, 2, x.numel()).view(x.shape)}
+        changed = loaded.run("To be", hooks=hooks).logits
+        assert max_difference(changed, plain) > 1e-4, point
+    mask = torch.ones(2, 2)
+    mask[1] = 0
+    expected = loaded.trace("To be", head_mask=mask)
+    zero = {"blocks.1.attn.hook_z": lambda x, _: torch.zeros_like(x)}
+    assert max_difference(loaded.run("To be", hooks=zero).logits[0], expected.logits) < 1e-5
+    trace = loaded.trace("To be", hooks=zero)
+    assert max_difference(trace.logits, expected.logits) < 1e-5
+    assert max_difference(trace.attention, expected.attention) < 1e-5
+    kept = loaded.run("To be", hooks=zero, names="z").cache  # what was kept is what the hooks left
+    assert not kept["blocks.1.attn.hook_z"].any() and kept["blocks.0.attn.hook_z"].any()
+    options: dict[str, Any] = {"max_new_tokens": 12, "seed": 3, "record": True}
+    steered, masked = (
+        loaded.generate("To be", hooks=zero, **options),
+        loaded.generate("To be", head_mask=mask, **options),
+    )
+    for ours, theirs in zip(steered, masked, strict=True):
+        assert ours.token_id == theirs.token_id and ours.attention is not None and theirs.attention is not None
+        assert max_difference(ours.attention, theirs.attention) < 1e-5
+    assert max_difference(steered.trace().logits, masked.trace().logits) < 1e-5
+
+
+@pytest.mark.parametrize("returned", [lambda x: x[:, :1], lambda x: 3, lambda x: x.flatten()])
+def test_what_a_hook_may_not_return(returned: Any) -> None:
+    loaded = tiny_model()
+    hooks = {"resid_post": lambda x, _: returned(x)}
+    with pytest.raises(
+        InputError, match=r"A hook at blocks.0.hook_resid_post must return None or a tensor \(1, 5, 16\)"
+    ):
+        loaded.run("To be", hooks=hooks)
+    with pytest.raises(InputError, match="A hook at"):
+        next(loaded.generate("To be", hooks=hooks))
+    with pytest.raises(InputError, match="hooks must be a function"):
+        loaded.generate("To be", hooks={"z": 3})  # type: ignore[dict-item]
+
+
+def test_gradients_of_activations_and_weights(loaded: LoadedModel) -> None:
+    run = loaded.run(ROWS, names=["resid_post", "pattern"], grad=True)
+    loss = sum(run.logits[row, n - 1].log_softmax(-1)[3] for row, n in enumerate(run.lengths.tolist()))
+    assert isinstance(loss, Tensor)
+    name, weight = "blocks.0.hook_resid_post", loaded.gpt.h[1].mlp.c_proj.weight
+    at_activation, at_weight = torch.autograd.grad(loss, [run.cache[name], weight])
+    assert at_weight.isfinite().all() and at_weight.any()
+    step = 1e-2
+
+    def moved(sign: int) -> float:
+        def push(x: Tensor, _: str) -> Tensor:
+            pushed = x.clone()
+            pushed[0, 2, 5] += sign * step
+            return pushed
+
+        again = loaded.run(ROWS, hooks={name: push}).logits
+        return float(sum(again[row, n - 1].log_softmax(-1)[3] for row, n in enumerate(run.lengths.tolist())))
+
+    assert float(at_activation[0, 2, 5]) == pytest.approx((moved(1) - moved(-1)) / (2 * step), abs=2e-3)
+    assert not at_activation[1, 4:].any()  # nothing after the end of a text
+    assert not loaded.run(ROWS).logits.requires_grad and not loaded.knockout(ROWS[0]).delta.requires_grad
+    assert not loaded.trace(ROWS[0]).attention.requires_grad
+
+
+def test_nothing_is_an_inference_tensor() -> None:
+    loaded, text = tiny_model(), "To be or not"
+    answers = [
+        loaded.trace(text).logits,
+        loaded.embed(text),
+        loaded.knockout(text).delta,
+        loaded.attribution(text).heads,
+        loaded.logit_lens(text).ids,
+        loaded.roles().scores["induction"],
+        loaded.composition().scores["q"][1],
+        loaded.patch(text, "No be or not").heads,
+        loaded.text_pass(text).stream[0],
+        *loaded.activations(text, "*").values(),
+    ]
+    assert all(isinstance(x, Tensor) and not x.is_inference() for x in answers)
+    x = loaded.activations(text, "blocks.1.hook_resid_post")["blocks.1.hook_resid_post"]
+    nn.Linear(x.shape[-1], 2)(x).sum().backward()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_an_edit_of_weights_reaches_every_answer(tmp_path: Path, dtype: str) -> None:
+    tiny_model(n_embd=32).save(tmp_path)
+    loaded = model.load(tmp_path, dtype=dtype, device="cpu")
+
+    def answers() -> list[Tensor]:
+        found = loaded.attribution("To be")
+        assert (
+            abs(found.difference) < 1e-3
+            and abs(found.logit - float(loaded.trace("To be").logits[-1, found.token])) < 1e-4
+        )
+        return [loaded.trace("To be").logits, torch.tensor(loaded.knockout("To be").loss), loaded.run("To be").logits]
+
+    before = answers()
+    loaded.gpt.h[1].mlp.c_proj.weight.data.zero_()
+    assert all(max_difference(one, other) > 1e-4 for one, other in zip(before, answers(), strict=True))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_hook_of_torch_is_refused_by_name(before: bool) -> None:
+    loaded = tiny_model()
+    loaded.knockout("To be")
+    module = loaded.gpt.h[1].attn
+    handle = (
+        module.register_forward_pre_hook(lambda *_: None) if before else module.register_forward_hook(lambda *_: None)
+    )
+    for ask in (loaded.knockout, loaded.trace, loaded.run, loaded.attribution):
+        with pytest.raises(InputError, match="gpt.h.1.attn has a hook of torch's"):
+            ask("To be")
+    handle.remove()
+    loaded.knockout("To be")
+
+
+def test_a_run_is_described_in_a_few_lines() -> None:
+    shown = repr(tiny_model(n_layer=4).run("To be", names="*"))
+    assert "logits (1, 5, 65)" in shown and shown.count("\n") < 25
