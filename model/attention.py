@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .cache import Cache, attention_dtype
+from .modules.cache import Cache, attention_dtype
 from .modules.head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
 from .modules.mask import causal_mask
 from .modules.norm import RMSNorm
@@ -104,26 +104,23 @@ class MultiHeadAttention(nn.Module):
             context = context * head_mask.to(context.dtype).reshape(-1, self.n_head, 1, 1)
         return context.transpose(1, 2), attn_weights if need_weights else None
 
-    def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
-        """Split the projection into queries, keys and values by head, as the scores are computed from them.
-
-        ``start`` is the position of the first token, the same for all texts or one for each, ``(B,)``.
-        """
-        query, key, value = self.by_heads(qkv)
-        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
-
     def by_heads(self, qkv: Tensor) -> QueriesKeysValues:
-        """Split the projection into queries, keys and values by head, as projected, in the precision of attention."""
+        """Split the projection into queries, keys and values by head, in the precision of attention."""
         if not self.training:
             qkv = qkv.to(attention_dtype(qkv))
         # (B, T, (n_head + 2 * n_kv_head) * head_dim) -> (B, n_head + 2 * n_kv_head, T, head_dim)
         heads = qkv.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
         return QueriesKeysValues(*heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1))
 
-    def stages(self, query: Tensor, key: Tensor, start: int | Tensor = 0) -> dict[str, tuple[Tensor, Tensor]]:
-        """Queries and keys ``(B, heads, T, head_dim)`` as projected, and on the way to the scores; see ``split``.
+    def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
+        """The same with queries and keys as ``stages`` leaves them."""
+        query, key, value = self.by_heads(qkv)
+        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
 
-        A model that does not normalise or rotate them keeps them as they are in that stage.
+    def stages(self, query: Tensor, key: Tensor, start: int | Tensor = 0) -> dict[str, tuple[Tensor, Tensor]]:
+        """Queries and keys ``(B, heads, T, head_dim)`` as projected and on the way to the scores, changed or not.
+
+        ``start`` is the position of the first token, the same for all texts or one for each, ``(B,)``.
         """
         stages = {"projected": (query, key)}
         if self.q_norm is not None and self.k_norm is not None:
@@ -135,14 +132,11 @@ class MultiHeadAttention(nn.Module):
         return stages | {"rotated": (query, key)}
 
     def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        """softmax(query key^T * scale + causal mask), ``(B, n_head, T, S)``: each row sums to 1.
-
-        A ``mask`` (bool, true where a query may look) replaces the causal one.
-        """
+        """softmax of the ``attention_scores``, ``(B, n_head, T, S)``: each row sums to 1."""
         return torch.softmax(self.attention_scores(query, key, mask), dim=-1)
 
     def attention_scores(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-        """query key^T * scale ``(B, n_head, T, S)``, with the least number there is where a query may not look."""
+        """query key^T * scale ``(B, n_head, T, S)``; the lowest number where ``mask``, or the causal one, is false."""
         T, S = query.shape[2], key.shape[2]
         attn_scores = product_by_group(query * self.scale, key.mT)  # cheaper than scaling the (larger) product
         mask = causal_mask(T, S, query.device, self.window) if mask is None else mask

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .cache import KVCache, attention_dtype
 from .errors import InputError
 from .gpt import GPT
 from .hooks import Hooks, forward
+from .modules.cache import KVCache, attention_dtype
 from .sampling import GenerationOption, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
 from .tokenizer.streaming import StringSearch

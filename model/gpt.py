@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from .attention import MultiHeadAttention
-from .cache import KVCache
 from .config import GPTConfig
+from .modules.cache import KVCache
 from .modules.mlp import MLP
 from .modules.norm import make_norm
 from .modules.rotary import Rotary

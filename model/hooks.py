@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from .attention import MultiHeadAttention
-from .cache import KVCache
 from .config import GPTConfig
 from .errors import InputError, InvalidValue, shorten
 from .gpt import GPT, Block, Forward
+from .modules.cache import KVCache
 from .modules.head_tensors import QueriesKeysValues, product_by_group
 from .modules.mlp import MLP
 from .modules.norm import LayerNorm, RMSNorm

@@ -6,9 +6,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..cache import KVCache, attention_dtype
 from ..generate import FinishReason, RecordedTensors, Step
 from ..loaded import LoadedModel
+from ..modules.cache import KVCache, attention_dtype
 from ..sampling import token_logprobs, top_logprobs
 from ..tokenizer.streaming import TokenStream
 from .sequence import PromptPart, TextSequence

@@ -6,8 +6,8 @@ import time
 
 import torch
 
-from ..cache import KVCache, attention_dtype
 from ..gpt import GPT
+from ..modules.cache import KVCache, attention_dtype
 
 PROBE_STEPS = 4  # decode steps per timing
 PROBE_ROUNDS = (

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..cache import attention_dtype
 from ..generate import Recorded, RecordedTensors
 from ..gpt import GPT, Block
+from ..modules.cache import attention_dtype
 from ..sampling import SamplingSettings
 from .reader import Part, Reading, head_masks
 

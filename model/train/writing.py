@@ -6,9 +6,9 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-from ..cache import KVCache, attention_dtype
 from ..errors import PromptError
 from ..loaded import LoadedModel
+from ..modules.cache import KVCache, attention_dtype
 
 PIECES = 64  # written in parallel
 TEMPERATURE = 0.8

@@ -14,9 +14,9 @@ from helpers.engine import KERNELS, Asked, finish
 from helpers.files import edit_json
 from helpers.models import batch, max_difference, prompt_ids
 from helpers.oracles.families import ONE_OF_EACH, SHAPES, one_of_each_kind, reference, write
-from model.cache import KVCache
 from model.generate import generate_naive
 from model.gpt import GPT
+from model.modules.cache import KVCache
 from model.serving import graph_reader
 from model.serving.choose_reader import choose_reader
 from model.serving.engine import Engine

@@ -137,4 +137,5 @@ def test_every_point_equals_hooks_in_transformers(name: str, tmp_path: Path) -> 
             query, key = run.cache[at + "rot_q"][0], run.cache[at + "rot_k"][0]
             key = key.repeat_interleave(query.shape[1] // key.shape[1], 1)
             product = torch.einsum("qhd,khd->hqk", query, key) * loaded.config.attention_scale(layer)
-            assert max_difference(product.tril(), scores.tril()) < EXACT
+            seen = pattern > 0
+            assert max_difference(product[seen], scores[seen]) < EXACT

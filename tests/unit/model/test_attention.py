@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from helpers.models import max_difference, randomise, tiny_config
 from model.attention import MultiHeadAttention
-from model.cache import KVCache
+from model.modules.cache import KVCache
 from model.modules.mask import causal_mask
 
 SIZES = [(16, 16, 2), (4, 4, 4), (15, 15, 3), (3, 2, 2), (8, 8, 1), (5, 12, 4)]  # d_in, d_out, n_head

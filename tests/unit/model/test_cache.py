@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from helpers.models import batch, max_difference, tiny_config, tiny_gpt
-from model.cache import KVCache
 from model.gpt import GPT
+from model.modules.cache import KVCache
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import model
 from helpers.engine import SETTINGS, ids_of
 from helpers.models import PROSE, max_difference, prompt_ids, tiny_bpe, tiny_model
 from model import LoadedModel
-from model.cache import KVCache
 from model.generate import generate_naive
+from model.modules.cache import KVCache
 from model.sampling import SamplingSettings
 
 

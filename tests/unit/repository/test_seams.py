@@ -50,7 +50,9 @@ def find(name: str) -> object:
 
 
 def is_set_in(kind: type, attribute: str) -> bool:
-    """Whether a method of a class gives its objects an attribute."""
+    """Whether a class declares an attribute of its objects, or a method of it gives them one."""
+    if any(attribute in inspect.get_annotations(each) for each in kind.__mro__):
+        return True
     methods = [member for each in kind.__mro__ for member in vars(each).values() if inspect.isfunction(member)]
     return any(re.search(rf"self\.{attribute}(?::[^=\n]+)? =", inspect.getsource(each)) for each in methods)
 

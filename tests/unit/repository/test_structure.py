@@ -42,10 +42,11 @@ MODEL_LAYERS = [
     {"model.loaded"},
     {"model.lens"},
     {"model.generate", "model.drawing", "model.checkpoint"},
+    {"model.hooks"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention"},
-    {"model.cache", "model.modules"},
+    {"model.modules"},
     {"model.config"},
     {"model.errors", "model.seams"},
 ]

@@ -5,7 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .config import GPTConfig
+from ..config import GPTConfig
 
 
 class Cache(Protocol):
