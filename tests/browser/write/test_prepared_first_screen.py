@@ -19,25 +19,22 @@ pytestmark = pytest.mark.gradio
 WIDTHS = {1440: 900, 1024: 768, 768: 1024, 390: 844}
 SECONDS = 0.8  # from navigation to the first screen, with warm files
 BEFORE = "localStorage['headscope-details'] = ''; localStorage['headscope-played'] = 'yes'"  # somebody has been here
-HAS_FONT = "document.fonts.check('16px \"IBM Plex Sans\"')"
 # Record every layout shift, even right after an input, and when text, threads and tiles first appear.
-WATCH = (
-    """
+WATCH = """
 window.moved = [];
 const name = ({ node }) => `${node?.nodeName}.${node?.className ?? node?.parentElement?.className}`;
 new PerformanceObserver((list) => {
   for (const { value, sources } of list.getEntries()) moved.push([value, ...sources.map(name)]);
 }).observe({ type: "layout-shift", buffered: true });
+const hasFont = () => document.fonts.check('16px "IBM Plex Sans"');
 const drawn = (canvas) => canvas && canvas.width > 1;
 const look = () => {
   const stands = document.querySelector(".hs-thread-strong") && drawn(document.querySelector(".hs-head-tile canvas"));
-  if (stands) [window.stood, window.hadFont] = [performance.now(), %s];
+  if (stands) [window.stood, window.hadFont] = [performance.now(), hasFont()];
   else requestAnimationFrame(look);
 };
 requestAnimationFrame(look);
 """
-    % HAS_FONT
-)
 
 
 @pytest.fixture
@@ -61,7 +58,7 @@ def moved_since(page: Any) -> list[Any]:
 
     The stage waits for its typeface only so long: what moved before does not count if it came later than the stage.
     """
-    page.wait_for_function(HAS_FONT)
+    page.wait_for_function("hasFont()")
     two_frames(page)
     had_font, moved = page.evaluate("[hadFont, moved.splice(0)]")
     page.evaluate("window.hadFont = true")
