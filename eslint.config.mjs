@@ -18,6 +18,13 @@ const TRAIN = ["/train/", "Only web/js/train imports from web/js/train."];
 
 const LINES = { max: 60, skipBlankLines: true, skipComments: true };
 
+// The folders of Look, from the lowest: a folder imports only from those before it, and from Look's own files.
+const LOOK_FOLDERS = ["state", "roles", "panels", "export", "compare", "stage", "ask"];
+const lookFolders = LOOK_FOLDERS.map((folder, i) => {
+  const above = LOOK_FOLDERS.slice(i + 1).map((other) => [`^(\\.\\./)+${other}/`, `${folder} is below ${other}.`]);
+  return { files: [`web/js/look/${folder}/**`], rules: imports(LEARN, TRAIN, ...above) };
+});
+
 export default [
   { ignores: ["node_modules/", "**/.venv/", "**/venv/", "web/js/vendor/"] }, // the last is of other projects
   js.configs.recommended,
@@ -54,6 +61,7 @@ export default [
   },
   { files: ["web/js/widgets/**"], rules: imports(LOOK, LEARN, TRAIN) },
   { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN) },
+  ...lookFolders,
   { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN) },
   { files: ["web/js/train/**"], rules: imports(LOOK, LEARN) },
   { files: ["web/js/learn/rungs/**"], rules: { "max-lines-per-function": "off" } }, // builders hold a lesson's prose

@@ -4,6 +4,7 @@ import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
 import { Mixer } from "./ask/mixer.mjs";
+import { compareMenu } from "./compare/compare_menu.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
 import { saveGrid, saveHead, saveStep } from "./export/save_menu.mjs";
@@ -34,8 +35,9 @@ export class Workspace {
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
     const mixer = new Mixer(store, texts);
+    const others = texts && { writing: texts.writing, menu: compareMenu(store, texts) };
     const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer);
-    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, texts, mixer), nextPanel);
+    const writing = make("div", { class: "hs-writing" }, textPanel(store, next, others, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;
     const heads = headsPanel(

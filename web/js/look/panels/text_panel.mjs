@@ -6,7 +6,6 @@ import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
 import { stepKeys } from "../keyboard.mjs";
-import { compareMenu } from "../compare/compare_menu.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
 import { TextView } from "./text_view.mjs";
 import { nameWithBytes, visible } from "../../lib/words.mjs";
@@ -18,17 +17,17 @@ import { effect } from "../../vendor/signals.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Texts } from "../compare/texts.mjs" */
+/** @import { Writing } from "../../types.js" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
  * @param {Store} store
  * @param {NextToken} next
- * @param {Texts | null} texts null in a file
+ * @param {{ writing: Writing, menu: HTMLElement } | null} others ways to another text; null in a file
  * @param {Mixer} mixer
  */
-export function textPanel(store, next, texts, mixer) {
+export function textPanel(store, next, others, mixer) {
   const { view } = store;
   const text = new TextView(store, { canSurprise: true, hasArcs: true });
   stepKeys(text);
@@ -45,7 +44,7 @@ export function textPanel(store, next, texts, mixer) {
     legends.attention.hidden = view.options.surprise;
     legends.surprise.hidden = !view.options.surprise;
   });
-  const another = smallButton("Write another", () => texts?.writing.writeAnother());
+  const another = smallButton("Write another", () => others?.writing.writeAnother());
   another.title = "Write a second text from the same prompt and compare the two";
   const pinSelected = () => store.selection.pinSelected();
   const pin = smallButton(icon("pin"), pinSelected, { "aria-label": "Pin" });
@@ -58,15 +57,15 @@ export function textPanel(store, next, texts, mixer) {
   surpriseBox.setAttribute("aria-label", "colour by surprise");
   const surpriseLabel = make("label", { title: "Colour each token by how unexpected it was" }, surpriseBox, "surprise");
   const controls = make("div", { class: "hs-controls" }, surpriseLabel);
-  if (texts) controls.append(another, compareMenu(store, texts));
+  if (others) controls.append(another, others.menu);
   const table = textTable(store);
   const top = make("div", { class: "hs-top" }, make("h2", {}, "Text"), table.toggle);
   const scrubber = new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step), pin).element;
   const box = make("div", { class: "hs-text-box" }, text.element);
   scrubber.append(status);
-  const others = alternatives(store, next);
+  const instead = alternatives(store, next);
   const focusSentence = new FocusSentence(store, mixer).element;
-  const parts = [top, box, text.announcement, table.element, focusSentence, scrubber, others, controls];
+  const parts = [top, box, text.announcement, table.element, focusSentence, scrubber, instead, controls];
   parts.push(legends.attention, legends.surprise);
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
