@@ -1,4 +1,7 @@
-"""The parts that the page is made of, each in all its states, on a page of their own (``tests/kit``)."""
+"""The parts that the page is made of, in all their states, on a page of their own (``tests/kit``), in a browser.
+
+What needs no browser is tested in ``tests/js/widgets/kit.test.mjs``.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -68,34 +71,6 @@ def test_states_of_buttons_differ(open_kit: Callable[..., Any]) -> None:
         looks = "(e) => { const s = getComputedStyle(e); return [s.backgroundColor, s.color, s.opacity].join(); }"
         if name == "buttons":
             assert rest.evaluate(looks) != pressed.evaluate(looks)
-    tabs = part(page, "tabs")
-    tabs.get_by_role("button", name="Second").click()
-    expect(tabs.get_by_role("button", pressed=True)).to_have_text("Second")
-
-
-def test_sliders_are_filled_up_to_their_values(open_kit: Callable[..., Any]) -> None:
-    page = open_kit()
-    sliders = part(page, "sliders").get_by_role("slider")
-    filled = "(e) => Number(e.style.getPropertyValue('--part'))"
-    assert [slider.evaluate(filled) for slider in sliders.all()] == [0, 0.5, 1, 0.75, 0.5]
-    sliders.first.press("End")
-    assert sliders.first.evaluate(filled) == 1
-
-
-def test_tables_name_their_rows_and_columns(open_kit: Callable[..., Any]) -> None:
-    page = open_kit()
-    table = part(page, "tables").get_by_role("table", name="A caption")
-    expect(table.get_by_role("columnheader")).to_have_text(["title", "sorted", ""])
-    expect(table.get_by_role("rowheader")).to_have_text(["a name", "a row with a class"])
-    untitled = part(page, "tables").get_by_role("table", name="Without titles")
-    expect(untitled.get_by_role("rowheader")).to_have_text("name")
-    expect(untitled.get_by_role("columnheader")).to_have_count(0)
-    view = part(page, "a picture’s table")
-    toggle = view.get_by_role("button", name="Show as a table")
-    for is_shown in (True, False):
-        toggle.click()
-        expect(toggle).to_have_attribute("aria-expanded", str(is_shown).lower())
-        expect(view.get_by_role("table")).to_be_visible(visible=is_shown)
 
 
 def test_tab_reaches_one_item_and_arrow_keys_the_others(open_kit: Callable[..., Any]) -> None:
@@ -123,14 +98,6 @@ def test_tab_reaches_one_item_and_arrow_keys_the_others(open_kit: Callable[..., 
 
 def test_panels_close_and_return_the_focus(open_kit: Callable[..., Any]) -> None:
     page = open_kit()
-    menu = part(page, "a menu")
-    button = menu.get_by_role("button", name="Save")
-    button.press("ArrowDown")
-    expect(menu.get_by_role("menuitem", name="PNG")).to_be_focused()
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")
-    expect(menu).to_contain_text("SVG")
-    expect(button).to_be_focused()
     popover = part(page, "a popover")
     opener = popover.get_by_role("button", name="Open")
     inside = popover.get_by_role("button", name="Inside")

@@ -1,4 +1,7 @@
-"""The bar: keys in the prompt, the list of models, the settings, and switching between the pages."""
+"""The bar: keys in the prompt, what is written, seeds, focus, and switching between the pages.
+
+What needs no browser is tested in ``tests/js/look/bar.test.mjs``.
+"""
 
 import re
 from typing import Any
@@ -10,7 +13,6 @@ from helpers import also_slow
 from helpers.page import (
     change_settings,
     expect_drawn,
-    expect_model,
     number_field,
     opened_settings,
     show_page,
@@ -39,20 +41,6 @@ def test_enter_writes_and_line_breaks_do_not(page: Any, server: Server) -> None:
     expect(prompt).to_have_value("to be\nor not\n\nthat")
 
 
-@pytest.mark.slow
-def test_enter_does_nothing_while_a_text_is_written(page: Any, server: Server, slow: Any) -> None:
-    page.get_by_role("button", name="Model", exact=True).focus()
-    page.keyboard.press("ArrowDown")
-    page.get_by_role("option", name="slow").click()
-    write(page, "ab")
-    slow.gate.release()
-    expect(text(page)).to_have_text(re.compile("^ab.$", re.DOTALL))
-    page.get_by_label("Prompt").press("Enter")
-    slow.gate.release()
-    expect(text(page)).to_have_text(re.compile("^ab..$", re.DOTALL))
-    assert len(server.running) == 1
-
-
 def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: Server, slow: Any) -> None:
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("option", name="slow").click()
@@ -71,28 +59,6 @@ def test_one_of_write_and_stop_is_shown_and_keeps_the_focus(page: Any, server: S
     expect(write_button(page)).to_be_focused()
 
 
-def test_models_by_keyboard(page: Any) -> None:
-    button, models = page.get_by_role("button", name="Model", exact=True), page.get_by_role("listbox", name="Model")
-    button.focus()
-    page.keyboard.press("Enter")
-    expect(button).to_have_attribute("aria-expanded", "true")
-    expect(models.get_by_role("option", name="tiny")).to_be_focused()
-    expect(models.get_by_role("option", name="tiny")).to_have_attribute("aria-selected", "true")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Escape")
-    expect(models).to_be_hidden()
-    expect(button).to_be_focused()
-    expect_model(page, "tiny", "3 layers × 4 heads")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    expect(models.get_by_role("option", name="other")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(models).to_be_hidden()
-    expect(button).to_be_focused()
-    expect_model(page, "other", "2 layers × 2 heads")
-    expect(page.get_by_role("button", name=re.compile(r"^L\d+ H\d+,"))).to_have_count(4)
-
-
 @pytest.mark.slow
 def test_an_unfocused_prompt_shows_one_whole_line(page: Any) -> None:
     prompt = page.get_by_label("Prompt", exact=True)
@@ -109,36 +75,6 @@ def test_an_unfocused_prompt_shows_one_whole_line(page: Any) -> None:
     prompt.fill("one line")
     prompt.blur()
     assert float(prompt.evaluate("each => each.clientHeight")) == height
-
-
-def test_the_settings_close_and_return_the_focus(page: Any) -> None:
-    button, panel = page.get_by_role("button", name="Settings", exact=True), page.get_by_role("dialog", name="Settings")
-    button.focus()
-    page.keyboard.press("Enter")
-    expect(panel).to_be_visible()
-    number_field(panel, "temperature").focus()
-    page.keyboard.press("Escape")
-    expect(panel).to_be_hidden()
-    expect(button).to_be_focused()
-    expect(button).to_have_attribute("aria-expanded", "false")
-    button.click()
-    page.mouse.click(700, 600)  # elsewhere
-    expect(panel).to_be_hidden()
-
-
-@pytest.mark.slow
-def test_a_slider_and_its_number_are_one(page: Any) -> None:
-    with opened_settings(page) as panel:
-        for label, typed, moved in (
-            ("temperature", "1.2", "0.4"),
-            ("top-k (0 = all)", "7", "9"),
-            ("top-p", "0.5", "1"),
-        ):
-            slider, field = panel.get_by_label(label, exact=True), number_field(panel, label)
-            field.fill(typed)
-            expect(slider).to_have_value(typed)
-            slider.fill(moved)
-            assert float(field.input_value()) == float(moved)
 
 
 def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: Server) -> None:

@@ -1,6 +1,7 @@
 """The table of options reaches the HTTP schema, the Gradio endpoint and the page's controls unchanged."""
 
 import inspect
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from helpers.files import ROOT
 from model import InputError
 from model.generate import MAX_SEED, REQUEST_OPTIONS
 from model.sampling import SAMPLING_OPTIONS
@@ -88,6 +90,12 @@ def test_the_page_has_a_control_for_each_slider() -> None:
         row = OPTIONS[control["name"]]
         slider = row.slider._asdict() if row.slider else {}
         assert control == {"name": row.name, "word": WORDS[row.name], "help": row.help} | slider
+
+
+def test_the_controls_in_the_tests_of_the_page_are_these() -> None:
+    """``tests/js/look/bar.test.mjs`` makes the page's bar of them."""
+    recorded = json.loads((ROOT / "tests" / "fixtures" / "controls.json").read_text(encoding="utf-8"))
+    assert recorded == json.loads(json.dumps(CONTROLS)), "write CONTROLS to the file again"
 
 
 @pytest.mark.parametrize("name", SLIDERS)
