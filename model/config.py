@@ -42,6 +42,53 @@ class Llama3Scaling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinearScaling:
+    """All frequencies divided by ``factor`` (Chen et al. 2023, position interpolation)."""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        check_positive("factor", self.factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicScaling:
+    """Frequencies that change with the length of texts longer than the context, and of no others."""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        check_positive("factor", self.factor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class YarnScaling:
+    """YaRN (Peng et al. 2023): slow planes turn ``factor`` times slower, fast ones as before, others in between.
+
+    Planes that turn less than ``beta_slow`` times in ``original_context_length`` positions are slow, those that turn
+    more than ``beta_fast`` times fast; with ``truncate``, up to whole planes. Queries and keys are multiplied by
+    ``attention_factor``, which here is part of the scale of the scores.
+    """
+
+    factor: float
+    attention_factor: float
+    beta_fast: float
+    beta_slow: float
+    truncate: bool
+    original_context_length: int
+
+    def __post_init__(self) -> None:
+        for name in ("factor", "attention_factor", "beta_fast", "beta_slow"):
+            check_positive(name, getattr(self, name))
+        if not isinstance(self.truncate, bool):
+            raise InvalidValue("truncate", self.truncate, "true or false")
+        check_int("original_max_position_embeddings", self.original_context_length, MAX_CONTEXT_LENGTH)
+
+
+Scaling = Llama3Scaling | LinearScaling | DynamicScaling | YarnScaling
+
+
+@dataclass(frozen=True, kw_only=True)
 class RotaryConfig:
     """Positions as rotations of queries and keys (Su et al. 2021), by frequencies from 1 down to about ``1 / theta``.
 
@@ -50,10 +97,17 @@ class RotaryConfig:
 
     n_dim: int
     theta: float = 10_000.0
-    scaling: Llama3Scaling | None = None
+    scaling: Scaling | None = None
 
     def __post_init__(self) -> None:
         check_positive("rope_theta", self.theta)
+        if isinstance(self.scaling, YarnScaling) and self.theta <= 1:
+            raise InvalidValue("rope_theta", self.theta, "a number above 1 with yarn")
+
+    @property
+    def score_factor(self) -> float:
+        """The factor of the attention scores that a scaling brings."""
+        return self.scaling.attention_factor**2 if isinstance(self.scaling, YarnScaling) else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +165,9 @@ class GPTConfig:
             check_int("the number of rotated dimensions", self.rotary.n_dim, self.head_dim, least=2)
             if self.rotary.n_dim % 2:
                 raise Mismatch(f"{self.rotary.n_dim} rotated dimensions", "an even number")
+            if self.rotary.score_factor != 1 and self.rotary.n_dim != self.head_dim:
+                found = f"an attention_factor of yarn with {self.rotary.n_dim} rotated dimensions"
+                raise Mismatch(found, f"all {self.head_dim} rotated, or the factor 1")
         if self.activation_function not in get_args(Activation):
             raise InvalidValue("activation_function", self.activation_function, "'gelu_new', 'gelu' or 'silu'")
         if self.norm not in get_args(Norm):
@@ -171,6 +228,7 @@ class GPTConfig:
     def attention_scale(self, layer: int) -> float:
         """The factor by which ``layer`` (counted from 0) multiplies its attention scores."""
         scale = self.head_dim**-0.5 if self.scale_attn_weights else 1.0
+        scale *= 1.0 if self.rotary is None else self.rotary.score_factor
         return scale / (layer + 1) if self.scale_attn_by_inverse_layer_idx else scale
 
 

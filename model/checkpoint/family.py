@@ -1,6 +1,7 @@
 """What a family of models calls its config fields and tensors, and how its files hold the parameters of ``GPT``."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,9 +12,13 @@ from torch import Tensor
 from ..config import (
     MAX_VOCAB_SIZE,
     Activation,
+    DynamicScaling,
     GPTConfig,
+    LinearScaling,
     Llama3Scaling,
     RotaryConfig,
+    Scaling,
+    YarnScaling,
     check_int,
     check_positive,
     is_number,
@@ -43,11 +48,20 @@ NEUTRAL: dict[str, tuple[object, str]] = {
     "num_experts": (None, "a mixture of experts"),
     "num_local_experts": (None, "a mixture of experts"),
 }
-LLAMA3 = {
-    "factor": "factor",
-    "low_freq_factor": "low_freq_factor",
-    "high_freq_factor": "high_freq_factor",
-    "original_max_position_embeddings": "original_context_length",
+ORIGINAL = "original_max_position_embeddings"
+SCALINGS: dict[str, tuple[type[Scaling], dict[str, str]]] = {
+    "linear": (LinearScaling, {"factor": "factor"}),
+    "dynamic": (DynamicScaling, {"factor": "factor"}),
+    "llama3": (
+        Llama3Scaling,
+        {name: name for name in ("factor", "low_freq_factor", "high_freq_factor")}
+        | {ORIGINAL: "original_context_length"},
+    ),
+    "yarn": (
+        YarnScaling,
+        {name: name for name in ("factor", "attention_factor", "beta_fast", "beta_slow", "truncate")}
+        | {ORIGINAL: "original_context_length"},
+    ),
 }
 # What torch.compile and DistributedDataParallel add to the names of a model that they wrap, or of a part of it.
 WRAPPERS = re.compile(r"(?<![^.])(?:_orig_mod|module)\.")
@@ -138,7 +152,7 @@ def options(content: Json, fields: Mapping[str, str]) -> Json:
     return {field: content[name] for name, field in fields.items() if name in content}
 
 
-def names(config: GPTConfig | Llama3Scaling, fields: Mapping[str, str]) -> Json:
+def names(config: GPTConfig | Scaling, fields: Mapping[str, str]) -> Json:
     """The reverse: the values of ``config`` under their names in a ``config.json``."""
     return {name: getattr(config, field) for name, field in fields.items()}
 
@@ -156,10 +170,10 @@ def rotary(content: Json, head_dim: int, theta: str = "rope_theta", fraction: st
     if any(isinstance(value, dict) for value in rope.values()):  # in transformers 5, one for each kind of attention
         raise unsupported(field, rope, "one rotation for all layers")
     kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind not in ("default", "llama3"):
-        raise unsupported("rope_type", kind, "'default' or 'llama3'")
-    values = {"partial_rotary_factor": 1.0, "original_max_position_embeddings": content["max_position_embeddings"]}
-    values |= content | rope
+    if kind != "default" and (not isinstance(kind, str) or kind not in SCALINGS):
+        raise unsupported("rope_type", kind, f"'default', {', '.join(map(repr, SCALINGS))}")
+    values = {"partial_rotary_factor": 1.0, ORIGINAL: content["max_position_embeddings"]} | content | rope
+    values |= {name: content[name] for name in (ORIGINAL,) if name in content}  # outside, it has the last word
     theta = "rope_theta" if "rope_theta" in rope else theta
     check_positive(theta, values[theta])
     part = "partial_rotary_factor" if fraction is None or "partial_rotary_factor" in rope else fraction
@@ -167,15 +181,40 @@ def rotary(content: Json, head_dim: int, theta: str = "rope_theta", fraction: st
         raise InvalidValue(part, values[part], "a number above 0 and at most 1")
     if fraction is None and values[part] != 1:
         raise unsupported(part, values[part], "1")
-    scaling = Llama3Scaling(**required(values, LLAMA3)) if kind == "llama3" else None
-    return RotaryConfig(n_dim=int(head_dim * values[part]), theta=values[theta], scaling=scaling)
+    return RotaryConfig(n_dim=int(head_dim * values[part]), theta=values[theta], scaling=scaling_of(kind, values))
+
+
+def scaling_of(kind: str, values: Json) -> Scaling | None:
+    """The scaling of this ``rope_type``, None for "default". Raises ``InvalidValue`` or ``Mismatch``."""
+    if kind == "default":
+        return None
+    scaling, fields = SCALINGS[kind]
+    if kind == "yarn":
+        values = {"truncate": True} | values
+        values |= {"beta_fast": values.get("beta_fast") or 32.0, "beta_slow": values.get("beta_slow") or 1.0}
+        if values.get("attention_factor") is None:
+            values |= {"attention_factor": attention_factor(values)}
+    return scaling(**required(values, fields))
+
+
+def attention_factor(values: Json) -> float:
+    """YaRN's factor of queries and keys, where a file does not give it."""
+    factor = required(values, {"factor": "factor"})["factor"]
+    check_positive("factor", factor)
+    scales = [values.get(name) for name in ("mscale", "mscale_all_dim")]
+    for name, scale in zip(("mscale", "mscale_all_dim"), scales, strict=True):
+        if scale is not None and not is_number(scale):
+            raise InvalidValue(name, scale, "a number")
+    above, below = (0.1 * scale * math.log(max(factor, 1)) + 1 for scale in (scales if all(scales) else (1, 0)))
+    return float(above / below)
 
 
 def rope_scaling(config: RotaryConfig) -> Json | None:
     """The ``rope_scaling`` of a ``config.json``."""
     if config.scaling is None:
         return None
-    return {"rope_type": "llama3"} | names(config.scaling, LLAMA3)
+    kind, fields = next((kind, fields) for kind, (of, fields) in SCALINGS.items() if isinstance(config.scaling, of))
+    return {"rope_type": kind} | names(config.scaling, fields)
 
 
 def layer(name: str, parameter: str, has_bias: bool, **place: Any) -> Iterator[tuple[str, Stored]]:

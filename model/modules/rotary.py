@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ..config import RotaryConfig
+from ..config import LinearScaling, Llama3Scaling, RotaryConfig, YarnScaling
 
 
 class Rotary:
@@ -23,13 +23,33 @@ class Rotary:
         """The angle between neighbouring positions in each plane, in radians, ``(n_dim / 2,)`` float32."""
         exponents = torch.arange(0, self.config.n_dim, 2, device="cpu").float() / self.config.n_dim
         frequencies = 1 / self.config.theta**exponents
-        scaling = self.config.scaling
-        if scaling is None:
-            return frequencies
-        rotations = scaling.original_context_length * frequencies / (2 * math.pi)  # in the original context
-        kept = (rotations - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
-        kept = kept.clamp(0, 1)
+        match scaling := self.config.scaling:
+            case LinearScaling():
+                return frequencies / scaling.factor
+            case Llama3Scaling():
+                rotations = scaling.original_context_length * frequencies / (2 * math.pi)  # in the original context
+                kept = (rotations - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor)
+                kept = kept.clamp(0, 1)
+            case YarnScaling():
+                kept = 1 - self.slowness(scaling)
+            case _:
+                return frequencies
         return kept * frequencies + (1 - kept) * frequencies / scaling.factor
+
+    def slowness(self, scaling: YarnScaling) -> Tensor:
+        """From 0 to 1, for each plane, how far its frequency is divided by the factor."""
+
+        def plane(n_rotations: float) -> float:
+            """The plane, between whole ones, that turns so often in the original context."""
+            turns = scaling.original_context_length / (n_rotations * 2 * math.pi)
+            return self.config.n_dim * math.log(turns) / (2 * math.log(self.config.theta))
+
+        fast, slow = plane(scaling.beta_fast), plane(scaling.beta_slow)
+        if scaling.truncate:
+            fast, slow = math.floor(fast), math.ceil(slow)
+        fast, slow = max(fast, 0), min(slow, self.config.n_dim - 1)
+        width = slow - fast or 0.001
+        return ((torch.arange(self.config.n_dim // 2, device="cpu").float() - fast) / width).clamp(0, 1)
 
     def table(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Cosine and sine of the angles at all positions, ``(context_length, n_dim / 2)`` float32 each."""

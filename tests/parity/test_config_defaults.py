@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from transformers import AutoConfig
 
-from helpers.oracles.families import LLAMA3
+from helpers.oracles.families import DYNAMIC, LLAMA3, YARN
 from model.checkpoint.folder_format import ModelConfig, config_from_json
 from model.errors import InvalidValue, Mismatch
 
@@ -38,6 +38,8 @@ ROPES: list[dict[str, Any]] = [
     {"rope_parameters": LLAMA3},
     {"rope_parameters": {name: value for name, value in LLAMA3.items() if "original" not in name}},
     {"rope_parameters": {"rope_type": "default"}},
+    {"rope_parameters": DYNAMIC},
+    {"rope_parameters": YARN | {"mscale": 2.0, "mscale_all_dim": 0.5, "beta_fast": None}},
 ]
 
 

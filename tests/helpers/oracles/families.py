@@ -25,6 +25,8 @@ BASE: dict[str, Any] = {
 }
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 50.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LLAMA3["original_max_position_embeddings"] = 16
+YARN = {"rope_type": "yarn", "rope_theta": 50.0, "factor": 4.0, "original_max_position_embeddings": 8}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 50.0, "factor": 4.0}
 # The model type, and what differs from ``BASE``.
 SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("llama", {}),
@@ -36,6 +38,16 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama, biases": ("llama", {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 2}),
     "llama, wide heads": ("llama", {"head_dim": 12, "num_key_value_heads": 1, "rms_norm_eps": 1e-2}),
     "llama 3": ("llama", {"rope_parameters": LLAMA3, "num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "llama, yarn": ("llama", {"rope_parameters": YARN, "num_key_value_heads": 2, "head_dim": 12}),
+    "llama, yarn, as given": (
+        "llama",
+        {
+            "rope_parameters": YARN | {"attention_factor": 0.9, "beta_fast": 4.0, "beta_slow": 0.5, "truncate": False},
+            "head_dim": 10,
+        },
+    ),
+    "llama, linear": ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 50.0, "factor": 3.0}}),
+    "qwen2, dynamic": ("qwen2", {"rope_parameters": DYNAMIC, "num_key_value_heads": 2}),
     "mistral": ("mistral", {"num_key_value_heads": 2, "head_dim": 10, "sliding_window": None}),
     "mistral, a window as long as the context": ("mistral", {"num_key_value_heads": 2, "sliding_window": 32}),
     "mistral, a window": ("mistral", {"num_key_value_heads": 2, "head_dim": 6, "sliding_window": 5}),
@@ -84,7 +96,16 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 SHAPES |= {f"gpt2, {name}": ("gpt2", transformers_keys(name)) for name in gpt2_shapes.SHAPES}
-ONE_OF_EACH = ["llama, grouped, tied", "llama 3", "mistral", "mistral, a window", "qwen2", "qwen3", "pythia"]
+ONE_OF_EACH = [
+    "llama, grouped, tied",
+    "llama 3",
+    "llama, yarn",
+    "mistral",
+    "mistral, a window",
+    "qwen2",
+    "qwen3",
+    "pythia",
+]
 # One of each kind: absolute positions, groups of heads, windows, normalised queries and keys, attention and MLP side by
 # side.
 KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia"]

@@ -19,6 +19,7 @@ LLAMA = {
     "max_position_embeddings": 32,
 }
 LLAMA3 = {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
+YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 8}
 OPEN = rf" \({OPENS}\)$"
 MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
 KINDS = "'full_attention' or 'sliding_attention' for each of the 2 layers"
@@ -35,11 +36,22 @@ QWEN: dict[str, Any] = {
     ("changes", "message"),
     [
         (
-            {"rope_scaling": {"rope_type": "yarn", "factor": 4}},
-            "rope_type 'yarn', expected 'default' or 'llama3'" + OPEN,
+            {"rope_scaling": {"rope_type": "longrope", "factor": 4}},
+            "rope_type 'longrope', expected 'default', 'linear', 'dynamic', 'llama3', 'yarn'" + OPEN,
         ),
-        ({"rope_scaling": {"type": "linear", "factor": 2}}, "rope_type 'linear', expected .*" + OPEN),
-        ({"rope_parameters": {"rope_type": "dynamic"}}, "rope_type 'dynamic', expected .*" + OPEN),
+        ({"rope_scaling": {"type": ["linear"], "factor": 2}}, r"rope_type \['linear'\], expected .*" + OPEN),
+        ({"rope_parameters": {"rope_type": "dynamic"}}, "no factor, expected each of factor"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, "factor 0, expected a number above 0"),
+        ({"rope_scaling": {"type": "yarn"}}, "no factor, expected each of factor"),
+        ({"rope_scaling": YARN | {"factor": "4"}}, "factor '4', expected a number above 0"),
+        ({"rope_scaling": YARN | {"mscale": "1"}}, "mscale '1', expected a number"),
+        ({"rope_scaling": YARN | {"truncate": 1}}, "truncate 1, expected true or false"),
+        ({"rope_scaling": YARN | {"beta_fast": -1}}, "beta_fast -1, expected a number above 0"),
+        ({"rope_scaling": YARN, "rope_theta": 1}, "rope_theta 1, expected a number above 1 with yarn"),
+        (
+            {"model_type": "gpt_neox", "rope_scaling": YARN},
+            "an attention_factor of yarn with 2 rotated dimensions, expected all 8 rotated, or the factor 1",
+        ),
         (
             {"rope_parameters": {"full_attention": {"rope_type": "yarn"}, "sliding_attention": {}}},
             "rope_parameters {'full_attention': .*, expected one rotation for all layers" + OPEN,
