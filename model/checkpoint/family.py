@@ -190,10 +190,10 @@ def scaling_of(kind: str, values: Json) -> Scaling | None:
         return None
     scaling, fields = SCALINGS[kind]
     if kind == "yarn":
-        values = {"truncate": True} | values
-        values |= {"beta_fast": values.get("beta_fast") or 32.0, "beta_slow": values.get("beta_slow") or 1.0}
+        betas: Json = {"beta_fast": values.get("beta_fast") or 32.0, "beta_slow": values.get("beta_slow") or 1.0}
+        values = {"truncate": values.get("truncate", True)} | values | betas
         if values.get("attention_factor") is None:
-            values |= {"attention_factor": attention_factor(values)}
+            values["attention_factor"] = attention_factor(values)
     return scaling(**required(values, fields))
 
 
@@ -201,11 +201,11 @@ def attention_factor(values: Json) -> float:
     """YaRN's factor of queries and keys, where a file does not give it."""
     factor = required(values, {"factor": "factor"})["factor"]
     check_positive("factor", factor)
-    scales = [values.get(name) for name in ("mscale", "mscale_all_dim")]
+    scales = [values.get(name) or 0.0 for name in ("mscale", "mscale_all_dim")]
     for name, scale in zip(("mscale", "mscale_all_dim"), scales, strict=True):
-        if scale is not None and not is_number(scale):
-            raise InvalidValue(name, scale, "a number")
-    above, below = (0.1 * scale * math.log(max(factor, 1)) + 1 for scale in (scales if all(scales) else (1, 0)))
+        if scale != 0:
+            check_positive(name, scale)
+    above, below = (0.1 * scale * math.log(max(factor, 1)) + 1 for scale in (scales if all(scales) else (1.0, 0.0)))
     return float(above / below)
 
 

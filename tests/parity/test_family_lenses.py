@@ -333,7 +333,7 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
     for side in "qk":
         ours = vocabulary_circuit(text.gpt, **asked, side=side, distance=distance)
         query, key = (read @ theirs.weight(1, way, 2).T if way == side else x for way, x in (("q", q), ("k", k)))
-        whole = rotated(theirs, query.T, distance).T @ key.T / theirs.size**0.5
+        whole = rotated(theirs, query.T, distance).T @ rotated(theirs, key.T, 0) / theirs.size**0.5
         assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
 
 
