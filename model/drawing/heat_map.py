@@ -10,15 +10,20 @@ MAX_CELLS = 4_000  # of one table
 RISE, FALL = "210, 90, 40", "40, 110, 220"  # above and below zero
 
 
-def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str]) -> str:
+def draw_numbers(title: str, numbers: Mapping[str, Any], per_head: Sequence[str], texts: Sequence[str] = ()) -> str:
     """All ``numbers`` by name: single ones in a line, tensors as tables, larger ones as their shape.
 
-    ``per_head`` names the matrices with a row for each layer and a column for each head.
+    ``per_head`` names the matrices with a row for each layer and a column for each head. ``texts`` are those of the
+    tokens that were read; they stand above the columns of other tables that have as many, or all but the first.
     """
     tables, words = [], []
     for name, value in flattened(numbers):
         if isinstance(value, Tensor) and value.dim() in (1, 2) and 0 < value.numel() <= MAX_CELLS:
-            tables.append(draw_tensor(name, value, ("L", "H") if name.split(" ")[-1] in per_head else ("", "")))
+            is_per_head, n = name.split(" ")[-1] in per_head, value.shape[-1]
+            columns = [] if is_per_head or not 0 <= len(texts) - n <= 1 else texts[len(texts) - n :]
+            tables.append(draw_tensor(name, value, ("L", "H") if is_per_head else ("", ""), columns))
+        elif isinstance(value, list):
+            tables.append(draw_words(name, value, texts))
         elif isinstance(value, Tensor):
             words.append(f"{name}: a tensor {tuple(value.shape)}")
         else:
@@ -32,6 +37,8 @@ def flattened(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
     for name, value in numbers.items():
         if isinstance(value, Mapping):
             yield from flattened(value, f"{prefix}{name} ")
+        elif isinstance(value, list) and value and all(is_words(each) for each in value):
+            yield f"{prefix}{name}", value
         elif isinstance(value, list):
             tensors = {str(i): each for i, each in enumerate(value) if isinstance(each, Tensor)}
             yield from flattened(tensors, f"{prefix}{name} ")
@@ -39,12 +46,26 @@ def flattened(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
             yield f"{prefix}{name}", value
 
 
-def draw_tensor(name: str, tensor: Tensor, letters: tuple[str, str]) -> str:
+def is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def draw_words(name: str, rows: Sequence[Sequence[str]], texts: Sequence[str]) -> str:
+    """A table of texts, below those of the tokens that were read."""
+    head = "".join(f"<th>{html.escape(each)}</th>" for each in texts)
+    cells = ["".join(f"<td>{html.escape(each)}</td>" for each in row) for row in rows]
+    body = "".join(f"<tr><th>{i}</th>{row}</tr>" for i, row in enumerate(cells))
+    caption = f"<caption style='text-align: left'>{html.escape(name)}</caption>"
+    return f"<div style='overflow-x: auto'><table>{caption}<tr><th></th>{head}</tr>{body}</table></div>"
+
+
+def draw_tensor(name: str, tensor: Tensor, letters: tuple[str, str], texts: Sequence[str] = ()) -> str:
     """A table of a matrix, or of a vector as a single row. Hovering over a number shows all of its digits."""
     row, column = letters  # in front of the numbers of rows and columns
     rows = tensor.double() if tensor.dim() == 2 else tensor.double()[None]
     most = float(rows.abs().max()) or 1.0
-    head = "".join(f"<th>{column}{i}</th>" for i in range(rows.shape[1]))
+    names = list(map(html.escape, texts)) or [f"{column}{i}" for i in range(rows.shape[1])]
+    head = "".join(f"<th>{each}</th>" for each in names)
     body = "".join(
         f"<tr><th>{f'{row}{i}' if tensor.dim() == 2 else ''}</th>{''.join(cell(each, most) for each in values)}</tr>"
         for i, values in enumerate(rows.tolist())

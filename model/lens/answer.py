@@ -1,7 +1,7 @@
 """How an answer is declared: by a dataclass, whose fields are what is sent; and a drawing of its numbers."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, get_args, get_origin, get_type_hints
@@ -11,7 +11,10 @@ from torch import Tensor
 
 from ..drawing.heat_map import draw_numbers
 from ..drawing.html import display
+from ..errors import shorten
 from ..tokenizer import Token, Tokenizer, text_tokens, token_text
+
+MAX_LINES, MAX_WIDTH, MAX_ITEMS = 28, 100, 8  # of what ``repr`` shows
 
 # ---- The words of a declaration --------------------------------------------------------------------------------------
 
@@ -100,7 +103,7 @@ def sent_fields(declared: Any) -> dict[str, Sent]:
 # ---- Answers ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Answer:
     """A base of frozen dataclasses with tensors, float32 on the CPU.
 
@@ -110,13 +113,24 @@ class Answer:
 
     PER_HEAD: ClassVar[tuple[str, ...]] = ()  # the names of tensors ``(n_layer, n_head)``
     IS_BY_ITEM: ClassVar[bool] = False  # whether ``content`` lists tokens or heads, so that the fields are drawn too
-    # Of the model that answered, for the texts of tokens.
+    # Of the model that answered, for the texts of tokens; and the tokens of the text, for the axes of tables.
     tokenizer: Annotated[Tokenizer | None, NotSent()] = field(default=None, repr=False, compare=False)
+    text_ids: Annotated[tuple[int, ...], NotSent()] = field(default=(), repr=False, compare=False)
 
-    def with_texts(self, tokenizer: Tokenizer) -> Self:
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):  # or the decorator would make one that shows every number
+            cls.__repr__ = Answer.__repr__  # type: ignore[method-assign]
+
+    def with_texts(self, tokenizer: Tokenizer, text_ids: Sequence[int] = ()) -> Self:
         """The same answer, in whose ``content`` tokens have texts as well as ids."""
-        parts = {name: part.with_texts(tokenizer) for name, part in vars(self).items() if isinstance(part, Answer)}
-        return replace(self, tokenizer=tokenizer, **parts)
+        given = {name: part for name, part in vars(self).items() if isinstance(part, Answer)}
+        parts = {name: part.with_texts(tokenizer, text_ids) for name, part in given.items()}
+        return replace(self, tokenizer=tokenizer, text_ids=tuple(text_ids), **parts)
+
+    def __repr__(self) -> str:
+        """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
+        lines = [f"{name}: {in_one_line(value)}" for name, value in self.numbers().items()]
+        return "\n  ".join([type(self).__name__, *lines[:MAX_LINES]])
 
     def named(self, ids: Iterable[int]) -> list[NamedToken]:
         """Tokens as they are sent, without a text if the tokenizer is not known."""
@@ -132,7 +146,13 @@ class Answer:
 
     def numbers(self) -> dict[str, Any]:
         """The fields of the answer by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "tokenizer"}
+        return {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("tokenizer", "text_ids")
+        }
+
+    def drawn(self) -> dict[str, Any]:
+        """What a notebook draws of an answer that is ``IS_BY_ITEM``."""
+        return self.numbers()
 
     def content(self) -> Mapping[str, Any]:
         """What ``/v1/lens`` sends, with tensors in place of lists."""
@@ -166,8 +186,10 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook draws for a cell that ends in an answer."""
-        drawn = {**self.content(), **self.numbers()} if self.IS_BY_ITEM else self.content()
-        return draw_numbers(type(self).__name__, with_tensors_as(lambda numbers: numbers, drawn), self.PER_HEAD)
+        drawn = {**self.content(), **self.drawn()} if self.IS_BY_ITEM else self.content()
+        numbers = with_tensors_as(lambda numbers: numbers, drawn)
+        texts = [] if self.tokenizer is None else [token.text for token in text_tokens(self.tokenizer, self.text_ids)]
+        return draw_numbers(type(self).__name__, numbers, self.PER_HEAD, texts)
 
     def show(self) -> None:
         """Draw tables of the numbers, coloured by value, in the cell that is running.
@@ -175,6 +197,19 @@ class Answer:
         Raises ``RuntimeError`` outside a notebook.
         """
         display(self._repr_html_(), repr(self))
+
+
+def in_one_line(value: Any) -> str:
+    """A value as ``repr`` shows it."""
+    if isinstance(value, Tensor):
+        return f"tensor {tuple(value.shape)}" if value.numel() > 1 else repr(value.tolist())
+    if isinstance(value, Answer):
+        return type(value).__name__
+    if isinstance(value, Mapping):
+        return shorten("{" + ", ".join(f"{key}: {in_one_line(each)}" for key, each in value.items()) + "}", MAX_WIDTH)
+    if isinstance(value, list | tuple) and len(value) > MAX_ITEMS:
+        return f"{len(value):,} items"
+    return shorten(value, MAX_WIDTH)
 
 
 def words_of(kind: Any) -> tuple[Any, ...]:

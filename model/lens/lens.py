@@ -114,7 +114,8 @@ def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **o
         elif reads.get(name) in (Reads.HEADS, Reads.NEURONS) and is_one(value):
             given.arguments[name] = [value]
     answer = question(*about.values(), *given.args, **given.kwargs)
-    return answer.with_texts(lens.tokenizer) if isinstance(answer, Answer) else answer
+    ids = next((text.ids for text in given.arguments.values() if isinstance(text, TextPass)), ())
+    return answer.with_texts(lens.tokenizer, ids) if isinstance(answer, Answer) else answer
 
 
 def is_one(value: Any) -> bool:

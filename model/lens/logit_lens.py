@@ -1,7 +1,7 @@
 """The logit lens: what each layer would predict if it were the last."""
 
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -50,6 +50,14 @@ class LogitLens(Answer):
     kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
     answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
     decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
+
+    def drawn(self) -> dict[str, Any]:
+        """The most probable token of each reading, by position, and the numbers about it."""
+        best = self.ids[..., 0]
+        texts = {token["id"]: token.get("text", str(token["id"])) for token in self.named(best.unique().tolist())}
+        words = [[texts[token_id] for token_id in row] for row in best.tolist()]
+        numbers = {"probability": self.probabilities[..., 0], "kl": self.kl, "answer": self.answer}
+        return {"most probable": words, **numbers, "decided": self.decided}
 
     def content(self) -> LogitLensContent:
         tokens = {token["id"]: token for token in self.named(self.ids.unique().tolist())}

@@ -74,7 +74,7 @@ def head_sums(answer: Mapping[str, Any]) -> Numbers:
 
 def patch_effects(answer: Mapping[str, Any]) -> Numbers:
     """The effects of patches, apart from those that were not requested."""
-    names = {name: name for name in ("clean", "corrupted", "joint", "attribution")} | {"effects": "exact"}
+    names = {name: name for name in ("clean", "corrupted", "heads", "joint", "attribution")} | {"effects": "exact"}
     answer = {**answer, **(answer.get("site") or {})}
     return {name: answer[given] for name, given in names.items() if answer.get(given) is not None}
 
@@ -138,10 +138,13 @@ def over_prompts(
     Raises ``InputError``, which names the row, before anything is computed if a row cannot be read.
     """
     about = check_question(question)
+    fixed = dict(about.fixed)
+    if question == "patch" and not options.get("heads") and not options.get("site"):
+        fixed["grid"] = True  # every head is patched where nothing else was asked for
     rows = parse_rows(lens, prompts, about.reads, about.required, options.get("other_model"))
 
     def numbers(row: dict[str, Any], _progress: Progress) -> Numbers:
-        arguments = about.arguments(row, {**about.fixed, **options})
+        arguments = about.arguments(row, {**fixed, **options})
         return about.numbers(call_question(about.question, lens, row["prompt"], **arguments).content())
 
     return average(list(each_row(rows, numbers, progress)))
@@ -199,6 +202,10 @@ def average(rows: Sequence[Numbers]) -> OverPrompts:
     if not answered:
         reason = f" {rows[0]['error']}" if rows else ""
         raise InputError("prompts", f"No row could be answered.{reason}")
+    for name, first in answered[0].items():
+        if any(np.shape(row[name]) != np.shape(first) for row in answered):
+            message = f"The rows cannot be averaged: {name} has a number for each token, and they differ in length."
+            raise InputError("prompts", message)
     samples = {
         name: torch.from_numpy(np.stack([np.asarray(row[name], dtype=np.float64) for row in answered]))
         for name in answered[0]

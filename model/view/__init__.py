@@ -87,6 +87,9 @@ def view(attentions: Any, tokens: Sequence[str], key_tokens: Sequence[str] | Non
     are the texts of the queries and, unless ``key_tokens`` are given, of the keys. Raises ``ValueError`` for other
     shapes, for tokens that do not fit, and for numbers that are not weights.
     """
+    for name in ("attentions", "cross_attentions"):
+        if hasattr(attentions, name):
+            raise ValueError(f"attentions is the whole output of a model: give its .{name}")
     weights = stacked(attentions, is_cross=key_tokens is not None)
     n_queries, n_keys = weights.shape[-2:]
     check_tokens("tokens", tokens, n_queries, "queries")

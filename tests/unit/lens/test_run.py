@@ -231,3 +231,26 @@ def test_a_hook_of_torch_is_refused_by_name(before: bool) -> None:
 def test_a_run_is_described_in_a_few_lines() -> None:
     shown = repr(tiny_model(n_layer=4).run("To be", names="*"))
     assert "logits (1, 5, 65)" in shown and shown.count("\n") < 25
+
+
+def test_arguments_are_read_alike_and_answers_are_short() -> None:
+    loaded, text = tiny_model(n_layer=3), "To be or not"
+    by_text, by_id = (loaded.attribution(text, token="a", against=each) for each in ("b", loaded.parse_token("b")))
+    assert by_text.against == by_id.against == loaded.parse_token(torch.tensor([by_id.against]))
+    assert loaded.removal(text, (1, 0)).delta == loaded.removal(text, [(1, 0)]).delta
+    for token in ("be", 65, True, torch.tensor([1, 2])):
+        with pytest.raises(InputError, match="^wrong"):
+            loaded.parse_token(token, "wrong")
+    rows = [{"prompt": text, "corrupted": "No be or not"}, {"prompt": "or not", "corrupted": "or bot"}]
+    assert loaded.over_prompts("patch", rows).mean["heads"].shape == (3, 2)
+    answers = [loaded.knockout(text), loaded.logit_lens(text), loaded.patch(text, "No be or not"), loaded.roles()]
+    assert all(repr(answer).count("\n") < 30 and len(repr(answer)) < 2000 for answer in answers)
+
+
+def test_tables_show_the_tokens() -> None:
+    loaded = tiny_model()
+    readings = loaded.logit_lens("To be")
+    words = [loaded.tokenizer.decode([token_id]) for token_id in readings.ids[-1, :, 0].tolist()]
+    html = readings._repr_html_()
+    assert "most probable" in html and all(f"<td>{word}</td>" in html for word in words if word.isalnum())
+    assert "<th>T</th><th>o</th>" in loaded.patch("To be", "No be")._repr_html_()
