@@ -3,7 +3,7 @@
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { plainly, readAfter } from "../../lib/words.mjs";
-import { inkOf } from "./ghosts.mjs";
+import { inkOf, SHOWN } from "./ghosts.mjs";
 
 /** @import { Ghost } from "./ghosts.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -108,7 +108,7 @@ export class Board {
     }
     const rows = this.#rows.size;
     note.style.transform = `translate(${left}px, ${under(rows)}px)`;
-    return { left, right: left + width, height: (rows - 1) * pitch + UNDER };
+    return { left, right: left + width, height: Math.max(rows - 1, SHOWN) * pitch + UNDER };
   }
 
   #order() {

@@ -188,12 +188,16 @@ export class Stage {
   #drawBoard(isBusy) {
     const { step, board, sentence } = this;
     const { shown, whole, query } = step;
-    if (isBusy || query < 0) board.clear();
-    if (isBusy || !shown || !whole || !whole.probabilities.length) return;
-    const off = step.off?.probabilities ?? null;
-    sentence.slot.classList.toggle("hs-after-space", /^\s/.test(step.texts[shown.target ?? -1] ?? ""));
-    const ghosts = ghostsOf(whole.probabilities, off, step.texts, step.written);
-    board.draw(ghosts, { isOff: off !== null, written: step.written, query });
+    if (isBusy || query < 0) {
+      board.clear();
+      return;
+    }
+    if (shown && whole?.probabilities.length) {
+      const off = step.off?.probabilities ?? null;
+      sentence.slot.classList.toggle("hs-after-space", /^\s/.test(step.texts[shown.target ?? -1] ?? ""));
+      const ghosts = ghostsOf(whole.probabilities, off, step.texts, step.written);
+      board.draw(ghosts, { isOff: off !== null, written: step.written, query });
+    }
     this.verdict.place(board.place(sentence.slotBox));
   }
 
