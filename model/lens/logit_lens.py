@@ -9,7 +9,7 @@ from torch import Tensor
 from ..config import MAX_VOCAB_SIZE, check_int
 from .answer import Answer, ProbableToken, Shape
 from .progress import Progress, ignore
-from .question import Within
+from .question import Reads, Within
 from .text_pass import LOGITS_AT_ONCE, TextPass
 
 MAX_SENT = 20  # of the most probable tokens
@@ -17,7 +17,7 @@ MAX_SENT = 20  # of the most probable tokens
 
 class LayerPrediction(ProbableToken):
     kl: Annotated[float, "KL(the model's prediction || this one), in nats."]
-    answer: Annotated[float, "The probability that it gives to the model's most probable token."]
+    answer: Annotated[float, "The probability that it gives to `token`, by default the model's most probable one."]
     top: list[ProbableToken]
 
 
@@ -48,7 +48,7 @@ class LogitLens(Answer):
     ids: Tensor  # (n_layer + 1, T, k), the most probable next tokens, most probable first
     probabilities: Tensor  # (n_layer + 1, T, k)
     kl: Tensor  # (n_layer + 1, T), KL(answer || reading) in nats
-    answer: Tensor  # (n_layer + 1, T), the probability of the model's most probable token
+    answer: Tensor  # (n_layer + 1, T), the probability of ``token``, by default the model's most probable one
     decided: Tensor  # (T,), the earliest reading from which the most probable token stays the model's
 
     def drawn(self) -> dict[str, Any]:
@@ -78,6 +78,11 @@ def logit_lens(
     text: TextPass,
     *,
     top: Annotated[int, Within(1, MAX_SENT), "How many of the most probable tokens to name."] = 5,
+    token: Annotated[
+        str | int | None,
+        Reads.TOKEN,
+        "The token whose probability is given as `answer`; by default the model's most probable at each position.",
+    ] = None,
     progress: Progress = ignore,
 ) -> LogitLens:
     """What each layer of a model would have predicted at each position if it had been the last.
@@ -89,6 +94,9 @@ def logit_lens(
     reading loses on tokens drawn from the model's own answer; the last is 0.
     """
     check_int("top", top, MAX_VOCAB_SIZE)
+    given = text.token_id(token)
+    if given is not None:
+        check_int("token", given, text.config.vocab_size - 1, least=0)
     T = len(text.ids)
     n_readings = len(text.stream)
     k = min(top, text.config.vocab_size)
@@ -98,7 +106,8 @@ def logit_lens(
     for start in range(0, T, rows):
         span = slice(start, min(start + rows, T))
         final = reading_logprobs(text, n_readings - 1, span)
-        final_probabilities, best = final.exp(), final.topk(1).indices
+        final_probabilities = final.exp()
+        asked = final.topk(1).indices if given is None else torch.full((len(final), 1), given, device=final.device)
         for i in range(n_readings):
             logprobs = final if i == n_readings - 1 else reading_logprobs(text, i, span)
             likeliest = logprobs.topk(k)
@@ -106,7 +115,7 @@ def logit_lens(
             # A token that the answer gives a probability of 0 adds nothing, regardless of the reading.
             lost = (final - logprobs).where(final_probabilities > 0, 0) * final_probabilities
             kl[i, span] = lost.sum(-1).clamp(min=0).cpu()
-            answer[i, span] = logprobs.gather(-1, best)[:, 0].exp().cpu()
+            answer[i, span] = logprobs.gather(-1, asked)[:, 0].exp().cpu()
             progress((start + (span.stop - start) * (i + 1) / n_readings) / T)
     return LogitLens(ids, probabilities, kl, answer, decided_at(ids[..., 0]))
 

@@ -17,6 +17,7 @@ from .interventions.knockout import knockout, removal
 from .interventions.patching import patch, patch_site
 from .interventions.paths import ROUTES, patch_paths
 from .lens import HasLens, Lens, call_question
+from .logit_lens import logit_lens
 from .one_head import head
 from .progress import Progress, ignore, parts
 from .question import Option, Reads
@@ -26,7 +27,16 @@ Numbers = dict[str, Any]  # by name: a number, or nested lists, arrays or tensor
 Row = Text | Mapping[str, Any]  # a prompt, or a prompt with the columns corrupted, answer and wrong
 AnyRow = TypeVar("AnyRow")
 AboutPrompts = Literal[
-    "knockout", "removal", "attribution", "head", "patch", "patch_site", "patch_paths", "text_roles", "difference"
+    "knockout",
+    "removal",
+    "attribution",
+    "head",
+    "logit_lens",
+    "patch",
+    "patch_site",
+    "patch_paths",
+    "text_roles",
+    "difference",
 ]
 # The columns of a row besides its prompt.
 COLUMNS = {
@@ -72,6 +82,12 @@ def head_sums(answer: Mapping[str, Any]) -> Numbers:
     return {**answer["sums"], "without_head": answer["without_head"]["loss_change"]}
 
 
+def last_readings(answer: Mapping[str, Any]) -> Numbers:
+    """What each layer would have predicted after the last token, and where that is decided."""
+    last = [readings[-1] for readings in answer["layers"]]
+    return {name: [reading[name] for reading in last] for name in ("kl", "answer")} | {"decided": answer["decided"][-1]}
+
+
 def patch_effects(answer: Mapping[str, Any]) -> Numbers:
     """The effects of patches, apart from those that were not requested."""
     names = {name: name for name in ("clean", "corrupted", "heads", "joint", "attribution")} | {"effects": "exact"}
@@ -96,6 +112,7 @@ OVER_PROMPTS: dict[AboutPrompts, Averaged] = {
         {"answer": "token", "wrong": "against"},
     ),
     "head": Averaged(head, head_sums, {"answer": "token"}),
+    "logit_lens": Averaged(logit_lens, last_readings, {"answer": "token"}, fixed={"top": 1}),
     "patch": Averaged(patch, patch_effects, PAIR, ["corrupted"], {"grid": False, "positions": "all"}),
     "patch_site": Averaged(patch_site, patch_effects, PAIR, ["corrupted"], {"each_position": False}),
     "patch_paths": Averaged(patch_paths, path_effects, PAIR, ["corrupted"]),

@@ -145,8 +145,8 @@ def test_only_documented_endpoints_are_public(client: Client) -> None:
         "/token_circuit",
         "/neuron",
     }
-    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "paths", "difference", "text_roles")
-    lenses |= {f"/{name}_prompts" for name in of_many}
+    of_many = ("knockout", "removal", "attribution", "head_lenses", "logit_lens", "patch", "paths", "difference")
+    lenses |= {f"/{name}_prompts" for name in (*of_many, "text_roles")}
     assert set(endpoints) == {"/attention", "/generate", "/models", "/tokenize", "/train"} | lenses
     generate = [parameter["parameter_name"] for parameter in endpoints["/generate"]["parameters"]]
     assert generate == ["prompt", "model", "max_new_tokens", "temperature", "top_k", "top_p", "min_p", "seed"]

@@ -43,8 +43,8 @@ def test_tools_have_schemas_and_answers(server: Server, launch: Any, checkpoints
         "token_circuit",
         "neuron",
     }
-    of_many = ("knockout", "removal", "attribution", "head_lenses", "patch", "paths", "difference", "text_roles")
-    lenses |= {f"{name}_prompts" for name in of_many}
+    of_many = ("knockout", "removal", "attribution", "head_lenses", "logit_lens", "patch", "paths", "difference")
+    lenses |= {f"{name}_prompts" for name in (*of_many, "text_roles")}
     assert set(tools) == {"generate", "attention", "tokenize", "models", "train"} | lenses
     arguments = tools["generate"].inputSchema["properties"]
     assert arguments["max_new_tokens"]["type"] == "integer" and "seed" in arguments["seed"]["description"]

@@ -38,6 +38,7 @@ KNOCKOUT = question(
 REMOVAL = question("removal", removal, order="heads prompt model method head_mask reference", check=checks.removal)
 ATTRIBUTION = question("attribution", attribution)
 HEAD = question("head", head, endpoint="head_lenses")
+LOGIT_LENS = question("logit-lens", logit_lens, check=checks.logit_lens)
 PATCH = question(
     "patch",
     patch,
@@ -62,7 +63,7 @@ QUESTIONS: list[Question] = [
     REMOVAL,
     ATTRIBUTION,
     HEAD,
-    question("logit-lens", logit_lens, check=checks.logit_lens),
+    LOGIT_LENS,
     question("ledger", ledger, check=checks.ledger),
     PATCH,
     question("composition", composition, check=checks.composition, less="a smaller model", encode=Answer.to_dict),
@@ -84,6 +85,7 @@ QUESTIONS: list[Question] = [
     of_many(REMOVAL, "removal"),
     of_many(ATTRIBUTION, "attribution"),
     of_many(HEAD, "head"),
+    of_many(LOGIT_LENS, "logit_lens"),
     of_many(PATCH, "patch", defaults={"site": "z"}),  # without a site, heads are patched
     of_many(PATHS, "patch_paths"),
     of_many(TEXT_ROLES, "text_roles"),

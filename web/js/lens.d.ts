@@ -208,6 +208,7 @@ export interface LogitLensBody {
   model?: string | null;
   prompt?: string | null;
   top?: number | null;
+  token?: string | number | null;
   head_mask?: number[][] | null;
   tokens?: number[] | null;
 }
@@ -682,6 +683,12 @@ export interface HeadPromptsBody {
   head_mask?: number[][] | null;
 }
 
+export interface LogitLensPromptsBody {
+  model?: string | null;
+  prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
+  head_mask?: number[][] | null;
+}
+
 export interface PatchPromptsBody {
   model?: string | null;
   prompts: (string | { prompt: string | number[]; corrupted?: string | number[] | null; answer?: string | number | null; wrong?: string | number | null })[];
@@ -738,6 +745,7 @@ export interface Questions {
   "removal/prompts": { method: "POST"; body: RemovalPromptsBody; answer: PromptsAnswer };
   "attribution/prompts": { method: "POST"; body: AttributionPromptsBody; answer: PromptsAnswer };
   "head/prompts": { method: "POST"; body: HeadPromptsBody; answer: PromptsAnswer };
+  "logit-lens/prompts": { method: "POST"; body: LogitLensPromptsBody; answer: PromptsAnswer };
   "patch/prompts": { method: "POST"; body: PatchPromptsBody; answer: PromptsAnswer };
   "paths/prompts": { method: "POST"; body: PathsPromptsBody; answer: PromptsAnswer };
   "text-roles/prompts": { method: "POST"; body: TextRolesPromptsBody; answer: PromptsAnswer };

@@ -55,7 +55,7 @@ NEEDED |= {
         each: value for each, value in NEEDED.get(name, {}).items() if each in ("heads", "layer", "head")
     }
     | {"prompts": PAIRS}
-    for name in ("knockout", "removal", "attribution", "head", "patch", "paths", "text-roles", "difference")
+    for name in (question.name.split("/")[0] for question in QUESTIONS if "/" in question.name)
 }
 every_question = pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 every_text_question = pytest.mark.parametrize("question", TEXTS, ids=lambda question: question.name)

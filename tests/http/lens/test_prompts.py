@@ -32,7 +32,7 @@ def alone(server: Server, name: str, row: dict[str, Any], **body: Any) -> dict[s
     match name:
         case "attribution":
             one |= {"token": ids(server, row["answer"]), "against": ids(server, row["wrong"])}
-        case "head":
+        case "head" | "logit-lens":
             one |= {"token": ids(server, row["answer"])}
         case "difference":
             one |= {"other": row["corrupted"]}
@@ -41,6 +41,8 @@ def alone(server: Server, name: str, row: dict[str, Any], **body: Any) -> dict[s
         case "patch":
             one |= row | {"site": body.get("site", "z"), "positions": "all"}
     found: dict[str, Any] = post(server, name, **one).json()
+    if name == "logit-lens":
+        return {"answer": [readings[-1]["answer"] for readings in found["layers"]], "decided": found["decided"][-1]}
     return found
 
 
@@ -51,6 +53,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("attribution", {}, {"heads": ["heads"], "mlps": ["mlps"], "logit": ["logit"]}),
     ("paths", {"layer": 2, "head": 1}, {"direct_k": ["patched", "direct", "k"], "clean": ["patched", "clean"]}),
     ("head", {"layer": 2, "head": 1}, {"norm": ["sums", "norm"], "without_head": ["without_head", "loss_change"]}),
+    ("logit-lens", {}, {"answer": ["answer"], "decided": ["decided"]}),
     ("patch", {}, {"effects": ["site", "exact"], "clean": ["clean"]}),
     ("patch", {"site": "attn.hook_v", "method": "both"}, {"attribution": ["site", "attribution"]}),
     ("text-roles", {}, {"previous_token": ["scores", "previous_token"], "self": ["scores", "self"]}),

@@ -76,7 +76,7 @@ def test_endpoints_keep_the_order_of_their_arguments() -> None:
         "removal": "heads prompt model method",
         "attribution": "prompt model position token against",
         "head_lenses": "prompt model layer head position token",
-        "logit_lens": "prompt model top",
+        "logit_lens": "prompt model top token",
         "ledger": "prompt model layer head query key token",
         "patch": "prompt corrupted answer wrong model direction heads",
         "composition": "model centred",

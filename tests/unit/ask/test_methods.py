@@ -59,6 +59,7 @@ ASKED = pytest.mark.parametrize(
             lambda loaded: loaded.ledger(TEXT, 1, 1, query=4, key=2, token=9),
         ),
         ("logit-lens", {"top": 3}, lambda loaded: loaded.logit_lens(TEXT, top=3)),
+        ("logit-lens", {"token": 9}, lambda loaded: loaded.logit_lens(TEXT, token=9)),
         ("text-roles", {}, lambda loaded: loaded.text_roles(TEXT)),
         ("paths", HEAD, lambda loaded: loaded.paths(TEXT, 1, 1)),
         ("passages", {"text": LONG}, lambda loaded: loaded.passages(LONG)),
@@ -171,6 +172,7 @@ def test_every_method_has_the_name_of_its_function() -> None:
         ("removal", {"heads": [[0, 1], [1, 0]]}, "removal", {"heads": [(0, 1), (1, 0)]}),
         ("attribution", {}, "attribution", {}),
         ("head", HEAD, "head", HEAD),
+        ("logit-lens", {}, "logit_lens", {}),
         ("patch", {}, "patch_site", {"site": "z"}),
         ("patch", {"site": "v", "method": "both"}, "patch_site", {"site": "v", "estimate": True}),
         ("patch", {"heads": [[0, 1], [1, 0]]}, "patch", {"heads": [(0, 1), (1, 0)]}),
@@ -286,6 +288,7 @@ def test_computed_in_float32_for_any_precision_of_the_model() -> None:
         (lambda loaded: loaded.token_circuit(1, 2), "head"),
         (lambda loaded: loaded.token_circuit(1, 1, top=0), "top"),
         (lambda loaded: loaded.logit_lens(TEXT, top=0), "top"),
+        (lambda loaded: loaded.logit_lens(TEXT, token=65), "token"),
         (lambda _: tiny_model(context_length=3).role_paths(1, 0), "model"),
     ],
 )

@@ -116,6 +116,13 @@ def test_where_a_token_is_decided() -> None:
     assert decided_at(tokens).tolist() == [0, 3, 1, 3]
 
 
+def test_the_logit_lens_follows_a_token() -> None:
+    text = TextPass(tiny_gpt(n_layer=3), IDS)
+    whole, one = logit_lens(text, top=65), logit_lens(text, token=7)
+    assert torch.equal(one.answer, whole.probabilities[whole.ids == 7].view(4, 10))
+    assert torch.equal(one.kl, whole.kl)
+
+
 def test_the_logit_lens_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     text = TextPass(tiny_gpt(n_layer=3), IDS)
     whole = logit_lens(text, top=100)
