@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..modules.head_tensors import Head
 from ..tokenizer import Token
 from .bundle import pack
 from .frame import encode_frame
@@ -21,7 +22,10 @@ TITLE_LENGTH = 40
 
 
 class Drawing(ABC):
-    """A base of classes with ``tokens`` and ``attention`` ``(n_layer, n_head, T, T)``, float32 on the CPU."""
+    """A base of classes with ``tokens`` and ``attention`` ``(n_layer, n_head, T, T)``, float32 on the CPU.
+
+    Where every query ``sees_all`` keys, ``attention`` may also have the rows of the last tokens alone, over the first.
+    """
 
     tokens: list[Token]
     attention: Tensor
@@ -31,8 +35,8 @@ class Drawing(ABC):
         return "".join(token.shown for token in self.tokens)
 
     @property
-    def is_square(self) -> bool:
-        """Whether a query also looks at later keys."""
+    def sees_all(self) -> bool:
+        """Whether every query sees all keys, later ones too, so that pictures are rectangles and not triangles."""
         return False
 
     @property
@@ -68,11 +72,11 @@ class Drawing(ABC):
     def html(self, *, exact: bool = False) -> str:
         """The content of that file."""
         content = self.content()
-        weights = self.attention.flatten(-2) if self.is_square else self.triangles
+        weights = self.attention.flatten(-2) if self.sees_all else self.triangles
         drawn = {
             "frame": pack(self.frame()),
             "weights": pack_numbers(weights if exact else (weights * HALF_SCALE).half()),
-            "is_square": self.is_square,
+            "n_keys": self.attention.shape[-1] if self.sees_all else 0,
             "exact": exact,
         }
         return document(self.title, content | drawn | {"pointer": self.pointer() | content["pointer"]})
@@ -80,8 +84,8 @@ class Drawing(ABC):
     @property
     def problem(self) -> str:
         """Why a notebook cannot draw it; "" if it can."""
-        T = len(self.tokens)
-        n_bytes = 2 * self.attention[..., 0, 0].numel() * (T * T if self.is_square else T * (T + 1) // 2)
+        n_layer, n_head, rows, keys = self.attention.shape
+        n_bytes = 2 * n_layer * n_head * (rows * keys if self.sees_all else rows * (rows + 1) // 2)
         if n_bytes <= MAX_SHOWN_BYTES:
             return ""
         return f"{n_bytes / 1e6:,.0f} MB of weights are too many for a notebook: to_html(path) writes them to a file"
@@ -92,13 +96,18 @@ class Drawing(ABC):
         return self.attention[..., queries, keys]
 
     @property
+    def open_head(self) -> Head:
+        """The layer and head that is drawn large at first."""
+        return most_selective_head(self.attention)
+
+    @property
     def known_logprobs(self) -> Sequence[float | None]:
         """The log-probability of each token in nats, None if unknown."""
         return [None] * len(self.tokens)
 
     def pointer(self) -> dict[str, Any]:
         """What the page requests from its server for the text as a whole."""
-        n_layer, n_head, T, _ = self.attention.shape
+        T, (n_layer, n_head) = len(self.tokens), self.attention.shape[:2]
         return {
             "state": "saved",
             "run": "prepared",
@@ -111,21 +120,16 @@ class Drawing(ABC):
             "context_length": T,
             "settings": {},
             "head_mask": None,
-            "head": most_selective_head(self.attention),
+            "head": self.open_head,
         }
 
     def frame(self) -> bytes:
         """Thumbnails and metrics of all pictures, as the page gets them from its server."""
         n_layer, n_head, T, _ = self.attention.shape
-        recording = Recording(n_layer, n_head, T, keep_weights=False, is_square=self.is_square)
+        recording = Recording(n_layer, n_head, T, keep_weights=False, is_square=self.sees_all)
         recording.extend(self.attention)
         recording.finish()
-        metrics = self.corrected(recording.metrics())
-        return encode_frame(recording.thumbnails(), metrics, 0, self.tokens, self.known_logprobs)
-
-    def corrected(self, metrics: Tensor) -> Tensor:
-        """The metrics ``(n_pictures, n_measures)`` of these pictures, from those of all rows but the first."""
-        return metrics
+        return encode_frame(recording.thumbnails(), recording.metrics(), 0, self.tokens, self.known_logprobs)
 
 
 def shortened(text: str) -> str:

@@ -1,5 +1,6 @@
 """Attention weights as transformers returns them: of an encoder, a decoder, an encoder-decoder and its generate."""
 
+import pytest
 import torch
 from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
@@ -15,7 +16,7 @@ def test_encoder() -> None:
     config = BertConfig(vocab_size=50, **shape, **EAGER)
     attentions = BertModel(config).eval()(IDS, output_attentions=True).attentions
     shown = model.view(attentions, WORDS)
-    assert shown.is_square and torch.equal(shown.attention, torch.cat(attentions))
+    assert shown.sees_all and torch.equal(shown.attention, torch.cat(attentions))
 
 
 def test_decoder_and_what_it_wrote() -> None:
@@ -24,7 +25,7 @@ def test_decoder_and_what_it_wrote() -> None:
     gpt = GPT2LMHeadModel(config).eval()
     attentions = gpt(IDS, output_attentions=True).attentions
     shown = model.view(attentions, WORDS)
-    assert not shown.is_square and torch.equal(shown.attention, torch.cat(attentions))
+    assert not shown.sees_all and torch.equal(shown.attention, torch.cat(attentions))
     options = {"max_new_tokens": 5, "do_sample": False, "return_dict_in_generate": True, "output_attentions": True}
     written = gpt.generate(IDS, **options)
     ids = written.sequences[:, :-1]  # the last token was not read
@@ -36,7 +37,25 @@ def test_encoder_decoder() -> None:
     shape = {"d_model": 16, "d_kv": 4, "d_ff": 32, "num_layers": 2, "num_heads": 4}
     config = T5Config(vocab_size=50, decoder_start_token_id=0, **shape, **EAGER)
     out = T5ForConditionalGeneration(config).eval()(input_ids=IDS, decoder_input_ids=IDS[:, :4], output_attentions=True)
-    assert model.view(out.encoder_attentions, WORDS).is_square
-    assert not model.view(out.decoder_attentions, WORDS[:4]).is_square
+    assert model.view(out.encoder_attentions, WORDS).sees_all
+    assert not model.view(out.decoder_attentions, WORDS[:4]).sees_all
     crossed = model.view(out.cross_attentions, WORDS[:4], WORDS)
-    assert torch.equal(crossed.attention[..., 6:, :6], torch.cat(out.cross_attentions))
+    assert torch.equal(crossed.attention, torch.cat(out.cross_attentions))
+
+
+def test_a_whole_output_and_a_text_of_a_batch() -> None:
+    shape = {"d_model": 16, "d_kv": 4, "d_ff": 32, "num_layers": 2, "num_heads": 4}
+    config = T5Config(vocab_size=50, decoder_start_token_id=0, **shape, **EAGER)
+    t5, two = T5ForConditionalGeneration(config).eval(), torch.cat([IDS, IDS.flip(1)])
+    out = t5(input_ids=two, decoder_input_ids=two[:, :4], output_attentions=True)
+    crossed = model.view(out, WORDS[:4], WORDS, batch=1)
+    assert torch.equal(crossed.attention, torch.cat([layer[1:] for layer in out.cross_attentions]))
+    with pytest.raises(ValueError, match="has encoder_attentions and decoder_attentions: give one of them"):
+        model.view(out, WORDS, batch=1)
+    bert = BertModel(BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=4, **EAGER))
+    out = bert.eval()(two, output_attentions=True)
+    assert torch.equal(model.view(out, WORDS, batch=0).attention[0], out.attentions[0][0])
+    with pytest.raises(ValueError, match="the output's attentions is None: the model kept no attention weights"):
+        model.view(bert(IDS), WORDS)
+    with pytest.raises(ValueError, match="the output's cross_attentions is None"):
+        model.view(out, WORDS, WORDS, batch=0)

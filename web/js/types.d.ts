@@ -273,9 +273,9 @@ export interface SavedText {
   /** Whether the weights are float32, and not half precision. */
   exact: boolean;
   frame: string;
-  /** Whether each query sees all keys, the later ones too. */
-  is_square: boolean;
-  /** Of all heads, each as a lower triangle or a square. */
+  /** How many keys each query sees, the later ones too; 0 if it sees those up to itself. */
+  n_keys: number;
+  /** Of all heads, each as a lower triangle or a rectangle. */
   weights: string;
   /** 0 for attention without its model: there are no logits. */
   vocab_size: number;

@@ -190,13 +190,29 @@ def test_attention_of_an_encoder(visit: Any, tmp_path: Path) -> None:
     expect(visit.locator(".hs-strips")).to_be_visible()
 
 
-def test_cross_attention(visit: Any, tmp_path: Path) -> None:
-    attention = torch.randn(2, 3, 5, 7, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)
-    shown = model.view(attention, list("abcde"), list("ABCDEFG"))
-    open_file(visit, shown, tmp_path / "text.html", exact=True)
-    expect(visit.get_by_role("group", name="Text", exact=True)).to_have_text("ABCDEFGabcde")
+@pytest.mark.parametrize(("queries", "keys"), [(5, 7), (4, 200), (40, 3)])
+def test_cross_attention(visit: Any, tmp_path: Path, queries: int, keys: int) -> None:
+    """A rectangle of queries and keys, each cell of which has its number."""
+    attention = torch.randn(2, 3, queries, keys, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)
+    texts = [f"q{i}" for i in range(queries)], [f"k{i}" for i in range(keys)]
+    open_file(visit, model.view(attention, *texts, separator=" "), tmp_path / "text.html", exact=True)
+    expect(visit.get_by_role("group", name="Text", exact=True)).to_have_text(" ".join([*texts[1], *texts[0]]))
     panel = visit.get_by_role("region", name=re.compile("^Attention weights"))
     layer, head = open_head(visit)
-    point(panel, 7 + 3, 4)
-    at_query, at_key, number = readout(panel)
-    assert (at_query, at_key) == (10, 4) and abs(float(number) - float(attention[layer, head, 3, 4])) <= 0.00006
+    board = panel.locator(".hs-board")
+    box, margin = board.bounding_box(), float(board.get_attribute("data-margin"))
+    assert box["height"] <= box["width"] + 1
+    for query, key in ((0, 0), (queries - 1, keys - 1), (3, 2)):
+        place = [(i + 0.5) / n for i, n in ((key, keys), (query, queries))]
+        x, y = (margin + share * (box[side] - margin) for share, side in zip(place, ("width", "height"), strict=True))
+        board.hover(position={"x": x, "y": y})
+        at_query, at_key, number = readout(panel)
+        assert (at_query, at_key) == (keys + query, key)
+        assert abs(float(number) - float(attention[layer, head, query, key])) <= 0.00006
+    visit.get_by_role("group", name="Text", exact=True).locator(".hs-token").first.hover()
+    expect(panel.locator(".hs-readout")).to_contain_text("is a key, and looks at nothing")
+    panel.get_by_role("button", name="Lines", exact=True).click()
+    expect(panel.locator(".hs-lines canvas")).to_be_visible()
+    assert panel.locator(".hs-floor").bounding_box()["height"] < 17 * (max(queries, keys) + 1)
+    visit.get_by_role("button", name="This step", exact=True).click()
+    expect(visit.locator(".hs-strips")).to_be_visible()

@@ -31,7 +31,7 @@ def test_causal_attention_is_drawn_as_triangles() -> None:
     attention = weights(causal=True)
     shown = model.view(attention, words(9))
     data = content(shown.html(exact=True))
-    assert not data["is_square"] and data["vocab_size"] == 0 and "logits" not in data
+    assert data["n_keys"] == 0 and data["vocab_size"] == 0 and "logits" not in data
     expected = torch.stack([lower_triangle(head) for head in attention.flatten(0, 1)]).flatten().numpy()
     assert np.array_equal(numbers(data["weights"], "<f4"), expected)
     assert data["pointer"]["n_prompt"] == data["pointer"]["tokens"] == 9
@@ -52,7 +52,7 @@ def test_the_windows_of_layers_are_found() -> None:
 def test_an_encoder_is_drawn_as_squares() -> None:
     attention = weights(queries=70, keys=70)
     data = content(model.view(attention, words(70)).html(exact=True))
-    assert data["is_square"]
+    assert data["n_keys"] == 70
     assert np.array_equal(numbers(data["weights"], "<f4"), attention.flatten().numpy())
     header, measured, thumbnails = frame_of(data)
     assert header["factor"] == 2 and header["pictures"] == n_pictures(2, 3)
@@ -81,23 +81,72 @@ def test_means_and_rollouts_of_an_encoder() -> None:
         assert np.abs(cells[picture] - 255 * shown.sqrt().numpy()).max() < 0.51
 
 
-def test_cross_attention_is_a_text_of_keys_and_then_queries() -> None:
+def test_cross_attention_is_kept_and_drawn_as_a_rectangle() -> None:
     attention = weights(queries=5, keys=7)
     shown = model.view(attention, words(5, "q"), words(7, "k"))
     assert [token.text for token in shown.tokens] == words(7, "k") + words(5, "q")
-    assert torch.equal(shown.attention[..., 7:, :7], attention)
-    assert not shown.attention[..., :7, :].any() and not shown.attention[..., 7:].any()
+    assert torch.equal(shown.attention, attention) and "(2, 3, 5, 7)" in repr(shown)
+    data = content(shown.html(exact=True))
+    assert data["n_keys"] == 7 and data["pointer"]["tokens"] == 12
+    assert np.array_equal(numbers(data["weights"], "<f4"), attention.flatten().numpy())
+    header, measured, thumbnails = frame_of(data)
+    assert len(header["tokens"]) == header["rows"] == 12
+    mean = attention.mean(1)
+    rollout = (mean[1] + mean[0] / 2) / 2
+    pictures = {0: attention[0, 0], 7: attention[1, 2], 8: mean[1], 9: rollout, 10: mean.mean(0)}
+    for picture, expected in pictures.items():
+        rows = expected / expected.sum(-1, keepdim=True)
+        entropy, uniform = -(rows * rows.log2()).sum(-1).mean(), (rows - 1 / 7).abs().sum(-1).mean() / 2
+        assert measured[picture, METRICS.index("entropy")] == pytest.approx(float(entropy), abs=1e-5)
+        assert measured[picture, METRICS.index("uniform")] == pytest.approx(float(uniform), abs=1e-5)
+        assert measured[picture, METRICS.index("first")] == pytest.approx(float(rows[:, 0].mean()), abs=1e-5)
+        # The thumbnail is the rectangle, stretched to a square.
+        cells = thumbnails.reshape(header["pictures"], 12, 12)[picture]
+        shown_cells = expected[torch.arange(12) * 5 // 12][:, torch.arange(12) * 7 // 12]
+        assert np.abs(cells - 255 * shown_cells.sqrt().numpy()).max() < 0.51
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 9), (9, 1), (3, 300), (300, 3), (70, 70)])
+def test_rectangles_of_any_shape(queries: int, keys: int) -> None:
+    shown = model.view(weights(queries=queries, keys=keys), words(queries, "q"), words(keys, "k"))
     data = content(shown.html())
-    _, measured, _ = frame_of(data)
-    assert not data["is_square"] and "(2, 3, 5, 7)" in repr(shown)
-    entropy = -(attention * attention.log2()).sum(-1).mean(-1)
-    uniform = (attention - 1 / 7).abs().sum(-1).mean(-1) / 2
-    for picture, place in ((0, (0, 0)), (7, (1, 2))):
-        assert measured[picture, METRICS.index("entropy")] == pytest.approx(float(entropy[place]), abs=1e-5)
-        assert measured[picture, METRICS.index("uniform")] == pytest.approx(float(uniform[place]), abs=1e-5)
-        assert measured[picture, METRICS.index("first")] == pytest.approx(
-            float(attention[place][:, 0].mean()), abs=1e-5
-        )
+    header, measured, thumbnails = frame_of(data)
+    side = 1 + math.ceil((queries + keys - 1) / header["factor"])
+    assert side <= 65 and thumbnails.size == header["pictures"] * side**2 and np.isfinite(measured).all()
+    assert data["n_keys"] == keys and numbers(data["weights"], "<u2").size == 6 * queries * keys
+
+
+def test_cross_attention_takes_no_more_memory_than_was_given() -> None:
+    given = weights(queries=30, keys=900)
+    shown = model.view(list(given), words(30, "q"), words(900, "k"))
+    assert shown.attention.nbytes == given.nbytes and not shown.problem
+
+
+def test_words_with_a_separator() -> None:
+    shown = model.view(weights(queries=2, keys=3), ["le", "chat"], ["the", "black", "cat"], separator=" ")
+    assert shown.text == "the black cat le chat"
+    assert model.view(weights(queries=2, keys=2), ["a", "b"]).text == "ab"
+
+
+def test_a_text_of_a_batch() -> None:
+    batch = torch.stack([weights(), weights(n_head=3).flip(2)], 1)  # (layers, texts, heads, queries, keys)
+    assert torch.equal(model.view(batch, words(9), batch=1).attention, batch[:, 1])
+    steps = [tuple(layer[:, :, :1, :1] for layer in weights(causal=True)[:, None].expand(2, 4, 3, 9, 9))]
+    assert model.view(steps, words(1), batch=3).attention.shape == (2, 3, 1, 1)
+    for index in (2, -1, "a"):
+        with pytest.raises(ValueError, match="batch must be an integer from 0 to 1, found"):
+            model.view(batch, words(9), batch=index)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"batch names a text of .*attentions\[0\] has \(3, 9, 9\)"):
+        model.view(weights(), words(9), batch=0)
+
+
+def test_rows_that_do_not_sum_to_1_are_named() -> None:
+    attention = weights()
+    attention[1, 2, 4] *= 0.5
+    with pytest.warns(UserWarning, match=r"1 of 54 rows .* do not sum to 1: 0.5 in layer 1, head 2, query 4.*eval"):
+        model.view(attention, words(9))
+    with pytest.warns(UserWarning, match="do not sum to 1: 0 in layer 0"):
+        model.view(torch.zeros(1, 1, 2, 3), words(2), words(3))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +197,7 @@ def test_the_steps_of_generate_with_sliding_windows(windows: tuple[int | None, .
 def test_steps_of_cross_attention_need_the_texts_of_the_keys() -> None:
     attention = weights(queries=5, keys=7)
     steps = [tuple(attention[:, None, :, [i]]) for i in range(5)]
-    assert torch.equal(model.view(steps, words(5), words(7)).attention[..., 7:, :7], attention)
+    assert torch.equal(model.view(steps, words(5), words(7)).attention, attention)
     with pytest.raises(ValueError, match="step 0 has weights on 7 keys, but the text has only 1 token.*key_tokens"):
         model.view(steps, words(5))
     with pytest.raises(ValueError, match=r"must have the same keys, found \[6, 7\]"):
@@ -167,7 +216,7 @@ def test_narrow_weights_may_round_above_one() -> None:
         ((weights()[0], None), words(9), None, r"attentions\[1\] is None.*attn_implementation='eager'"),
         ((), words(9), None, "at least one layer"),
         (weights()[0, 0], words(9), None, r"\(n_head, queries, keys\).*\[0\] has \(9,\)"),
-        (weights()[:, None].expand(2, 4, 3, 9, 9), words(9), None, r"a batch of one.*\(4, 3, 9, 9\)"),
+        (weights()[:, None].expand(2, 4, 3, 9, 9), words(9), None, r"index batch= of the text.*\(4, 3, 9, 9\)"),
         ((weights()[0], weights()[0, :2]), words(9), None, r"same shape: attentions\[0\] has \(3, 9, 9\).*\[1\] \(2"),
         (weights(), words(8), None, "9 queries, found 8 tokens"),
         (weights(), "nine letters", None, "tokens must be a list of texts"),

@@ -1,26 +1,41 @@
 // The weights of one picture as a lower triangle, row after row: the row of query q holds the keys 0 to q. In a file
-// with attention that is not causal, pictures are squares.
+// with attention that is not causal, pictures are rectangles: squares, or of cross-attention, whose tokens are the keys
+// and then the queries.
 
-let n_keys = 0; // of every query, in a square
-
-/** From now on pictures are squares, in which every query sees all keys. @param {number} n */
-export const showSquares = (n) => (n_keys = n);
-
-/** Whether pictures are squares. */
-export const areSquares = () => n_keys > 0;
+let n_keys = 0; // of every query, in a rectangle
+let n_before = 0; // the tokens before the first query, which are only keys
 
 /**
- * The number of keys that a query sees.
+ * From now on pictures are rectangles, in which every query sees all keys.
+ * @param {number} keys how many there are
+ * @param {number} [tokens] the same number or, of cross-attention, that of keys and queries
+ */
+export function showRectangles(keys, tokens = keys) {
+  n_keys = keys;
+  n_before = tokens > keys ? keys : 0;
+}
+
+/** Whether pictures are rectangles. */
+export const areRectangles = () => n_keys > 0;
+
+/** The token that is the first query: those before it are only keys. */
+export const firstQuery = () => n_before;
+
+/**
+ * The number of keys that a query sees; 0 for a token that is only a key.
  * @param {number} query
  * @param {number} [side] of a pooled picture, of which this is a row
  */
-export const keysOf = (query, side = n_keys) => (n_keys ? side : query + 1);
+export const keysOf = (query, side = query < n_before ? 0 : n_keys) => (n_keys ? side : query + 1);
 
-/** The number of cells in the first n rows. @param {number} n */
-export const cells = (n) => (n_keys ? n * n_keys : (n * (n + 1)) / 2);
+/** The number of cells in the rows of the first n tokens. @param {number} n */
+export const cells = (n) => (n_keys ? Math.max(0, n - n_before) * n_keys : (n * (n + 1)) / 2);
 
-/** The number of rows that hold this many cells. @param {number} count */
-export const rowsOf = (count) => (n_keys ? count / n_keys : Math.round((Math.sqrt(8 * count + 1) - 1) / 2));
+/** The number of tokens whose rows hold this many cells. @param {number} count */
+export const rowsOf = (count) => (n_keys ? n_before + count / n_keys : Math.round((Math.sqrt(8 * count + 1) - 1) / 2));
+
+/** The rows and columns of a picture of n tokens. @param {number} n */
+export const sizeOf = (n) => ({ rows: Math.max(0, n - n_before), columns: n_keys || n });
 
 const MAX_DECADES = 12; // powers of ten below 1 that are counted separately
 const MAX_BELOW_FLOOR = 0.02; // the fraction of the weights that may lie below the floor
@@ -56,7 +71,7 @@ export class HeadWeights {
    * @param {number} key
    */
   at(query, key) {
-    return this.values[cells(query) + key];
+    return key < keysOf(query) ? this.values[cells(query) + key] : 0;
   }
 
   /** Whether a query sees a key. @param {number} query @param {number} key */
@@ -64,7 +79,7 @@ export class HeadWeights {
     return key < keysOf(query) && key > query - this.window;
   }
 
-  /** The weights of the keys up to a query, or of all in a square. @param {number} query */
+  /** The weights of the keys up to a query, or of all in a rectangle. @param {number} query */
   row(query) {
     return this.values.subarray(cells(query), cells(query + 1));
   }

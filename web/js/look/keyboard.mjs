@@ -2,6 +2,7 @@
 
 import { hasModifier, make } from "../lib/dom.mjs";
 import { clamp } from "../lib/numbers.mjs";
+import { firstQuery } from "../lib/triangle.mjs";
 import { sentence } from "../lib/words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
@@ -23,7 +24,7 @@ export function moveByKey(store, event, { back, forward }, announcement) {
   if (event.key === "Escape") store.selection.lock(null);
   else if (event.key === "Enter" && focus) store.selection.lock({ query: focus.query }, event.shiftKey);
   else if (by && focus) {
-    query = clamp(focus.query + by, 0, store.count - 1);
+    query = clamp(focus.query + by, firstQuery(), store.count - 1);
     store.selection.point({ query });
     const key = store.selection.focus?.key ?? 0;
     announcement.textContent = sentence(store.tokens, query, key, store.weights.at(query, key));

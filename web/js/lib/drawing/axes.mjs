@@ -1,6 +1,7 @@
 // The layout of a matrix and its axis labels: tokens if they fit, otherwise positions.
 
 import { shorten, visible } from "../words.mjs";
+import { firstQuery, sizeOf } from "../triangle.mjs";
 import { monospace } from "./canvas.mjs";
 
 /** @import { Token } from "../../types.js" */
@@ -15,8 +16,9 @@ import { monospace } from "./canvas.mjs";
  * Where a matrix is drawn, in CSS pixels.
  * @typedef {object} Layout
  * @property {number} margin room for the labels, left and above
- * @property {number} cell the side of a cell
- * @property {boolean} texts whether the labels are tokens, not positions
+ * @property {number} cell the width of a cell
+ * @property {number} high its height: the same, except in a rectangle
+ * @property {boolean} texts whether the labels of the keys are tokens, not positions
  * @property {number} [size] of the labels
  */
 
@@ -54,7 +56,7 @@ function labelWidth(context, text, size) {
 }
 
 /**
- * The geometry for n tokens in a square of `width` CSS pixels.
+ * The geometry for n tokens in `width` CSS pixels, and at most as many in height.
  * @param {Context} context
  * @param {Token[]} tokens
  * @param {number} n
@@ -63,9 +65,13 @@ function labelWidth(context, text, size) {
  * @returns {Layout}
  */
 export function layout(context, tokens, n, width, hasWords = false) {
-  const fits = hasWords || (width - POSITIONS) / n >= LABEL_CELL;
+  const { rows, columns } = sizeOf(n);
+  const fits = hasWords || (width - POSITIONS) / Math.min(rows, columns) >= LABEL_CELL;
   const margin = fits ? labelMargin(context, tokens, n) : POSITIONS;
-  return { margin, cell: (width - margin) / n, texts: (width - margin) / n >= LABEL_CELL };
+  const cell = (width - margin) / columns;
+  // A rectangle with many more columns than rows has cells that are higher than wide.
+  const high = rows === columns ? cell : Math.min((width - margin) / rows, Math.max(cell, LABEL_CELL + 2));
+  return { margin, cell, high, texts: cell >= LABEL_CELL };
 }
 
 /**
@@ -76,19 +82,24 @@ export function layout(context, tokens, n, width, hasWords = false) {
  * @param {Layout} layout
  * @param {string} colour
  */
-export function drawAxes(context, tokens, n, { margin, cell, texts, size = FONT_SIZE }, colour) {
+export function drawAxes(context, tokens, n, { margin, cell, high, texts, size = FONT_SIZE }, colour) {
   context.font = monospace(size);
   context.fillStyle = colour;
   context.textBaseline = "middle";
-  const step = texts ? 1 : (STEPS.find((candidate) => candidate * cell >= 2.4 * size) ?? n);
-  const upright = texts && tokens.slice(0, n).every((token) => isUpright(context, label(token.text), cell));
-  for (let i = 0; i < n; i += step) {
-    const text = texts ? label(tokens[i].text) : String(i);
-    const middle = margin + (i + 0.5) * cell;
-    context.textAlign = "right";
-    context.fillText(text, margin - 5, middle);
-    if (texts) drawKey(context, text, middle, margin - 5, upright);
-    else drawNumber(context, text, middle, margin - 10, margin + n * cell);
+  const { rows, columns } = sizeOf(n);
+  const first = firstQuery();
+  const haveTexts = rows === columns ? texts : high >= LABEL_CELL;
+  const stepOf = (/** @type {number} */ side) => STEPS.find((candidate) => candidate * side >= 2.4 * size) ?? n;
+  context.textAlign = "right";
+  for (let i = 0; i < rows; i += haveTexts ? 1 : stepOf(high)) {
+    const text = haveTexts ? label(tokens[first + i].text) : String(first + i);
+    context.fillText(text, margin - 5, margin + (i + 0.5) * high);
+  }
+  const upright = texts && tokens.slice(0, columns).every((token) => isUpright(context, label(token.text), cell));
+  for (let key = 0; key < columns; key += texts ? 1 : stepOf(cell)) {
+    const middle = margin + (key + 0.5) * cell;
+    if (texts) drawKey(context, label(tokens[key].text), middle, margin - 5, upright);
+    else drawNumber(context, String(key), middle, margin - 10, margin + columns * cell);
   }
 }
 

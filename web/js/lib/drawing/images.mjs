@@ -1,7 +1,7 @@
 // Pictures as images: exact weights, signed differences, and thumbnails.
 
 import { firstTile, tile } from "../thumbnails.mjs";
-import { areSquares, cells, keysOf } from "../triangle.mjs";
+import { areRectangles, cells, firstQuery, keysOf, sizeOf } from "../triangle.mjs";
 import { canvasOf, packedPixels } from "./canvas.mjs";
 import { clamp } from "../numbers.mjs";
 import { position } from "./scale.mjs";
@@ -21,13 +21,14 @@ export class TrianglePainter {
   #shades = new Uint8Array(0); // on the ramp, of the pixels of each row
 
   /**
-   * One pixel per cell; with a `factor`, the largest of `factor` x `factor` cells.
+   * One pixel per cell; with factors, the largest of `factor` x `down` cells. A triangle has the same factor both ways.
    * @param {HeadWeights} weights
    * @param {number} n rows
    * @param {Scale} scale
    * @param {Ramp} ramp
    */
-  paint(weights, n, scale, ramp, factor = 1) {
+  paint(weights, n, scale, ramp, factor = 1, down = factor) {
+    if (areRectangles()) return paintRectangle(weights, n, scale, ramp, factor, down);
     const side = tile(n - 1, factor) + 1;
     this.#extend(weights, n, scale, factor);
     const image = new ImageData(side, side);
@@ -43,8 +44,7 @@ export class TrianglePainter {
   /** @param {HeadWeights} weights @param {number} n @param {Scale} scale @param {number} factor */
   #extend(weights, n, scale, factor) {
     const key = `${scale.key} ${factor}`;
-    // The rows of a square, as far as they are shown, grow too.
-    const isSame = weights === this.#weights && key === this.#key && n >= this.#rows && !areSquares();
+    const isSame = weights === this.#weights && key === this.#key && n >= this.#rows;
     if (!isSame) [this.#weights, this.#key, this.#rows] = [weights, key, 0];
     const before = this.#shades;
     const used = isSame ? before.length : 0;
@@ -55,7 +55,7 @@ export class TrianglePainter {
       const query = this.#rows;
       const from = cells(query);
       const row = cells(tile(query, factor));
-      const end = Math.min(keysOf(query), n);
+      const end = keysOf(query);
       const largest = scale.largest(values, from, end);
       for (let at = 0; at < end; at++) {
         const pixel = row + tile(at, factor);
@@ -64,6 +64,31 @@ export class TrianglePainter {
       }
     }
   }
+}
+
+/**
+ * @param {HeadWeights} weights
+ * @param {number} n tokens
+ * @param {Scale} scale
+ * @param {Ramp} ramp
+ * @param {number} across keys in a pixel
+ * @param {number} down queries in a pixel
+ */
+function paintRectangle(weights, n, scale, ramp, across, down) {
+  const size = sizeOf(n);
+  const columns = tile(size.columns - 1, across) + 1;
+  const image = new ImageData(columns, tile(size.rows - 1, down) + 1);
+  const shades = new Uint8Array(image.width * image.height);
+  for (let i = 0; i < size.rows; i++) {
+    const row = weights.row(firstQuery() + i);
+    const largest = scale.largest(row, 0, row.length);
+    for (let key = 0; key < row.length; key++) {
+      const pixel = tile(i, down) * columns + tile(key, across);
+      shades[pixel] = Math.max(shades[pixel], scale.shade(row[key], key, largest));
+    }
+  }
+  packedPixels(image).set(Uint32Array.from(shades, (shade) => ramp.pixels[shade]));
+  return canvasOf(image);
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { ARROWS, make } from "../dom.mjs";
 import { clamp, exact, full, weightText } from "../numbers.mjs";
-import { areSquares, keysOf } from "../triangle.mjs";
+import { areRectangles, firstQuery, keysOf, sizeOf } from "../triangle.mjs";
 import { plainly, sentence, shorten, visible } from "../words.mjs";
 import { drawAxes, layout } from "./axes.mjs";
 import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.mjs";
@@ -18,9 +18,12 @@ export class Matrix {
   /** @type {Layout | null} */
   #layout = null;
   #width = 0;
+  #height = 0;
   #isResized = true; // since the width and the colours were read
   /** @type {OffscreenCanvasRenderingContext2D | null} */
   #axes = null;
+  /** @type {OffscreenCanvasRenderingContext2D | null} */
+  #ruler = null; // in which labels are measured, before the height is known
   #colours = { ink: "", mark: "" };
   #painter = new TrianglePainter();
 
@@ -68,7 +71,7 @@ export class Matrix {
     );
     onThemeChange(() => (this.#isResized = true));
     document.fonts.addEventListener("loadingdone", () => {
-      this.#axes = null; // widths were measured in it with another font
+      this.#ruler = null; // widths were measured in it with another font
       this.draw();
     });
     void document.fonts.load(monospace(13)); // a canvas does not wait for its font
@@ -89,17 +92,17 @@ export class Matrix {
    * @param {CanvasRenderingContext2D} context
    */
   #axesFor({ canvas: { width, height } }) {
-    if (this.#axes?.canvas.width !== width) this.#axes = offscreenContext(width, height);
+    if (this.#axes?.canvas.width !== width || this.#axes.canvas.height !== height)
+      this.#axes = offscreenContext(width, height);
     const ratio = width / this.#width;
     this.#axes.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.#axes.clearRect(0, 0, this.#width, this.#width);
+    this.#axes.clearRect(0, 0, this.#width, this.#height);
     return this.#axes;
   }
 
   /** Read the layout and the colours, which is too slow to be done whenever a text grows. */
   #measure() {
     const width = Math.floor(this.board.clientWidth);
-    this.board.style.height = `${width}px`;
     const colours = getComputedStyle(this.element);
     this.#colours = { ink: colours.color, mark: colours.getPropertyValue("--hs-mark") };
     this.#isResized = !width; // hidden for now
@@ -114,25 +117,29 @@ export class Matrix {
     if (!width) return;
     const n = this.count;
     this.board.dataset.count = String(n);
-    const context = sharpContext(this.picture, width, width);
-    if (n) {
+    this.#layout = n ? this.place((this.#ruler ??= offscreenContext(1, 1)), n, width) : null;
+    const { rows, columns } = sizeOf(n);
+    this.#height = this.#layout && areRectangles() ? Math.ceil(this.#layout.margin + rows * this.#layout.high) : width;
+    this.board.style.height = `${this.#height}px`;
+    const context = sharpContext(this.picture, width, this.#height);
+    if (this.#layout) {
       const axes = this.#axesFor(context);
-      this.#layout = this.place(axes, n, width);
-      const { margin, cell } = this.#layout;
+      const { margin, cell, high } = this.#layout;
       this.board.dataset.margin = String(margin);
-      this.readouts.style.top = `${margin + 8}px`; // below the labels of the keys
+      // Below the labels of the keys; a rectangle has no free corner, and they are below it.
+      if (!areRectangles()) this.readouts.style.top = `${margin + 8}px`;
       context.imageSmoothingEnabled = false;
-      context.drawImage(this.paint(n, width - margin), margin, margin, cell * n, cell * n);
+      context.drawImage(this.paint(n, width - margin), margin, margin, cell * columns, high * rows);
       if (this.#layout.texts || !this.isPlain) {
         drawAxes(axes, this.store.tokens, n, this.#layout, this.#colours.ink);
-        context.drawImage(axes.canvas, 0, 0, width, width);
+        context.drawImage(axes.canvas, 0, 0, width, this.#height);
       }
     }
     this.mark();
   }
 
   /**
-   * Where n tokens lie in a square of `width` CSS pixels.
+   * Where n tokens lie in `width` CSS pixels.
    * @param {Context} context
    * @param {number} n
    * @param {number} width
@@ -161,36 +168,39 @@ export class Matrix {
    * @param {Layout} layout
    * @param {Cell & { key: number }} cell
    */
-  #nameCell(marks, { margin, cell }, { query, key }) {
+  #nameCell(marks, { margin, cell, high }, { query, key }) {
     const { tokens } = this.store;
     const context = this.#axesFor(marks);
     context.fillStyle = this.#colours.mark;
     context.font = sansSerif(13, 700);
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const y = Math.min(margin + (query + 0.5) * cell, this.#width - 7); // all of the last row's name
+    const y = Math.min(margin + (query - firstQuery() + 0.5) * high, this.#height - 7); // all of the last row's name
     context.fillText(shorten(plainly(tokens[query].text), 9), margin - 7, y, margin - 7);
     const word = plainly(tokens[key].text);
     const half = context.measureText(word).width / 2;
     context.textAlign = "center";
     context.fillText(word, clamp(margin + (key + 0.5) * cell, half, this.#width - half), margin - 14);
-    marks.drawImage(context.canvas, 0, 0, this.#width, this.#width);
+    marks.drawImage(context.canvas, 0, 0, this.#width, this.#height);
   }
 
   /**
-   * The triangle as an image; a pixel that covers several cells shows the largest.
+   * The triangle or rectangle as an image; a pixel that covers several cells shows the largest.
    * @param {number} n
    * @param {number} size in CSS pixels
    */
   paint(n, size) {
-    const factor = Math.max(1, Math.ceil((n - 1) / (size * (window.devicePixelRatio || 1))));
-    return this.#painter.paint(this.store.weights, n, Scale.of(this.store), palette().looks, factor);
+    const { rows, columns } = sizeOf(n);
+    const factor = (/** @type {number} */ side) =>
+      Math.max(1, Math.ceil((side - 1) / (size * (window.devicePixelRatio || 1))));
+    const { looks } = palette();
+    return this.#painter.paint(this.store.weights, n, Scale.of(this.store), looks, factor(columns), factor(rows));
   }
 
   /** Draw the crosshairs and write the number; nothing here waits for the server. */
   mark() {
     if (!this.#width) return;
-    const context = sharpContext(this.marks, this.#width, this.#width);
+    const context = sharpContext(this.marks, this.#width, this.#height);
     const { store, selection } = this;
     const { focus } = selection;
     this.fade(context);
@@ -202,7 +212,8 @@ export class Matrix {
     }
     const { query, key } = focus;
     if (key === null) {
-      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) has not been read yet`;
+      const why = query < firstQuery() ? "is a key, and looks at nothing" : "has not been read yet";
+      this.pair.textContent = `“${visible(store.tokens[query]?.text ?? "")}” (${query}) ${why}`;
       this.number.textContent = this.prediction.textContent = "";
       return;
     }
@@ -214,17 +225,19 @@ export class Matrix {
     );
     if (!this.#layout) return;
 
-    const { margin, cell } = this.#layout;
-    const [x, y] = [margin + key * cell, margin + query * cell];
+    const { margin, cell, high } = this.#layout;
+    const above = (/** @type {number} */ row) => margin + (row - firstQuery()) * high;
+    const [x, y] = [margin + key * cell, above(query)];
     context.strokeStyle = context.fillStyle = this.#colours.mark;
-    for (const other of selection.queries) context.fillRect(margin - 4, margin + other * cell, 3, Math.max(cell, 2));
+    for (const other of selection.queries)
+      if (keysOf(other)) context.fillRect(margin - 4, above(other), 3, Math.max(high, 2));
     context.globalAlpha = 0.35;
-    const top = areSquares() ? margin : y;
-    context.strokeRect(margin, y, keysOf(query) * cell, cell);
-    context.strokeRect(x, top, cell, margin + this.count * cell - top);
+    const top = areRectangles() ? margin : y;
+    context.strokeRect(margin, y, keysOf(query) * cell, high);
+    context.strokeRect(x, top, cell, above(this.count) - top);
     context.globalAlpha = 1;
     context.lineWidth = 2;
-    context.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
+    context.strokeRect(x - 1, y - 1, cell + 2, high + 2);
     context.fillRect(x, margin - 4, Math.max(cell, 2), 3);
     if (this.isPlain && !this.#layout.texts) this.#nameCell(context, this.#layout, { query, key });
   }
@@ -256,7 +269,7 @@ export class Matrix {
     const { focus, locked = [] } = this.selection;
     const { query = count, key: column } = locked.at(-1) ?? {};
     const isOther = query !== focus?.query || (column ?? focus.key) !== focus.key;
-    this.pinned.hidden = !isOther || query >= count;
+    this.pinned.hidden = !isOther || query >= count || !keysOf(query);
     if (this.pinned.hidden) return;
     const key = column ?? weights.strongest(query, view.options.hideFirst ? 1 : 0);
     this.lockedPair.replaceChildren("locked: ", this.token(query, "query"), " looks at ", this.token(key, "key"));
@@ -269,10 +282,12 @@ export class Matrix {
     const { step } = this.selection;
     const n = this.count;
     if (step === null || step >= n || !this.#layout) return;
-    const { margin, cell } = this.#layout;
+    const { margin, cell, high } = this.#layout;
+    const { rows, columns } = sizeOf(n);
+    const shown = Math.max(0, step - firstQuery());
     context.globalAlpha = 0.75;
     context.fillStyle = getComputedStyle(this.element).getPropertyValue("--block-background-fill");
-    context.fillRect(margin, margin + step * cell, cell * n, cell * (n - step));
+    context.fillRect(margin, margin + shown * high, cell * columns, high * (rows - shown));
     context.globalAlpha = 1;
   }
 
@@ -314,9 +329,9 @@ export class Matrix {
     const n = this.count;
     if (!this.#layout || !n) return null;
     const box = this.board.getBoundingClientRect();
-    const { margin, cell } = this.#layout;
+    const { margin, cell, high } = this.#layout;
     const key = Math.floor((event.clientX - box.left - margin) / cell);
-    const query = Math.floor((event.clientY - box.top - margin) / cell);
+    const query = firstQuery() + Math.floor((event.clientY - box.top - margin) / high);
     return key >= 0 && query >= 0 && query < n && key < keysOf(query) ? { query, key } : null;
   }
 
@@ -336,7 +351,7 @@ export class Matrix {
     else if (!ARROWS[event.key]) return;
     else {
       const [down, right] = ARROWS[event.key];
-      const query = clamp(focus.query + down, 0, store.count - 1);
+      const query = clamp(focus.query + down, firstQuery(), store.count - 1);
       const key = clamp(focus.key + right, 0, keysOf(query) - 1);
       selection.point({ query, key });
       this.announcement.textContent = this.say(query, key);

@@ -184,7 +184,7 @@ function pairLayout(pair, context, tokens, n, width) {
   const margins = labelled.map((each) => (each.length ? labelMargin(context, each, each.length) : 0));
   const margin = texts ? Math.max(...margins) : layout(context, tokens, 10_000, width).margin;
   const cell = (width - margin) / own;
-  return { margin, cell, texts: texts && cell >= 11 };
+  return { margin, cell, high: cell, texts: texts && cell >= 11 };
 }
 
 /** One matrix of a comparison; all of them show the same rows in the same places. */

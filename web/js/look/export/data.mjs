@@ -3,7 +3,7 @@
 // (model/drawing/html.py).
 
 import { request } from "../../lib/http.mjs";
-import { keysOf } from "../../lib/triangle.mjs";
+import { firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
 
 /** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -37,9 +37,10 @@ export function toJson(store) {
   const { count: n } = store;
   const tokens = store.tokens.slice(0, n).map(({ id, text }) => ({ id, text }));
   const start = JSON.stringify({ ...metadata(store), tokens });
-  const rows = Array.from({ length: n }, (_, query) => {
-    const row = Array.from(store.weights.row(query), rounded);
-    return `[${row.concat(Array(n - row.length).fill(0)).join(",")}]`;
+  const { rows: n_rows, columns } = sizeOf(n);
+  const rows = Array.from({ length: n_rows }, (_, i) => {
+    const row = Array.from(store.weights.row(firstQuery() + i), rounded);
+    return `[${row.concat(Array(columns - row.length).fill(0)).join(",")}]`;
   });
   // In pieces, because a long text has too many numbers for one string.
   const pieces = rows.flatMap((row, i) => [i ? ",\n" : "\n", row]);
@@ -67,7 +68,8 @@ export function stepJson(store, rows) {
  */
 export function toSafetensors(store) {
   const { count: n, tokens } = store;
-  const [idBytes, bytes] = [8 * n, 4 * n * n];
+  const { rows, columns } = sizeOf(n);
+  const [idBytes, bytes] = [8 * n, 4 * rows * columns];
   const entries = Object.entries(metadata(store)).map(([name, value]) => [name, asText(value)]);
   const header = {
     __metadata__: {
@@ -75,7 +77,7 @@ export function toSafetensors(store) {
       tokens: JSON.stringify(tokens.slice(0, n).map(({ text }) => text)),
     },
     token_ids: { dtype: "I64", shape: [n], data_offsets: [0, idBytes] },
-    attention: { dtype: "F32", shape: [n, n], data_offsets: [idBytes, idBytes + bytes] },
+    attention: { dtype: "F32", shape: [rows, columns], data_offsets: [idBytes, idBytes + bytes] },
   };
   const text = new TextEncoder().encode(JSON.stringify(header));
   const padding = new Uint8Array((ALIGNMENT - (text.length % ALIGNMENT)) % ALIGNMENT).fill(0x20);
@@ -83,8 +85,8 @@ export function toSafetensors(store) {
   length.setBigUint64(0, BigInt(text.length + padding.length), true);
   const ids = new DataView(new ArrayBuffer(idBytes));
   for (let i = 0; i < n; i++) ids.setBigInt64(8 * i, BigInt(tokens[i].id), true);
-  const weights = new Float32Array(n * n);
-  for (let query = 0; query < n; query++) weights.set(store.weights.row(query), query * n);
+  const weights = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row++) weights.set(store.weights.row(firstQuery() + row), row * columns);
   return new Blob([length, text, padding, ids, weights], { type: "application/octet-stream" });
 }
 

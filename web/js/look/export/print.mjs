@@ -1,7 +1,7 @@
 // Pictures as files: the open head as matrix or lines, all heads, or one step, in a frame with a title and a legend.
 // The same code draws PNG and SVG. Sizes are in units of PIXELS pixels.
 
-import { keysOf } from "../../lib/triangle.mjs";
+import { areRectangles, firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
 import { canvasOf, monospace, offscreenContext, packedPixels, sansSerif } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale, SCALES, ticksOf } from "../../lib/drawing/scale.mjs";
@@ -146,20 +146,20 @@ function cellPixels(n) {
 export function headPicture(store) {
   const { tokens, count: n, pointer, openName } = store;
   const { options } = store.view;
-  const pixels = cellPixels(n);
+  const { rows, columns } = sizeOf(n);
+  const pixels = cellPixels(Math.max(rows, columns));
   const cell = pixels / PIXELS;
   const size = pixels < MIN_LABELLED_CELL ? MAX_LABEL : Math.min(MAX_LABEL, 0.9 * cell);
   const texts = pixels >= MIN_LABELLED_CELL;
   const ruler = offscreenContext(1, 1);
   const margin = texts ? labelMargin(ruler, tokens, n, size) : 3 * MAX_LABEL;
-  const side = margin + n * cell;
   return frame({
     title: `${pointer.model} · ${openName}`,
     options,
     floor: store.weights.floor,
     notes: [`attention weights of ${counted(n, "token")}`],
-    width: NAME + side,
-    height: NAME + side,
+    width: NAME + margin + columns * cell,
+    height: NAME + margin + rows * cell,
     draw(context, left, top) {
       context.font = sansSerif(16);
       context.fillStyle = SOFT;
@@ -172,8 +172,8 @@ export function headPicture(store) {
       context.save();
       context.translate(left + NAME, top + NAME);
       const image = new TrianglePainter().paint(store.weights, n, Scale.of(store), ramp());
-      context.drawImage(image, margin, margin, n * cell, n * cell);
-      drawAxes(context, tokens, n, { margin, cell, texts, size }, INK);
+      context.drawImage(image, margin, margin, columns * cell, rows * cell);
+      drawAxes(context, tokens, n, { margin, cell, high: cell, texts, size }, INK);
       context.restore();
     },
   });
@@ -188,13 +188,14 @@ const TITLES = 30;
 export function linesPicture(store) {
   const { tokens, count: n, pointer, openName } = store;
   const { queries } = store.selection;
+  const { rows, columns } = sizeOf(n);
   return frame({
     title: `${pointer.model} · ${openName}`,
     options: store.view.options,
     floor: store.weights.floor,
     notes: [`attention weights of ${counted(n, "token")} as lines`],
     width: LINES_WIDTH,
-    height: TITLES + n * LINE_ROW,
+    height: TITLES + Math.max(rows, columns) * LINE_ROW,
     draw(context, left, top) {
       /** @param {number} i */
       const y = (i) => top + TITLES + (i + 0.5) * LINE_ROW;
@@ -207,18 +208,21 @@ export function linesPicture(store) {
       context.strokeStyle = ramp().css[190];
       context.lineWidth = 2;
       for (const { query, key, strength } of linesOf(store)) {
-        drawLine(context, left + FROM, y(query), left + TO, y(key), strength);
+        drawLine(context, left + FROM, y(query - firstQuery()), left + TO, y(key), strength);
       }
       context.globalAlpha = 1;
       context.fillStyle = INK;
-      for (let i = 0; i < n; i++) {
-        const text = label(tokens[i].text);
-        context.font = monospace(12, queries.includes(i) ? 700 : 400);
+      for (let i = 0; i < rows; i++) {
+        const query = firstQuery() + i;
+        context.font = monospace(12, queries.includes(query) ? 700 : 400);
         context.textAlign = "right";
-        context.fillText(text, left + FROM - 10, y(i));
+        context.fillText(label(tokens[query].text), left + FROM - 10, y(i));
         context.textAlign = "left";
-        context.fillText(text, left + TO + 10, y(i));
-        context.fillText(String(i), left, y(i));
+        context.fillText(String(query), left, y(i));
+      }
+      for (let key = 0; key < columns; key++) {
+        context.font = monospace(12, !areRectangles() && queries.includes(key) ? 700 : 400);
+        context.fillText(label(tokens[key].text), left + TO + 10, y(key));
       }
     },
   });

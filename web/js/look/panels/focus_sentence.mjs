@@ -1,7 +1,7 @@
 // What the open head looks at, in one sentence with the number, and the two questions that everybody has about it.
 
 import { isHead } from "../../lib/heads.mjs";
-import { areSquares } from "../../lib/triangle.mjs";
+import { areRectangles } from "../../lib/triangle.mjs";
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { pictureName, spokenAt, unitOf, wordUpTo } from "../../lib/words.mjs";
@@ -101,9 +101,9 @@ function describeFocus(store, query, key) {
   if (key === query) return [`${name} looks at the ${unit} itself with `, part, " of its attention."];
   if (weight < MIN_FOCUSED) return [`${name} spreads its attention: at most `, part, ", on ", word, "."];
   // While a text is written, a sentence that takes one more line would move what is below it.
-  const mayBeLong = !areSquares() && !store.isGrowing;
+  const mayBeLong = !areRectangles() && !store.isGrowing;
   const isAfterSame = mayBeLong && key > 0 && store.tokens[key - 1].id === store.tokens[query].id;
   const which = isAfterSame ? `, which came after “${from}” before,` : "";
-  const looks = areSquares() ? "looks at" : "looks back at";
+  const looks = areRectangles() ? "looks at" : "looks back at";
   return [`${name} ${looks} `, word, `${which} with `, part, " of its attention."];
 }

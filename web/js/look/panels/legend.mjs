@@ -6,6 +6,7 @@ import { onThemeChange, palette } from "../../lib/drawing/palette.mjs";
 import { ticksOf } from "../../lib/drawing/scale.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
+import { sizeOf } from "../../lib/triangle.mjs";
 import { effect } from "../../vendor/signals.mjs";
 
 /** @import { MetricName } from "../../types.js" */
@@ -99,7 +100,7 @@ export function tileLegend(store) {
   const explain = () => {
     const { metric } = store.view.options;
     const { name, unit, help } = METRICS[metric];
-    const text = store.isGrowing ? "the text so far" : counted(store.rows, "token");
+    const text = store.isGrowing ? "the text so far" : counted(sizeOf(store.rows).rows, "token");
     const number = `Number: ${name}${unit === "bits" ? " in bits" : ""}, ${help}; mean over ${text}.`;
     const meaning = `${number} ${barWords(store, metric)}`;
     if (numbers.textContent !== meaning) numbers.textContent = meaning;

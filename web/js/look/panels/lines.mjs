@@ -8,7 +8,7 @@ import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { weightText } from "../../lib/numbers.mjs";
-import { keysOf } from "../../lib/triangle.mjs";
+import { firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
@@ -78,7 +78,7 @@ export class Lines {
     this.canvas = make("canvas", { "aria-hidden": true });
     this.announcement = make("p", { class: "hs-hidden", "aria-live": "polite" });
     this.board = make("div", { class: "hs-lines", tabindex: 0, role: "application" }, this.canvas, this.#floor);
-    this.queryMark = new EdgeMark("hs-edge-query", (token) => this.goTo(token));
+    this.queryMark = new EdgeMark("hs-edge-query", (token) => this.goTo(token - firstQuery()));
     this.keyMark = new EdgeMark("hs-edge-key", (token) => this.goTo(token));
     this.frame = make("div", { class: "hs-lines-frame" }, this.board, this.queryMark.element, this.keyMark.element);
     const titles = ["this token (query)", "looks at that token (key)"].map((title) => make("span", {}, title));
@@ -114,13 +114,20 @@ export class Lines {
     // Only the visible part is drawn: a text of a thousand tokens scrolls under a canvas of the panel's size.
     const context = sharpContext(this.canvas, width, height);
     this.canvas.style.top = `${board.scrollTop}px`;
+    const rows = this.rowCount;
     const isAtEnd = this.#floor.style.height !== "" && board.scrollTop + height >= this.#floor.offsetHeight - ROW;
     // Scrolled to its end, it still starts with a whole row.
-    this.#floor.style.height = `${store.count * ROW + (height % ROW)}px`;
-    if (isAtEnd && this.isAtNewest) board.scrollTop = store.count * ROW; // follows the writing
+    this.#floor.style.height = `${rows * ROW + (height % ROW)}px`;
+    if (isAtEnd && this.isAtNewest) board.scrollTop = rows * ROW; // follows the writing
     this.showMarks(width, height);
     this.drawLines(context, width, height);
     this.drawTokens(context, width, height);
+  }
+
+  /** How many rows there are: in cross-attention, the queries and the keys both begin at the top. */
+  get rowCount() {
+    const { rows, columns } = sizeOf(this.store.count);
+    return Math.max(rows, columns);
   }
 
   /**
@@ -137,19 +144,23 @@ export class Lines {
     context.textBaseline = "middle";
     const hasRoom = SIDE * width > ROOM;
     const first = Math.max(0, Math.floor(board.scrollTop / ROW) - 1);
-    const last = Math.min(store.count, first + Math.ceil(height / ROW) + 2);
-    for (let i = first; i < last; i++) {
-      const y = (i + 0.5) * ROW - board.scrollTop;
-      const text = label(store.tokens[i].text);
-      context.textAlign = "right";
-      context.fillStyle = queries.has(i) ? colours.getPropertyValue("--hs-mark") : colours.color;
-      context.fillText(text, SIDE * width - 8, y);
-      if (hasRoom) context.fillText(String(i), NUMBERS, y);
+    const end = first + Math.ceil(height / ROW) + 2;
+    const { rows, columns } = sizeOf(store.count);
+    const y = (/** @type {number} */ row) => (row + 0.5) * ROW - board.scrollTop;
+    const mark = colours.getPropertyValue("--hs-mark");
+    context.textAlign = "right";
+    for (let row = first; row < Math.min(rows, end); row++) {
+      const query = firstQuery() + row;
+      context.fillStyle = queries.has(query) ? mark : colours.color;
+      context.fillText(label(store.tokens[query].text), SIDE * width - 8, y(row));
+      if (hasRoom) context.fillText(String(query), NUMBERS, y(row));
+    }
+    for (let key = first; key < Math.min(columns, end); key++) {
+      context.fillStyle = focus?.key === key ? mark : colours.color;
       context.textAlign = "left";
-      context.fillStyle = focus?.key === i ? colours.getPropertyValue("--hs-mark") : colours.color;
-      context.fillText(text, (1 - SIDE) * width + 8, y);
+      context.fillText(label(store.tokens[key].text), (1 - SIDE) * width + 8, y(key));
       context.textAlign = "right";
-      if (hasRoom) context.fillText(this.weightOf(i), width - 8, y);
+      if (hasRoom) context.fillText(this.weightOf(key), width - 8, y(key));
     }
   }
 
@@ -176,9 +187,10 @@ export class Lines {
     const { queryMark, keyMark, marked } = this;
     for (const { query, key, strength } of linesOf(store)) {
       const isMarked = query === marked?.query && key === marked.key;
-      if (!isMarked && (Math.max(query, key) < first || Math.min(query, key) > last)) continue;
+      const row = query - firstQuery();
+      if (!isMarked && (Math.max(row, key) < first || Math.min(row, key) > last)) continue;
       // Ends of the strongest line that are out of view lead to their marks.
-      const start = isMarked && queryMark.isShown ? queryMark.point("right") : { x: from, y: y(query) };
+      const start = isMarked && queryMark.isShown ? queryMark.point("right") : { x: from, y: y(row) };
       const end = isMarked && keyMark.isShown ? keyMark.point("left") : { x: to, y: y(key) };
       drawLine(context, start.x, start.y, end.x, end.y, strength);
     }
@@ -209,7 +221,7 @@ export class Lines {
     }
     const { query, key } = marked;
     const side = (/** @type {number} */ token) => sideOf(board.scrollTop, height, token);
-    queryMark.show(side(query), query, store.tokens[query].text);
+    queryMark.show(side(query - firstQuery()), query, store.tokens[query].text);
     keyMark.show(side(key), key, store.tokens[key].text, weightText(store.weights.at(query, key)));
     keyMark.element.style.right = `${board.offsetWidth - width}px`; // next to the scrollbar
   }
@@ -223,9 +235,10 @@ export class Lines {
     const { leading, focus } = store.selection;
     const box = board.getBoundingClientRect();
     const i = Math.floor((event.clientY - box.top + board.scrollTop) / ROW);
-    if (i < 0 || i >= store.count) return null;
+    if (i < 0 || i >= this.rowCount) return null;
     const isRight = event.clientX - box.left > box.width / 2;
-    if (!isRight) return { query: i };
+    const left = firstQuery() + i;
+    if (!isRight) return left < store.count ? { query: left } : null;
     // On the right is what the selected token looks at; on the left, another token can be selected.
     const query = leading?.query ?? focus?.query;
     return query !== undefined && i < keysOf(query) ? { query, key: i } : null;
@@ -240,7 +253,7 @@ export class Lines {
   /** @param {KeyboardEvent} event */
   move(event) {
     const query = moveByKey(this.store, event, { back: "ArrowUp", forward: "ArrowDown" }, this.announcement);
-    if (query !== null) this.bringIntoView(query);
+    if (query !== null) this.bringIntoView(query - firstQuery());
   }
 
   /** Scroll to the token in focus when it changes; until then, the visitor's scrolling is kept. */
@@ -251,7 +264,7 @@ export class Lines {
     if (!board.clientHeight) this.#followed = "";
     // A token under the pointer is in view, and must not move away from the pointer.
     if (!focus || !board.clientHeight || frame.matches(":hover")) return;
-    const row = this.isAtNewest ? store.count - 1 : focus.query;
+    const row = Math.max(0, (this.isAtNewest ? store.count - 1 : focus.query) - firstQuery());
     const followed = `${store.openName} ${row} ${focus.query} ${focus.key}`;
     if (followed === this.#followed) return;
     this.#followed = followed;
@@ -270,10 +283,10 @@ export class Lines {
     board.scrollTop = scrollFor(board.scrollTop, board.clientHeight, row, this.store.selection.focus?.key ?? null);
   }
 
-  /** Scroll the token of a mark to the middle. @param {number} token */
-  goTo(token) {
+  /** Scroll the row of a mark to the middle. @param {number} row */
+  goTo(row) {
     const { board } = this;
-    board.scrollTop = ROW * Math.round(token - (board.clientHeight / ROW - 1) / 2);
+    board.scrollTop = ROW * Math.round(row - (board.clientHeight / ROW - 1) / 2);
     board.focus({ preventScroll: true }); // the mark may be gone
   }
 }

@@ -1,7 +1,7 @@
 // "This step": the row that every head had when one token was written, one strip per head, layer by layer.
 
 import { headAt, isHead, isSamePicture } from "../../lib/heads.mjs";
-import { keysOf } from "../../lib/triangle.mjs";
+import { firstQuery, keysOf } from "../../lib/triangle.mjs";
 import { ARROWS, make } from "../../lib/dom.mjs";
 import { label } from "../../lib/drawing/axes.mjs";
 import { monospace, sharpContext } from "../../lib/drawing/canvas.mjs";
@@ -82,7 +82,8 @@ export class StepRows {
     const query = leading || chosen !== null ? currentRow : store.rows - 1;
     const { isBehind } = store.playback;
     const pause = isBehind ? 0 : pauseFor(state === "writing");
-    this.loader.want(store.fetcher, run && query >= 0 ? query : null, pause, isBehind ? store.soonRow : query);
+    const wanted = run && query >= firstQuery() ? query : null;
+    this.loader.want(store.fetcher, wanted, pause, isBehind ? store.soonRow : query);
   }
 
   /**
@@ -231,7 +232,7 @@ export class StepRows {
     const layer = Math.floor(y / (n_head * ROW + GAP));
     const column = Math.floor((y - layer * (n_head * ROW + GAP)) / ROW);
     const key = Math.floor((event.clientX - box.left - LEFT) / this.#cell);
-    if (y < 0 || layer >= n_layer || column >= n_head || key > this.query) return null;
+    if (y < 0 || layer >= n_layer || column >= n_head || key >= keysOf(this.query)) return null;
     return { head: layer * n_head + column, key: Math.max(key, 0) };
   }
 

@@ -363,7 +363,7 @@ export class TextView {
         if (isStep && !isKey) continue;
         const weight = isKey ? weights.at(query, i) : weights.at(i, query);
         // If the first token is hidden, so are the weights of the tokens that look at it.
-        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(weights.row(i), 0, i + 1) : 1;
+        const most = isKey ? largest.get(query) : scale.perRow ? scale.largest(weights.row(i), 0, keysOf(i)) : 1;
         const shade = scale.shade(weight, isKey ? i : query, most ?? 1);
         if (shade > strongest) [ramp, strongest] = [isKey ? looks : seen, shade];
       }

@@ -2,7 +2,7 @@
 
 import { make } from "../../lib/dom.mjs";
 import { limitDigits } from "../../lib/numbers.mjs";
-import { showSquares } from "../../lib/triangle.mjs";
+import { showRectangles } from "../../lib/triangle.mjs";
 import { detailsSwitch, wantsDetails } from "../details.mjs";
 import { Slider } from "../settings.mjs";
 import { PREPARED, usePrepared } from "../state/prepared.mjs";
@@ -21,13 +21,13 @@ export async function start() {
   const shown = read("hs-saved-view");
   followTheme();
   if (!saved.exact) limitDigits();
-  if (saved.is_square) showSquares(saved.pointer.tokens ?? 0);
-  root.classList.toggle("hs-squares", saved.is_square);
+  if (saved.n_keys) showRectangles(saved.n_keys, saved.pointer.tokens);
+  root.classList.toggle("hs-rectangles", saved.n_keys > 0);
   root.classList.toggle("hs-without-model", !saved.vocab_size);
   usePrepared(await openSaved(saved, shown?.answered ?? null));
   const view = new View();
   // A file that no page has saved shows everything; the stage is about the next word, which attention alone lacks.
-  view.set({ details: wantsDetails() || !shown || saved.is_square || !saved.vocab_size, ...shown?.options });
+  view.set({ details: wantsDetails() || !shown || saved.n_keys > 0 || !saved.vocab_size, ...shown?.options });
   const controls = saved.controls ?? [];
   const sliders = new FewSettings(controls, saved.pointer.settings ?? {});
   const workspace = new Workspace(view, sliders, null);

@@ -1,7 +1,7 @@
 // The data of an HTML file as the answers that the page expects from its server: web/runs/exact.py in the browser.
 
 import { allPictures, isHead } from "../../lib/heads.mjs";
-import { cells, keysOf } from "../../lib/triangle.mjs";
+import { cells, firstQuery, keysOf } from "../../lib/triangle.mjs";
 
 /** @import { Answered, SavedText } from "../../types.js" */
 /** @import { Prepared } from "../state/prepared.mjs" */
@@ -141,6 +141,8 @@ class Pictures {
    * @param {Float32Array | null} below the rollout of the layer before
    */
   #rollout(layer, below) {
+    // Of cross-attention, half of a query's residual stream comes from the keys and half from itself.
+    if (firstQuery()) return layer.map((weight, i) => (weight + (below?.[i] ?? 0)) / 2);
     const result = new Float32Array(this.size);
     for (let query = 0; query < this.rows; query++) {
       const row = cells(query);

@@ -1,6 +1,7 @@
 // What is selected in one text: the cell under the pointer, the locked cells, and the step to which the text is shown.
 
 import { clamp } from "../../lib/numbers.mjs";
+import { keysOf } from "../../lib/triangle.mjs";
 import { isBusy } from "./pointer.mjs";
 import { batch, signal } from "../../vendor/signals.mjs";
 
@@ -93,7 +94,7 @@ export class Selection {
     if (!count) return null;
     const { query, key } = this.hover ?? this.leading ?? { query: this.currentRow };
     const first = view.options.hideFirst ? 1 : 0;
-    return { query, key: query < count ? (key ?? weights.strongest(query, first)) : null };
+    return { query, key: query < count && keysOf(query) ? (key ?? weights.strongest(query, first)) : null };
   }
 
   /** The tokens whose attention is drawn: that of the focus, and all that are locked. */
