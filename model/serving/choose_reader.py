@@ -10,13 +10,14 @@ from .reader import MAX_PROMPT_TOKENS, Reader
 from .threads import available_cores
 
 
-def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader | None:
+def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None, *, share: bool = True) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
     None if there is neither: on other devices, GPUs after the first, without Numba, and on processors that the loops do
     not support. Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be
-    written. Afterwards a large ``gpt`` shares the weights of the loops. A bfloat16 model multiplies in bfloat16 where
-    that is faster. Products in bfloat16 or int8 are in tiles (AMX) where that is faster.
+    written. Afterwards, with ``share``, a large ``gpt`` computes with the weights of the loops, and its own are gone. A
+    bfloat16 model multiplies in bfloat16 where that is faster. Products in bfloat16 or int8 are in tiles (AMX) where
+    that is faster.
     """
     device = gpt.device.type
     if device == "cuda":
@@ -38,4 +39,4 @@ def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None) -> Reader |
 
     options = KINDS[choose_products(gpt.lm_head.weight.dtype, cache)]
     n_rows = MAX_PROMPT_TOKENS + n_slots
-    return CompiledReader(CompiledGPT(gpt, n_slots, n_rows, available_cores(), share=True, **options))
+    return CompiledReader(CompiledGPT(gpt, n_slots, n_rows, available_cores(), share=share, **options))

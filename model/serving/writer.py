@@ -5,7 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from ..generate import GenerationRequest, Prompt, Step
+from ..gpt import GPT
+from ..lens.float32 import check_unhooked
 from ..loaded import HeadMask, LoadedModel
 from ..sampling import SamplingSettings
 from .choose_reader import choose_reader
@@ -17,13 +22,19 @@ class BatchWriter:
     """Writes texts with ``loaded``, up to ``n_streams`` at the same time; one thread at a time may use it.
 
     Creating one compiles the forward pass, which takes a few seconds, most of them only the first time if ``cache`` is
-    a writable folder. Afterwards a large model shares its weights with the compiled pass. Without a compiler for this
-    machine, torch runs the forward pass.
+    a writable folder. The compiled pass has a copy of the weights, which follows edits of ``loaded.gpt``. Without a
+    compiler for this machine, torch runs the forward pass.
     """
 
     def __init__(self, loaded: LoadedModel, n_streams: int = 16, cache: str | Path | None = None) -> None:
         self.loaded, self.n_streams = loaded, n_streams
-        self.reader = choose_reader(loaded.gpt, n_streams, None if cache is None else Path(cache).expanduser())
+        self.cache = None if cache is None else Path(cache).expanduser()
+        self.use_weights()
+
+    def use_weights(self) -> None:
+        """Write with the weights that the model has at this moment."""
+        self.reader = choose_reader(self.loaded.gpt, self.n_streams, self.cache, share=False)
+        self.used = sums_of(self.loaded.gpt)
 
     def write(
         self,
@@ -59,6 +70,10 @@ class BatchWriter:
 
     def stream(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, str]]:
         """Carry out all ``requests`` and yield ``(index of the request, new text)`` as text is written."""
+        check_unhooked(self.loaded.gpt)
+        if self.reader and not are_equal(self.used, sums_of(self.loaded.gpt)):
+            self.reader.close()
+            self.use_weights()
         heard: list[tuple[int, Event]] = []
 
         def hear(index: int, event: Event) -> None:
@@ -74,3 +89,18 @@ class BatchWriter:
                 if isinstance(event, Step | Cut) and event.text:
                     yield index, event.text
             heard.clear()
+
+
+def sums_of(gpt: GPT) -> list[Tensor]:
+    """Sums over the rows and the columns of every weight, as integers: any edit changes some of them."""
+    found = []
+    for tensor in (*gpt.parameters(), *gpt.buffers()):
+        rows = tensor.detach().reshape(len(tensor) if tensor.dim() > 1 else 1, -1).contiguous()
+        is_whole = rows.shape[1] * rows.element_size() % 8 == 0  # sums of 64-bit integers take least time
+        bits = rows.view(torch.int64 if is_whole else torch.uint8)
+        found += [bits.sum(0), bits.sum(1)]
+    return found
+
+
+def are_equal(one: Sequence[Tensor], other: Sequence[Tensor]) -> bool:
+    return len(one) == len(other) and all(map(torch.equal, one, other))

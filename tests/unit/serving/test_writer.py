@@ -1,10 +1,12 @@
 """Writing many texts from Python gives each the text that it would have alone."""
 
+from pathlib import Path
+
 import pytest
 
 from helpers.engine import KERNELS
-from helpers.models import prompt_ids
-from model import BatchWriter, InputError, LoadedModel, PromptError
+from helpers.models import prompt_ids, tiny_model
+from model import BatchWriter, InputError, LoadedModel, PromptError, load
 from model.generate import generate
 from model.sampling import SamplingSettings
 from model.serving import writer as writer_module
@@ -15,7 +17,7 @@ PROMPTS = [prompt_ids(1 + 3 * i, seed=i) for i in range(7)]
 @pytest.fixture(params=["torch", "compiled"])
 def writer(request: pytest.FixtureRequest, tiny: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> BatchWriter:
     if request.param == "torch":
-        monkeypatch.setattr(writer_module, "choose_reader", lambda *_: None)
+        monkeypatch.setattr(writer_module, "choose_reader", lambda *_, **__: None)
     return BatchWriter(tiny, n_streams=3, cache=KERNELS)
 
 
@@ -34,6 +36,51 @@ def test_muted_heads_stay_muted(tiny: LoadedModel, writer: BatchWriter) -> None:
     (muted,) = writer.write(PROMPTS[:1], 30, temperature=0, head_mask=mask)
     assert muted == "".join(step.text for step in tiny.generate(PROMPTS[0], 30, temperature=0, head_mask=mask))
     assert [muted] != writer.write(PROMPTS[:1], 30, temperature=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_an_edit_reaches_every_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """However large the model is; in the writer, too."""
+    monkeypatch.setattr("model.kernels.pack.MIN_PANEL_BYTES", 0)
+    tiny_model(n_embd=32).save(tmp_path)
+    loaded = load(tmp_path, dtype=dtype, device="cpu")
+    writer = BatchWriter(loaded, n_streams=2, cache=KERNELS)
+
+    def answers() -> tuple[list[str], list[float]]:
+        (written,) = writer.write([PROMPTS[3]], 20, temperature=0)
+        traced = loaded.trace(PROMPTS[3]).logits[-1].tolist()
+        assert loaded.attribution(PROMPTS[3]).logit == pytest.approx(max(traced), abs=1e-4)
+        if dtype == "float32":
+            assert written == "".join(step.text for step in loaded.generate(PROMPTS[3], 20, temperature=0))
+        return [written], [loaded.knockout(PROMPTS[3]).loss, *traced]
+
+    def edit_all() -> None:
+        for parameter in loaded.gpt.parameters():
+            parameter.data.mul_(-2)
+
+    def swap_heads() -> None:
+        weight = loaded.gpt.h[1].attn.c_attn.weight.data
+        weight[:8] = weight[:8].flip(0)
+
+    before = answers()
+    loaded.gpt.h[0].mlp.c_proj.weight.data.zero_()
+    edited = answers()
+    assert edited[1] != before[1]
+    swap_heads()
+    swapped = answers()
+    assert swapped[1] != edited[1]
+    edit_all()
+    assert answers()[0] != before[0]
+    state = {name: tensor.clone() for name, tensor in loaded.gpt.state_dict().items()}
+    loaded.gpt.load_state_dict({name: 3 * x if name.endswith("ln_f.bias") else x for name, x in state.items()})
+    answers()
+
+
+def test_a_hook_of_torch_is_refused_by_name(tiny: LoadedModel, writer: BatchWriter) -> None:
+    handle = tiny.gpt.h[0].mlp.register_forward_hook(lambda *_: None)
+    with pytest.raises(InputError, match="gpt.h.0.mlp has a hook of torch's"):
+        writer.write(PROMPTS, 5)
+    handle.remove()
 
 
 def test_invalid_request_starts_nothing(writer: BatchWriter) -> None:
