@@ -179,13 +179,13 @@ def recording_row(case: str, folder: Path, n_tokens: int, rounds: int) -> Row:
 
 
 def trace_row(case: str, folder: Path, rounds: int) -> Row:
-    """Milliseconds for one trace of all heads over 256 tokens, compared with the plain forward pass."""
+    """Milliseconds for one trace of all heads over 256 tokens, compared with a plain forward pass in float32."""
     loaded = model.load(folder)
     ids = [i % 65 for i in range(256)]
 
     @torch.inference_mode()
     def plain() -> None:
-        loaded.gpt(torch.tensor([ids]))
+        loaded.lens.gpt(torch.tensor([ids]))
 
     seconds = in_turn({"trace": lambda: loaded.trace(ids), "plain forward": plain}, 3 * rounds)
     milliseconds = {name: 1000 * value for name, value in seconds.items()}

@@ -112,8 +112,12 @@ def arguments(description: str, **positional: str) -> argparse.Namespace:
     return parser(description, **positional).parse_args()
 
 
-def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each candidate, run one after the other in every round, so that drift affects all equally.
+def in_turn(
+    candidates: Mapping[str, Callable[[], object]],
+    rounds: int,
+    of: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, float]:
+    """The median, or ``of``, of each candidate's seconds; all run in every round, so that drift affects all equally.
 
     Each runs once unmeasured right before it is measured, so that the previous one's threads have stopped spinning, its
     own are awake, and its weights are in the processor's cache.
@@ -125,7 +129,7 @@ def in_turn(candidates: Mapping[str, Callable[[], object]], rounds: int) -> dict
             started = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - started)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+    return {name: of(times) for name, times in seconds.items()}
 
 
 def report(bench: str, rows: Iterable[Row]) -> None:

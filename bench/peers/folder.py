@@ -1,6 +1,8 @@
-"""Checkpoints in the peers' own formats, converted once and kept in the temporary folder."""
+"""Checkpoints in the peers' own formats, converted once and kept in the temporary folder, and the peers' commands."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,3 +20,10 @@ def converted(folder: Path, name: str, convert: Callable[[Path], None]) -> Path:
         convert(part)
         part.rename(target)
     return target
+
+
+def run(*command: str | Path) -> None:
+    """Run a command, and show what it printed only if it fails."""
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if ran.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{ran.stdout}")

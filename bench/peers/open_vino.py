@@ -5,7 +5,6 @@ run by ``openvino`` alone.
 """
 
 import os
-import subprocess
 import sys
 import venv
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bench.harness import CACHE
-from bench.peers.folder import converted
+from bench.peers.folder import converted, run
 
 PRECISIONS = {"float32": "fp32", "int8": "int8"}  # our names, and the exporter's
 
@@ -81,10 +80,3 @@ def exporter() -> Path:
         venv.create(home, clear=True, with_pip=True)
         run(scripts / "python", "-m", "pip", "install", "--quiet", "optimum-intel[openvino]==2.*")
     return scripts / "optimum-cli"
-
-
-def run(*command: str | Path) -> None:
-    """Run a command, and show what it printed only if it fails."""
-    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if ran.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{ran.stdout}")

@@ -45,6 +45,15 @@ def test_decode_and_trace_benchmarks_run(folder: Path) -> None:
         assert row.ours > 0 and row.ratio and row.as_json()["case"] == row.case
 
 
+def test_lab_benchmark_runs(folder: Path) -> None:
+    from bench import lab
+
+    ours = lab.our_run(folder, "blocks.0.hook_resid_post")
+    assert ours().logits.shape[:2] == (lab.N_TEXTS, lab.N_TOKENS)
+    row = lab.run_row("texts", ours, {"plain": lambda: None}, rounds=2)
+    assert row.ours > row.peers["plain"] and row.better == "less"
+
+
 def test_serve_benchmark_runs_in_process(folder: Path) -> None:
     from bench.serve import Case, rate_of
 

@@ -22,7 +22,7 @@ PACKAGES = {"PIL": "pillow", "yaml": "pyyaml"}
 # and Triton comes with PyTorch for GPUs.
 OPTIONAL = {"gguf", "mcp", "ray", "spaces", "triton"}
 # Run in environments of their own.
-ELSEWHERE = {"llama_cpp.py", "openai_clients.py", "transformers_4.py"}
+ELSEWHERE = {"llama_cpp.py", "openai_clients.py", "transformer_bridge.py", "transformers_4.py"}
 # Commands, plugins and stubs, which nothing imports.
 TOOLS = {"mypy", "pytest-rerunfailures", "pytest-timeout", "pytest-xdist", "ruff", "setuptools", "types-tqdm"}
 
