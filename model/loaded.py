@@ -28,6 +28,7 @@ from .hooks import HookChoice, Hooks
 from .lens.attribution import attribution
 from .lens.composition import composition
 from .lens.difference import difference
+from .lens.float32 import in_words
 from .lens.head_roles import roles, text_roles
 from .lens.interventions.circuit import circuit
 from .lens.interventions.knockout import knockout, removal
@@ -311,7 +312,18 @@ class LoadedModel:
         mask = self.parse_head_mask(head_mask)
         attention, logits = read(gpt, ids, head_mask=mask, layers=layers, heads=chosen, hooks=hooks)
         traced_by = TracedBy(self.name, self.sha256, self.tokenizer, self.config)
-        return Trace(self.text_tokens(ids), attention, logits, tuple(layers), tuple(heads), traced_by, len(ids), mask)
+        precision = in_words(gpt.lm_head.weight.dtype, self.gpt)
+        return Trace(
+            self.text_tokens(ids),
+            attention,
+            logits,
+            tuple(layers),
+            tuple(heads),
+            traced_by,
+            len(ids),
+            mask,
+            precision=precision,
+        )
 
     @torch.no_grad()
     def embed(self, prompt: Prompt) -> Tensor:

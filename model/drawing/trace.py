@@ -34,7 +34,7 @@ class Trace(Drawing):
     ``attention`` ``(len(layers), len(heads), T, T)`` and ``logits`` ``(T, vocab_size)`` are float32 on the CPU.
     ``attention[i, j, q, k]`` is the weight that query ``q`` gives to key ``k`` in layer ``layers[i]`` and head
     ``heads[j]``; row ``q`` of the logits predicts token ``q + 1``. The first ``n_prompt`` tokens were given, the others
-    written with ``settings``.
+    written with ``settings``. ``precision`` is that in which the numbers were computed, and that of the weights.
     """
 
     tokens: list[Token]
@@ -46,6 +46,7 @@ class Trace(Drawing):
     n_prompt: int
     head_mask: Tensor | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+    precision: str = "float32"
 
     @property
     def logprobs(self) -> Tensor:
@@ -56,7 +57,7 @@ class Trace(Drawing):
     def __repr__(self) -> str:
         shape = tuple(self.attention.shape)
         return (
-            f"Trace of {shortened(self.text)!r}, read by {self.traced_by.name}\n"
+            f"Trace of {shortened(self.text)!r}, read by {self.traced_by.name} in {self.precision}\n"
             f"attention {shape}: layers, heads, queries, keys; logits {tuple(self.logits.shape)}\n"
             f"{self.problem or 'show() draws it in a notebook, to_html(path) in a file'}"
         )

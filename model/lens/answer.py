@@ -116,21 +116,27 @@ class Answer:
     # Of the model that answered, for the texts of tokens; and the tokens of the text, for the axes of tables.
     tokenizer: Annotated[Tokenizer | None, NotSent()] = field(default=None, repr=False, compare=False)
     text_ids: Annotated[tuple[int, ...], NotSent()] = field(default=(), repr=False, compare=False)
+    precision: Annotated[str, NotSent()] = field(default="", compare=False)  # see ``float32.in_words``
 
     def __init_subclass__(cls) -> None:
         if "__repr__" not in vars(cls):  # or the decorator would make one that shows every number
             cls.__repr__ = Answer.__repr__  # type: ignore[method-assign]
 
-    def with_texts(self, tokenizer: Tokenizer, text_ids: Sequence[int] = ()) -> Self:
-        """The same answer, in whose ``content`` tokens have texts as well as ids."""
+    def given_by(self, tokenizer: Tokenizer, text_ids: Sequence[int], precision: str) -> Self:
+        """The same answer, in whose ``content`` tokens have texts as well as ids, and which names its precision."""
         given = {name: part for name, part in vars(self).items() if isinstance(part, Answer)}
-        parts = {name: part.with_texts(tokenizer, text_ids) for name, part in given.items()}
-        return replace(self, tokenizer=tokenizer, text_ids=tuple(text_ids), **parts)
+        parts = {name: part.given_by(tokenizer, text_ids, precision) for name, part in given.items()}
+        return replace(self, tokenizer=tokenizer, text_ids=tuple(text_ids), precision=precision, **parts)
 
     def __repr__(self) -> str:
         """The fields, one a line: numbers as they are, and of anything longer its shape or its beginning."""
         lines = [f"{name}: {in_one_line(value)}" for name, value in self.numbers().items()]
-        return "\n  ".join([type(self).__name__, *lines[:MAX_LINES]])
+        return "\n  ".join([self.heading, *lines[:MAX_LINES]])
+
+    @property
+    def heading(self) -> str:
+        """The name of the answer, and the precision in which it was computed, if that is known."""
+        return f"{type(self).__name__}, in {self.precision}" if self.precision else type(self).__name__
 
     def named(self, ids: Iterable[int]) -> list[NamedToken]:
         """Tokens as they are sent, without a text if the tokenizer is not known."""
@@ -146,9 +152,8 @@ class Answer:
 
     def numbers(self) -> dict[str, Any]:
         """The fields of the answer by name."""
-        return {
-            each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("tokenizer", "text_ids")
-        }
+        of_every_answer = {each.name for each in fields(Answer)}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in of_every_answer}
 
     def drawn(self) -> dict[str, Any]:
         """What a notebook draws of an answer that is ``IS_BY_ITEM``."""
@@ -189,7 +194,7 @@ class Answer:
         drawn = {**self.content(), **self.drawn()} if self.IS_BY_ITEM else self.content()
         numbers = with_tensors_as(lambda numbers: numbers, drawn)
         texts = [] if self.tokenizer is None else [token.text for token in text_tokens(self.tokenizer, self.text_ids)]
-        return draw_numbers(type(self).__name__, numbers, self.PER_HEAD, texts)
+        return draw_numbers(self.heading, numbers, self.PER_HEAD, texts)
 
     def show(self) -> None:
         """Draw tables of the numbers, coloured by value, in the cell that is running.
@@ -210,6 +215,14 @@ def in_one_line(value: Any) -> str:
     if isinstance(value, list | tuple) and len(value) > MAX_ITEMS:
         return f"{len(value):,} items"
     return shorten(value, MAX_WIDTH)
+
+
+def left_out_in_words(rows: Sequence[Mapping[str, Any]], n_rows: int) -> str:
+    """How many of the rows were left out, and why the first of them; "" if there are none."""
+    if not rows:
+        return ""
+    first = rows[0]
+    return f"{len(rows):,} of {n_rows:,} rows left out, such as row {first['row']}: {first['error']}"
 
 
 def words_of(kind: Any) -> tuple[Any, ...]:

@@ -46,6 +46,12 @@ def refresh(copy: GPT, gpt: GPT) -> None:
                 own[name].mul_(scale[:, None])
 
 
+def in_words(computed: torch.dtype, served: GPT) -> str:
+    """The precision in which numbers were computed, and that of the weights if it is another one."""
+    names = [str(dtype).removeprefix("torch.") for dtype in (computed, served.lm_head.weight.dtype)]
+    return names[0] if names[0] == names[1] else f"{names[0]} with weights in {names[1]}"
+
+
 def check_unhooked(gpt: GPT) -> None:
     """Raise ``InputError`` if a module has a hook of torch's, which would reach some computations and not others."""
     for name, module in gpt.named_modules():

@@ -6,6 +6,7 @@ from functools import cached_property, wraps
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_type_hints
 
+import torch
 from torch import Tensor
 
 from ..drawing.trace import Trace
@@ -14,8 +15,9 @@ from ..gpt import GPT
 from ..tokenizer import Tokenizer
 from .alignment import check_same_tokens
 from .answer import Answer
-from .float32 import check_unhooked, in_float32, refresh
+from .float32 import check_unhooked, in_float32, in_words, refresh
 from .interventions.reference import mean_contexts
+from .progress import bar
 from .question import LIKELIEST, Reads, options_of
 from .text_pass import Text, TextPass, TokenizedModel
 
@@ -53,6 +55,11 @@ class Lens:
     @property
     def tokenizer(self) -> Tokenizer:
         return self.model.tokenizer
+
+    @property
+    def precision(self) -> str:
+        """That of every answer, in words."""
+        return in_words(torch.float32, self.model.gpt)
 
     @cached_property
     def gpt(self) -> GPT:
@@ -115,7 +122,7 @@ def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **o
             given.arguments[name] = [value]
     answer = question(*about.values(), *given.args, **given.kwargs)
     ids = next((text.ids for text in given.arguments.values() if isinstance(text, TextPass)), ())
-    return answer.with_texts(lens.tokenizer, ids) if isinstance(answer, Answer) else answer
+    return answer.given_by(lens.tokenizer, ids, lens.precision) if isinstance(answer, Answer) else answer
 
 
 def is_one(value: Any) -> bool:
@@ -147,7 +154,10 @@ class Method(Generic[Options, Answered]):
     def method(self) -> Callable[..., Answered]:
         @wraps(self.question)
         def method(loaded: HasLens, *args: Any, **options: Any) -> Answered:
-            return call_question(self.question, loaded.lens, *args, **options)
+            if "progress" in options or "progress" not in signature.parameters:
+                return call_question(self.question, loaded.lens, *args, **options)
+            with bar(self.name) as progress:
+                return call_question(self.question, loaded.lens, *args, progress=progress, **options)
 
         hints, signature = get_type_hints(self.question), inspect.signature(self.question)
         about = [name for name, kind in hints.items() if kind in (Lens, GPT)]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import InputError, InvalidValue, shorten
-from .answer import Answer
+from .answer import Answer, left_out_in_words
 from .attribution import attribution
 from .difference import difference
 from .head_roles import LOOKS, standard_error, text_roles
@@ -136,6 +136,10 @@ class OverPrompts(Answer):
     mean: dict[str, Tensor]
     standard_error: dict[str, Tensor]
     rows: list[Numbers]
+
+    def __str__(self) -> str:
+        left_out = left_out_in_words([row for row in self.rows if "error" in row], len(self.rows))
+        return "\n".join([repr(self), *([left_out] if left_out else [])])
 
 
 class LeftOut(TypedDict):

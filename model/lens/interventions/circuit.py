@@ -9,7 +9,7 @@ import torch
 
 from ...errors import InputError, InvalidValue
 from ...modules.head_tensors import Head
-from ..answer import Answer, NotSent, TokenId, TokenIds, sent
+from ..answer import Answer, NotSent, TokenId, TokenIds, left_out_in_words, sent
 from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
 from ..prompts import LeftOut, Row, parse_rows
@@ -106,7 +106,9 @@ class FoundCircuit(Answer):
 
     def __str__(self) -> str:
         rows = [f"{head_name(each.edge.sender)} -> {receiver_name(each.edge)}: {each.lost:.3f}" for each in self.edges]
-        return "\n".join([f"{self.kept:.3f} of the effect kept; lost without each edge:", *rows])
+        left_out = left_out_in_words(self.left_out, len(self.pairs) + len(self.left_out))
+        kept = f"{self.kept:.3f} of the effect kept; lost without each edge:"
+        return "\n".join([*([left_out] if left_out else []), kept, *rows])
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<pre>{html.escape(str(self))}</pre>"

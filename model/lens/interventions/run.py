@@ -23,18 +23,19 @@ class Run:
 
     ``logits`` are ``(B, T, vocab_size)``, and ``cache`` has the activations of the points that were named, ``(B, T,
     ...)``; both are 0 after the end of a text. ``ids`` ``(B, T)`` are the tokens, and ``lengths`` ``(B,)`` says how
-    many each text has.
+    many each text has. ``precision`` is that in which they were computed, and that of the weights.
     """
 
     logits: Tensor
     cache: dict[str, Tensor]
     lengths: Tensor
     ids: Tensor
+    precision: str
 
     def __repr__(self) -> str:
         shapes = [f"{name} {tuple(x.shape)}" for name, x in self.cache.items()]
         more = [f"and {len(shapes) - 20} more"] if len(shapes) > 20 else []
-        texts = f"Run of {len(self.ids)} texts of up to {self.ids.shape[1]} tokens, in {self.logits.dtype}"
+        texts = f"Run of {len(self.ids)} texts of up to {self.ids.shape[1]} tokens, in {self.precision}"
         return "\n  ".join([texts, f"logits {tuple(self.logits.shape)}", *shapes[:20], *more])
 
 
@@ -88,7 +89,7 @@ def run(
         gpt.requires_grad_()
     with torch.inference_mode(False), torch.set_grad_enabled(grad):
         logits = run_with_hooks(gpt, ids, functions, head_mask=head_mask)
-        return Run(without_padding(logits, "logits"), cache, lengths, ids)
+        return Run(without_padding(logits, "logits"), cache, lengths, ids, lens.precision)
 
 
 def activations(lens: Lens, text: Text, sites: Names, layers: Sequence[int] | None = None) -> dict[str, Tensor]:

@@ -233,6 +233,49 @@ def test_a_run_is_described_in_a_few_lines() -> None:
     assert "logits (1, 5, 65)" in shown and shown.count("\n") < 25
 
 
+@pytest.mark.parametrize(
+    ("dtype", "named"),
+    [
+        ("float32", "float32"),
+        ("bfloat16", "float32 with weights in bfloat16"),
+        ("int8", "float32 with weights in int8"),
+    ],
+)
+def test_answers_name_their_precision(tmp_path: Path, dtype: str, named: str) -> None:
+    tiny_model(n_embd=32).save(tmp_path)
+    loaded = model.load(tmp_path, dtype=dtype, device="cpu")
+    answers = [loaded.attribution("To be"), loaded.logit_lens("To be"), loaded.roles()]
+    answers.append(loaded.over_prompts("knockout", ["To be", "or not"]))
+    for answer in (*answers, loaded.trace("To be"), loaded.run("To be")):
+        assert answer.precision == named and f"in {named}\n" in repr(answer)
+    assert all(f", in {named}</b>" in answer._repr_html_() for answer in answers)
+    assert "precision" not in answers[0].to_dict()
+    assert loaded.trace_with(loaded.gpt, "To be").precision == dtype
+
+
+def test_what_was_left_out_is_counted() -> None:
+    loaded = tiny_model(n_layer=2)
+    row = {"prompt": "so it is", "corrupted": "so he is", "answer": "a", "wrong": "b"}
+    rows = [row, row | {"wrong": "a"}, row | {"answer": "c"}, row | {"answer": "b"}]
+    for answer in (loaded.circuit(rows), loaded.over_prompts("patch_site", rows, site="z")):
+        assert "2 of 4 rows left out, such as row 1: " in str(answer)
+    for answer in (loaded.circuit(rows[:1]), loaded.over_prompts("patch_site", rows[:1], site="z")):
+        assert "left out" not in str(answer)
+
+
+def test_long_work_shows_a_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    loaded, fractions = tiny_model(), list[float]()
+    loaded.knockout("To be")
+    assert not capsys.readouterr().err
+    monkeypatch.setattr("model.lens.progress.BAR_AFTER", 0)
+    loaded.knockout("To be", progress=fractions.append)
+    assert fractions and not capsys.readouterr().err
+    loaded.knockout("To be")
+    assert "knockout:   0%" in capsys.readouterr().err
+    with pytest.raises(InputError):
+        loaded.knockout("T")
+
+
 def test_arguments_are_read_alike_and_answers_are_short() -> None:
     loaded, text = tiny_model(n_layer=3), "To be or not"
     by_text, by_id = (loaded.attribution(text, token="a", against=each) for each in ("b", loaded.parse_token("b")))
