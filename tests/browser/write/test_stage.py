@@ -251,6 +251,29 @@ def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
     expect(next_word(page)).to_have_text("cat")
 
 
+def test_another_opening_ends_the_play_of_the_steps(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories)
+    page.get_by_role("button", name="A head is born").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator(".hs-now .hs-ghost-word")).to_have_text("cat")
+    page.get_by_role("button", name="A story").click()
+    expect(page.locator(".hs-birth")).to_be_hidden()
+    expect(page.locator(".hs-sentence-text")).to_have_text(re.compile('"Look at my$'))
+    expect(next_word(page)).to_have_text("kite")
+
+
+def test_on_a_phone_next_stays_where_it_is(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories, 390, 844, reduced_motion="reduce")
+    button = page.get_by_role("button", name="Next", exact=True)
+    before = button.bounding_box()
+    button.click()
+    expect(page.get_by_role("button", name="Take it back")).to_be_visible()
+    after = button.bounding_box()
+    assert abs(after["x"] - before["x"]) < 2, (before, after)
+    expect(next_word(page)).not_to_have_text("kite")
+    assert switch(page).evaluate("(node) => node.scrollWidth <= node.clientWidth")
+
+
 def test_the_next_word_goes_on_with_the_sentence(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     page.get_by_role("button", name="Next word").click()

@@ -12,6 +12,7 @@ import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { RunFetcher } from "../state/run_fetcher.mjs";
 import { until, whenever } from "../../lib/reactive.mjs";
+import { signal } from "../../vendor/signals.mjs";
 
 /** @import { SentPointer } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -31,15 +32,15 @@ export class Birth {
   #readings = [];
   #word = "";
   #turn = 0;
-  #isPlaying = false;
-  #wantsPlay = false;
+  #playing = signal(/** @type {object | null} */ (null)); // what is playing: an object of its own for each time
+  #wanted = ""; // the model whose steps play as soon as they have been read
 
   /** @param {Store} store @param {ShownStep} step */
   constructor(store, step) {
     this.store = store;
     this.step = step;
     this.button = make("button", { type: "button", class: "hs-switch hs-play-steps" }, "Play");
-    this.button.addEventListener("click", () => (this.#isPlaying ? this.pause() : void this.play()));
+    this.button.addEventListener("click", () => (this.#playing.value ? this.pause() : void this.play()));
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
     this.range.addEventListener("input", () => {
       const at = Number(this.range.value);
@@ -66,12 +67,12 @@ export class Birth {
 
   /** Begin at the first step, as soon as the steps of the text that is shown have been read. */
   playSoon() {
-    this.#wantsPlay = true;
+    this.#wanted = baseName(this.store.pointer.model);
     if (this.isThere) this.#begin();
   }
 
   #begin() {
-    this.#wantsPlay = false;
+    this.#wanted = "";
     this.#show(0);
     if (!isStill()) void this.play();
   }
@@ -89,17 +90,16 @@ export class Birth {
   async follow() {
     const { pointer, ids, isGrowing } = this.store;
     const base = baseName(pointer.model);
-    if (pointer.state === "snapshot" || pointer.run === PREPARED || !pointer.run || isBusy(pointer.state)) {
+    if (pointer.state === "snapshot") {
       this.#draw();
       return;
     }
     const text = `${base} ${ids}`;
-    if (isGrowing || text === this.#text || !ids.length) return;
+    if (text !== this.#text) this.#forget();
+    const isAtRest = pointer.run && pointer.run !== PREPARED && !isBusy(pointer.state) && !isGrowing && ids.length;
+    if (!isAtRest || text === this.#text) return;
     this.#text = text;
-    this.#readings = [];
-    this.#isPlaying = false;
-    this.#draw();
-    const turn = ++this.#turn;
+    const turn = this.#turn;
     try {
       if (base !== this.#base) {
         this.#base = base;
@@ -114,10 +114,19 @@ export class Birth {
       if (turn !== this.#turn) return;
       this.#readings = readings;
       this.#draw();
-      if (this.#wantsPlay) this.#begin();
+      if (this.#wanted === base) this.#begin();
     } catch {
       if (turn === this.#turn) this.#base = ""; // shown like a model without steps, until the next text
     }
+  }
+
+  /** Another text is shown: what was read, is read and plays was about the one before. */
+  #forget() {
+    this.#turn++;
+    this.#text = "";
+    this.#readings = [];
+    this.#playing.value = null;
+    this.#draw();
   }
 
   /** @param {number} turn @returns {Promise<Reading[]>} */
@@ -150,20 +159,19 @@ export class Birth {
 
   /** From the first step to the last, where it stays. */
   async play() {
-    this.#wantsPlay = false;
-    if (!this.isThere || this.#isPlaying) return;
-    this.#isPlaying = true;
-    const turn = this.#turn;
+    this.#wanted = "";
+    if (!this.isThere || this.#playing.value) return;
+    const own = {};
+    this.#playing.value = own;
     const last = this.#readings.length - 1;
-    const isGoing = () => this.#isPlaying && turn === this.#turn;
+    const isGoing = () => this.#playing.value === own;
     for (let at = this.#at === last ? 0 : this.#at; at <= last && isGoing(); at++) {
       this.#show(isStill() ? last : at);
       if (isStill()) break;
       await this.#drawn(isGoing);
       await wait(RESTING);
     }
-    this.#isPlaying = false;
-    this.#draw();
+    if (isGoing()) this.pause();
   }
 
   /** Resolves once the step is drawn. @param {() => boolean} isGoing */
@@ -173,7 +181,8 @@ export class Birth {
   }
 
   pause() {
-    this.#isPlaying = this.#wantsPlay = false;
+    this.#playing.value = null;
+    this.#wanted = "";
     this.#draw();
   }
 
@@ -187,7 +196,7 @@ export class Birth {
   #draw() {
     this.element.hidden = !this.isThere;
     if (!this.isThere) return;
-    setText(this.button, this.#isPlaying ? "Pause" : "Play");
+    setText(this.button, this.#playing.value ? "Pause" : "Play");
     const at = this.#at;
     const last = this.#readings.length - 1;
     setRange(this.range, at, { max: last });

@@ -48,7 +48,9 @@ export class Verdict {
     this.next.append(onWide(" word"));
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
     this.stop = button("Stop", stop);
-    this.back = button("Take it back", () => history.back(), "hs-quiet-action");
+    this.back = button("↶", () => history.back(), "hs-quiet-action hs-take-back");
+    this.back.append(onWide(" Take it back"));
+    this.back.setAttribute("aria-label", "Take it back");
     const more = { "Why this word?": ask, "Write your own": edit, "Write on": goOn, Replay: replay };
     const { element: menu, actions } = stageMenu(store, link, more);
     [this.why, this.write].forEach(({ classList }, i) => actions[i].classList.add(classList[1]));
