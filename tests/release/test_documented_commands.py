@@ -25,6 +25,7 @@ ELSEWHERE = {
     r"^python -m bench\.": "takes minutes; tests/release/test_bench.py runs them small",
     r"^python -m pytest|^python app\.py$": ".ci/run runs it",
     r"model\.checkpoint gguf": "needs an environment of its own: tests/release/test_gguf.py",
+    r"--root-path": "serves below a proxy: tests/http/test_below_a_path.py",
     r"Headscope-Model-Token": "needs a model trained on the page: tests/training",
     r"gpt2\.pth": "needs published weights: tests/parity/test_convert.py",
     r"^llm |^lm_eval |^cat |^server=": "tests/release/test_clients.py",

@@ -49,7 +49,7 @@ def test_cells_draw_traces(environment: dict[str, str], tmp_path: Path) -> None:
         data: dict[str, Any] = output["data"]
         assert data["text/html"].startswith('<iframe sandbox="allow-scripts allow-downloads"')
         assert data["text/plain"].count("\n") == 2
-    assert "<table>" in asked[0]["data"]["text/html"] and "Knockout(" in asked[0]["data"]["text/plain"]
+    assert "<table" in asked[0]["data"]["text/html"] and "Knockout(" in asked[0]["data"]["text/plain"]
     assert "Text written by tiny" in written[0]["data"]["text/plain"]
     assert (
         set(partial[0]["data"]) == {"text/plain"} and "needs all layers and heads" in partial[0]["data"]["text/plain"]

@@ -49,17 +49,27 @@ def boolean(value: Any) -> Any:
 OnlyFalse = Annotated[Literal[False], BeforeValidator(boolean)]
 
 
-def unset_by(*values: Any) -> Any:
-    """The type of an unsupported option: null, or one of ``values``, which say the same."""
+# The schemas of the values that say the same as null. (Generators of clients do not read an enum of several types.)
+SAID_BY = {
+    bool: {"const": False},
+    str: {"type": "string", "maxLength": 0},
+    list: {"type": "array", "items": {}, "maxItems": 0},
+    dict: {"type": "object", "maxProperties": 0},
+}
+
+
+def unset_by(*kinds: type) -> Any:
+    """The type of an unsupported option: null, or the false or empty value of one of these types."""
 
     def as_null(value: Any) -> Any:
-        return None if any(type(value) is type(each) and value == each for each in values) else value
+        return None if type(value) in kinds and not value else value
 
-    return Annotated[None, BeforeValidator(as_null), WithJsonSchema({"enum": [None, *values]})]
+    schemas = [{"type": "null"}, *(SAID_BY[kind] for kind in kinds)]
+    return Annotated[None, BeforeValidator(as_null), WithJsonSchema({"anyOf": schemas})]
 
 
-Unset: Any = unset_by(False, "", [])  # not by an empty object, which switches some features on
-UnsetObject: Any = unset_by(False, "", [], {})
+Unset: Any = unset_by(bool, str, list)  # not by an empty object, which switches some features on
+UnsetObject: Any = unset_by(bool, str, list, dict)
 NonEmptyText = Annotated[str, StringConstraints(min_length=1)]
 # JSON has only one kind of number, so 3.0 is 3. (For bodies only: the values of a query are text.)
 Count = Annotated[int | None, BeforeValidator(whole)]

@@ -1,5 +1,6 @@
 """Properties that hold for any input, each built for one subject and run with few or many examples."""
 
+import contextlib
 import json
 import random
 import re
@@ -115,7 +116,9 @@ class Damaged:
             except FloatingPointError:  # finite weights, but so large that the logits are not
                 assert max(p.abs().max() for p in loaded.gpt.parameters()) > 1e6
             assert loaded.trace([0, 1]).logits.shape == (2, loaded.config.vocab_size)
-            loaded.tokenizer.encode(loaded.tokenizer.decode(range(loaded.tokenizer.vocab_size)))
+            text = loaded.tokenizer.decode(range(loaded.tokenizer.vocab_size))
+            with contextlib.suppress(model.UnknownTokens):  # tokens for which the model has no row
+                loaded.tokenizer.encode(text)
             return "loaded"
         except model.CheckpointError as error:
             assert error.file == str(self.folder / name) or name != "model.safetensors"

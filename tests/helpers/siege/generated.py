@@ -43,7 +43,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "neuron": {"model": "tiny", "text": "some text " * 5, "layer": 1, "neuron": 2, "top": 3},
     }
     row = {"prompt": "ab c", "corrupted": "ab d", "answer": "a", "wrong": "b"}
-    of_many = ("knockout", "removal", "attribution", "head", "patch", "paths", "difference", "text-roles")
+    of_many = "knockout removal attribution logit-lens head patch paths difference text-roles".split()
     prompts: dict[str, dict[str, Any]] = {name: {"model": "tiny", "prompts": [row, "ab c"]} for name in of_many}
     prompts["removal"]["heads"] = [[0, 1], [2, 3]]
     for name in ("head", "paths"):
