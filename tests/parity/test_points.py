@@ -127,7 +127,8 @@ def test_every_point_equals_hooks_in_transformers(name: str, tmp_path: Path) -> 
     }
     assert expected.keys() == run.cache.keys() - of_scores
     for point, x in expected.items():
-        assert run.cache[point][0].shape == x.shape and max_difference(run.cache[point][0], x) < EXACT, point
+        bound = EXACT * max(1.0, float(x.abs().max()))  # float32 counts in parts of a number
+        assert run.cache[point][0].shape == x.shape and max_difference(run.cache[point][0], x) < bound, point
     for layer in range(loaded.config.n_layer):
         at = f"blocks.{layer}.attn.hook_"
         scores, pattern = run.cache[at + "attn_scores"][0], run.cache[at + "pattern"][0]

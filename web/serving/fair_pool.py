@@ -95,7 +95,8 @@ class FairPool:
     def fill_places(self, *left: Hashable) -> None:
         """Give the free places to those who wait; a client that just ``left`` comes after others with as many."""
         while self.queue and self.active.total() < self.n_places:
-            counts = self.active + Counter(left)
+            at_most = Counter({client: self.n_places for client, n in self.active.items() if n >= self.max_per_client})
+            counts = self.active + Counter(left) + at_most
             if self.active[self.queue.next_client(counts)] >= self.max_per_client:
                 return
             place = self.queue.take(counts)

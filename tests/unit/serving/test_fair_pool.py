@@ -73,6 +73,14 @@ def test_places_per_client_are_limited() -> None:
     assert not pool.active and not pool.queue
 
 
+def test_a_client_with_all_its_places_keeps_nobody_from_a_free_one() -> None:
+    pool = FairPool(2, 100, max_per_client=1)
+    first, _ = pool.join("a"), pool.join("b")
+    waiting_b, waiting_a = pool.join("b"), pool.join("a")
+    pool.leave(first)
+    assert waiting_a.is_held and not waiting_b.is_held
+
+
 def test_full_queue_refuses_the_busiest_client() -> None:
     async def check() -> None:
         pool, watched = FairThreads(1, 3), Watched()
