@@ -121,7 +121,8 @@ EXPECTED: list[tuple[str, object]] = [
     ("bytes of a text", LIMITS.max_training_bytes),
     (
         "seconds for the text to arrive",
-        f"{training_routes.UPLOAD_GRACE_SECONDS}, and one for each {training_routes.MIN_UPLOAD_RATE // 1000} KB",
+        f"{training_routes.UPLOAD_GRACE_SECONDS}, and one for each {training_routes.MIN_UPLOAD_RATE // 1000} KB, up to "
+        f"{training_routes.UPLOAD_SECONDS}",
     ),
     ("weights of a model", LIMITS.max_training_weights),
     ("seconds of a training", LIMITS.max_training_seconds),
