@@ -10,18 +10,19 @@ from model.lens.interventions import circuit
 from model.serving.sequence import MAX_UNTAKEN_BYTES
 from model.tokenizer.base import MAX_TOKEN_BYTES
 from web import services
-from web.api import auth, lens, routes, schema
+from web.api import auth, lens, mcp, routes, schema
 from web.ask import checks, disk_cache, fields, question, question_runner
 from web.edge import body_limit, gradio_queue, page_loads, parse_shares
+from web.learn import bigram, lesson_request
 from web.learn.routes import MAX_BIGRAMS, MAX_WAITING_BIGRAMS
 from web.page.chat import MAX_MESSAGES
 from web.runs.routes import MAX_FILE_WEIGHTS
 from web.runs.run import MAX_ROLLOUT_BYTES, MAX_RUN_BYTES
 from web.seams import uvicorn
-from web.serving import chat_templates, engine_client, engines
+from web.serving import chat_templates, engine_client, engines, template_worker
 from web.settings import LEAST_BATCH, MEGABYTE, MIN_RUN_BYTES, MIN_RUN_PASS_BYTES, Limits
 from web.training import routes as training_routes
-from web.training import trainings
+from web.training import training_request, trainings
 
 LIMITS = Limits()
 HEADS = (48, 144)
@@ -58,6 +59,9 @@ EXPECTED: list[tuple[str, object]] = [
     ("conversations that chat templates render", chat_templates.MAX_PROCESSES),
     ("of these, from one client", chat_templates.MAX_PROCESSES - 1),
     ("conversations that wait", chat_templates.MAX_WAITING),
+    ("seconds in which a conversation is rendered", chat_templates.RENDER_SECONDS),
+    ("memory of a process that renders", megabytes(template_worker.MAX_BYTES)),
+    ("characters of a rendered", template_worker.MAX_CHARACTERS),
     (
         "bytes that an engine",
         f"{engine_client.MAX_TEXT_BYTES // 1024} KB, and {engine_client.MAX_TOKEN_BYTES // 1024} KB for each token",
@@ -83,6 +87,10 @@ EXPECTED: list[tuple[str, object]] = [
         "calls of a client in Gradio's queue",
         f"{LIMITS.max_waiting}, and as many as `--max-batch`, by default {LEAST_BATCH}",
     ),
+    ("arguments of a call of Gradio", gradio_queue.MAX_ARGUMENTS),
+    ("values in its body", gradio_queue.MAX_VALUES),
+    ("levels in a message to MCP", gradio_queue.MAX_DEPTH),
+    ("bytes of a tool's answer", mcp.MAX_TOOL_ANSWER_BYTES),
     ("seconds for which an event of Gradio", gradio_queue.FOLLOWED_SECONDS),
     ("refused API keys", auth.MAX_REFUSALS),
     ("seconds for which texts, and trainings", LIMITS.grace_seconds),
@@ -98,6 +106,10 @@ EXPECTED: list[tuple[str, object]] = [
     ("of these, from one client", 1),
     ("bigram models trained at once", MAX_BIGRAMS),
     ("bigram models that wait", MAX_WAITING_BIGRAMS),
+    ("characters of a lesson's sentence", lesson_request.MAX_SENTENCE_CHARACTERS),
+    ("characters of a text from which Learn", lesson_request.MAX_TRAINING_TEXT_CHARACTERS),
+    ("different characters of a bigram", bigram.MAX_ALPHABET),
+    ("steps of a bigram", lesson_request.MAX_BIGRAM_STEPS),
     ("questions computed at once", LIMITS.max_questions),
     ("questions that have begun", question_runner.MAX_BEGUN),
     ("of these, from one client", question_runner.MAX_BEGUN - 1),
@@ -105,6 +117,7 @@ EXPECTED: list[tuple[str, object]] = [
     ("seconds of computing", LIMITS.max_question_seconds),
     ("float32 copies", f"{LIMITS.max_float32_mb:,} MB"),
     ("heads named in a question", lens.MAX_HEADS),
+    ("bytes of the text in which Ask", fields.MAX_LONG_TEXT_BYTES),
     ("texts of a reference", lens.MAX_TEXTS),
     ("rows of a question about many prompts", fields.MAX_ROWS),
     ("bytes of the body of such a question", question.ROWS.max_bytes),
@@ -119,6 +132,7 @@ EXPECTED: list[tuple[str, object]] = [
     ("trainings at once", LIMITS.max_trainings),
     ("trainings that wait", LIMITS.max_waiting_trainings),
     ("bytes of a text", LIMITS.max_training_bytes),
+    ("different characters in it", training_request.MAX_TRAINING_ALPHABET),
     (
         "seconds for the text to arrive",
         f"{training_routes.UPLOAD_GRACE_SECONDS}, and one for each {training_routes.MIN_UPLOAD_RATE // 1000} KB, up to "
