@@ -8,6 +8,10 @@ from pathlib import Path
 from ..errors import CheckpointError, InvalidValue
 from ..sampling import SAMPLING_OPTIONS
 from ..tokenizer import END_OF_TEXT, Tokenizer
+from .families.gpt2 import GPT2
+from .families.gpt_neo import GPT_NEO
+from .families.gpt_neox import GPT_NEOX
+from .families.llama import LLAMA, MISTRAL, QWEN2, QWEN3
 from .files import checkpoint_errors, read_json, read_text
 from .folder_format import (
     CHAT_TEMPLATE,
@@ -18,9 +22,6 @@ from .folder_format import (
     TOKENIZER_CONFIG,
     special_tokens,
 )
-from .gpt2 import GPT2
-from .gpt_neox import GPT_NEOX
-from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ CLASS_TOKENS: dict[str, dict[str, str]] = {
 }
 CLASS_OF_FAMILY = {
     GPT2.model_type: "GPT2Tokenizer",
+    GPT_NEO.model_type: "GPT2Tokenizer",
     GPT_NEOX.model_type: "GPTNeoXTokenizer",
     LLAMA.model_type: "LlamaTokenizer",
     MISTRAL.model_type: "LlamaTokenizer",

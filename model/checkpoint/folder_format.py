@@ -17,11 +17,12 @@ from torch import Tensor
 from ..config import GPTConfig
 from ..errors import MAX_FOUND, CheckpointError, InvalidValue, Mismatch, shorten
 from ..tokenizer import END_OF_TEXT, Tokenizer
-from .family import MAX_ROTARY_CONTEXT, Family
+from .families.family import MAX_ROTARY_CONTEXT, Family
+from .families.gpt2 import GPT2
+from .families.gpt_neo import GPT_NEO
+from .families.gpt_neox import GPT_NEOX
+from .families.llama import LLAMA, MISTRAL, QWEN2, QWEN3
 from .files import checkpoint_errors, read_json
-from .gpt2 import GPT2
-from .gpt_neox import GPT_NEOX
-from .llama import LLAMA, MISTRAL, QWEN2, QWEN3
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 OLDER_WEIGHTS = "pytorch_model.bin"  # written by transformers before it used safetensors
@@ -35,7 +36,7 @@ MAX_CONFIG_BYTES = 1_000_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 # The special tokens that transformers has by name in every tokenizer; a tokenizer may have others of its own.
 STANDARD_TOKENS = tuple(f"{kind}_token" for kind in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
-FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
+FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
 
 
 class ModelConfig(NamedTuple):

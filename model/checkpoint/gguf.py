@@ -9,10 +9,10 @@ from torch import Tensor
 
 from ..errors import Mismatch
 from ..tokenizer import BPETokenizer
+from .families.gpt2 import GPT2
+from .families.llama import LLAMA
 from .files import checkpoint_errors
 from .folder_format import family_of, file_tensors
-from .gpt2 import GPT2
-from .llama import LLAMA
 from .source import Source, read_source
 from .write import write_atomic
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..config import Activation, GPTConfig
 from ..errors import Mismatch
-from .gpt2 import GPT2
+from .families.gpt2 import GPT2
 from .weights import Keep, is_finite
 
 State = dict[str, Tensor]

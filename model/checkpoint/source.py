@@ -19,9 +19,9 @@ from ..config import Activation, GPTConfig
 from ..errors import CheckpointError, counted, readable
 from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer
 from .conventions import read_chat_template, read_end_ids, read_generation_config, read_named_tokens
+from .families.gpt2 import GPT2
 from .files import checkpoint_errors, locate
-from .folder_format import CONFIG, SNAPSHOTS, TOKENIZER, read_config
-from .gpt2 import GPT2
+from .folder_format import CONFIG, FAMILIES, SNAPSHOTS, TOKENIZER, read_config
 from .hub import HUB_ID, download
 from .layouts import State, complete, config_of, from_book, from_nanogpt, is_book, unwrapped
 from .pickled import SUFFIXES, read_pickled
@@ -103,7 +103,7 @@ def read_folder(folder: Path, name: str, step: str | None, tokenizer: Tokenizer 
     check_memory(folder, paths)
     if paths[0].suffix in SUFFIXES:
         log.warning("%s: weights in a pickle; `python -m model.checkpoint convert` writes them as safetensors", name)
-    state = read_weights(paths, config, parameter_shapes(config), partial(keep, config), folder)
+    state = read_weights(paths, FAMILIES[model_type], config, parameter_shapes(config), partial(keep, config), folder)
     if config.tie_word_embeddings and "lm_head.weight" in state:
         log.warning(
             "%s: config.json ties the output head to the token embeddings, but a different one is stored and used", name

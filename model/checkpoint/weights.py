@@ -15,8 +15,9 @@ from torch.overrides import TorchFunctionMode
 from ..config import GPTConfig
 from ..errors import CheckpointError, shorten
 from ..gpt import GPT
+from .families.family import Family
 from .files import locate, open_file, parse_json, read_json, reason_of
-from .folder_format import SHARDS, WEIGHT_FILES, WEIGHTS, check_not_adapter, family_of
+from .folder_format import SHARDS, WEIGHT_FILES, WEIGHTS, check_not_adapter
 from .pickled import read_pickled
 
 SAFETENSORS = "the weights as safetensors"
@@ -57,11 +58,11 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 class Layout:
-    """The tensors that a file of weights must hold for a ``config``, by name without the family's prefix."""
+    """The tensors that a file of a ``family`` must hold for a ``config``, by name without the family's prefix."""
 
-    def __init__(self, config: GPTConfig, shapes: dict[str, torch.Size]) -> None:
+    def __init__(self, family: Family, config: GPTConfig, shapes: dict[str, torch.Size]) -> None:
         """``shapes`` are those of the parameters of a ``GPT``."""
-        self.family = family_of(config)
+        self.family = family
         self.tensors = dict(self.family.tensors(config))
         self.zeros = self.family.zeros(config)
         self.shapes = shapes
@@ -81,6 +82,7 @@ class Layout:
 
 def read_weights(
     paths: list[Path],
+    family: Family,
     config: GPTConfig,
     shapes: dict[str, torch.Size],
     keep: Keep = lambda _name, tensor: tensor,
@@ -94,7 +96,7 @@ def read_weights(
     """
     state: dict[str, Tensor] = {}
     parts: dict[str, dict[int, Tensor]] = {}  # the parts of incomplete parameters, by first row
-    layout, seen = Layout(config, shapes), set[str]()
+    layout, seen = Layout(family, config, shapes), set[str]()
     for path in paths:
         for stored, tensor in checked_tensors(path, layout, folder):
             name = layout.family.short(stored)

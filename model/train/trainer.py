@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 from tqdm import tqdm
 
-from ..checkpoint.folder_format import TOKENIZER, WEIGHTS
+from ..checkpoint.folder_format import TOKENIZER, WEIGHTS, family_of
 from ..checkpoint.load import choose_device, has_bfloat16
 from ..checkpoint.vocabulary import read_tokenizer
 from ..checkpoint.weights import read_weights, weight_files
@@ -245,7 +245,7 @@ class Trainer:
     def finish(self) -> None:
         """Store the best weights, in half precision if that costs less than 0.001 nats, and the final report."""
         shapes = {name: parameter.shape for name, parameter in self.averaged.named_parameters()}
-        best = read_weights(weight_files(self.folder), self.config, shapes)
+        best = read_weights(weight_files(self.folder), family_of(self.config), self.config, shapes)
         for name, parameter in self.averaged.named_parameters():
             parameter.copy_(best[name].half())
         best_loss, loss = self.progress["best"], self.validation_loss()

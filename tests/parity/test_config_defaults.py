@@ -24,11 +24,23 @@ ROTATED = COMMON | {"num_key_value_heads": 4, "head_dim": 6, "hidden_act": "silu
 WINDOW = {"sliding_window": 16}
 QWEN_WINDOW = {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 1}
 NEOX = {"hidden_act": "gelu_new", "layer_norm_eps": 1e-2, "hidden_dropout": 0.1, "use_parallel_residual": False}
+NEO_SIZES = {"num_hidden_layers": "num_layers", "num_attention_heads": "num_heads"}
+NEO = {"attention_types": [[["local", "global"], 1]], "window_size": 16, "activation_function": "gelu"}
+NEO |= {
+    "tie_word_embeddings": False,
+    "layer_norm_epsilon": 1e-2,
+    "embed_dropout": 0.2,
+    "resid_dropout": 0.3,
+    "attention_layers": ["local", "global"],
+}
+UNROTATED = {"gpt_neo"}
+REQUIRED = {"gpt_neo": ("num_layers", "num_heads", "hidden_size", "vocab_size")}
 FIELDS: dict[str, dict[str, Any]] = {
     "llama": ROTATED | {"mlp_bias": True},
     "mistral": ROTATED | WINDOW,
     "qwen2": ROTATED | QWEN_WINDOW,
     "qwen3": ROTATED | QWEN_WINDOW,
+    "gpt_neo": {NEO_SIZES.get(name, name): value for name, value in COMMON.items() if name != "attention_bias"} | NEO,
     "gpt_neox": COMMON | NEOX | {"attention_bias": False, "rotary_pct": 1.0, "rotary_emb_base": 50.0},
 }
 # As transformers 4 writes the rotation, and as transformers 5 does.
@@ -50,14 +62,16 @@ def outcome(content: dict[str, Any]) -> ModelConfig | str:
         return str(error)
 
 
-@pytest.mark.parametrize("rope", ROPES)
-@pytest.mark.parametrize("model_type", FIELDS)
+@pytest.mark.parametrize(
+    ("model_type", "rope"), [(each, rope) for each in FIELDS for rope in ([{}] if each in UNROTATED else ROPES)]
+)
 def test_each_absent_field_has_the_default_of_transformers(model_type: str, rope: dict[str, Any]) -> None:
     whole = {"model_type": model_type, **FIELDS[model_type], **rope}
+    required = REQUIRED.get(model_type, SIZES)
     assert isinstance(outcome(whole), ModelConfig)
     for absent in (None, *FIELDS[model_type], *rope):
         content = {name: value for name, value in whole.items() if name != absent}
-        if absent in SIZES:  # no published file lacks one, and another number of heads would fit the same weights
+        if absent in required:  # no published file lacks one, and another number of heads would fit the same weights
             assert f"no {absent}, expected" in str(outcome(content))
             continue
         complete = AutoConfig.for_model(**deepcopy(content)).to_dict()
@@ -66,7 +80,8 @@ def test_each_absent_field_has_the_default_of_transformers(model_type: str, rope
 
 @pytest.mark.parametrize("model_type", FIELDS)
 def test_sizes_alone_are_enough(model_type: str) -> None:
-    content = {"model_type": model_type, **{name: COMMON[name] for name in SIZES}}
+    content = {"model_type": model_type, **{name: FIELDS[model_type][name] for name in REQUIRED.get(model_type, SIZES)}}
+    content |= {"num_layers": 24} if model_type == "gpt_neo" else {}  # as many as its default pattern has
     found = outcome(content)
     assert isinstance(found, ModelConfig)
     assert found == outcome(AutoConfig.for_model(**content).to_dict())

@@ -69,7 +69,7 @@ def test_knockout_equals_hooks_on_transformers(both: Both) -> None:
 @torch.inference_mode()
 def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
-    modules = {"final": theirs.norm} | {f"mlp{i}": theirs.layer(i).mlp for i in range(theirs.n_layer)}
+    modules = {"final": theirs.norm} | {f"mlp{i}": theirs.part_of(i, "mlp") for i in range(theirs.n_layer)}
     found, own = inputs_of(theirs, modules, text.ids), contexts(theirs, text.ids)
     logits = theirs(text.ids).logits[0]
     for position in (0, 5, N_TOKENS - 1):
@@ -81,9 +81,9 @@ def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
                 added = W_O[:, theirs.span(head)] @ context[theirs.span(head)]
                 part = theirs.part_of_logit(stream, added, TOKEN)
                 assert float(ours.heads[layer, head]) == pytest.approx(part, abs=EXACT)
-            added = theirs.layer(layer).mlp(found[f"mlp{layer}"][position])
+            added = theirs.part_of(layer, "mlp")(found[f"mlp{layer}"][position])
             assert float(ours.mlps[layer]) == pytest.approx(theirs.part_of_logit(stream, added, TOKEN), abs=EXACT)
-        embedded = theirs.embedding.weight[text.ids[position]]
+        embedded = theirs.embedded(text.ids)[position]
         assert ours.embedding == pytest.approx(theirs.part_of_logit(stream, embedded, TOKEN), abs=EXACT)
         assert ours.logit == pytest.approx(float(logits[position, TOKEN]), abs=TOLERANCE)
         assert ours.difference <= EXACT
@@ -94,8 +94,8 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     layer, head, position = 0, theirs.n_head - 1, 6
     answer = theirs(text.ids, output_attentions=True)
-    normed = inputs_of(theirs, {"attention": theirs.layer(layer).input_layernorm}, text.ids)["attention"]
-    value = theirs.part(layer, "v", theirs.layer(layer).input_layernorm(normed))
+    normed = inputs_of(theirs, {"attention": theirs.part_of(layer, "norm_1")}, text.ids)["attention"]
+    value = theirs.part(layer, "v", theirs.part_of(layer, "norm_1")(normed))
     value = value[:, head * value.shape[1] // theirs.n_head]
     weights = answer.attentions[layer][0, head, position, : position + 1]
     plain = -float(answer.logits[0, position].log_softmax(-1)[TOKEN])
@@ -115,18 +115,20 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     assert max(arithmetic.errors.values()) <= EXACT
     assert max_difference(arithmetic.weights, weights) <= EXACT
     assert max_difference(arithmetic.value, value[4]) <= EXACT
-    own_layer = theirs.attention(layer)
-    before = theirs.layer(layer).input_layernorm(normed)
+    own_layer = theirs.part_of(layer, "attention")
+    before = theirs.part_of(layer, "norm_1")(normed)
     for which, at, final in (("q", position, arithmetic.query), ("k", 4, arithmetic.key)):
         vectors = theirs.part(layer, which, before)
         vector = vectors[at, head * vectors.shape[1] // theirs.n_head]
         stages = [getattr(stage, {"q": "query", "k": "key"}[which]) for stage in arithmetic.stages]
-        assert max_difference(stages[0], vector) <= EXACT
+        assert max_difference([*stages, final][0], vector) <= EXACT
         if hasattr(own_layer, "q_norm"):
             vector = getattr(own_layer, f"{which}_norm")(vector)
             assert [stage.before for stage in arithmetic.stages] == ["normalised", "rotated"]
             assert max_difference(stages[1], vector) <= EXACT
-        assert arithmetic.frequencies is not None
+        if arithmetic.frequencies is None:
+            assert max_difference(final, vector) <= EXACT
+            continue
         n = len(arithmetic.frequencies)
         turned = torch.complex(vector[:n], vector[n : 2 * n]) * torch.exp(1j * at * arithmetic.frequencies)
         assert max_difference(final, torch.cat([turned.real, turned.imag, vector[2 * n :]])) <= EXACT
@@ -197,7 +199,7 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     with hooked(theirs.output(0), replacing(span, context.mean(0)), before=True):
         seen["every"] = inputs_of(theirs, modules, text.ids)["x"]
     assert max_difference(seen["direct"], seen["every"]) > 0.1  # the layers between make something of it
-    attention, writes = theirs.attention(layer), theirs.output(layer).weight[:, theirs.span(head)]
+    writes = theirs.output(layer).weight[:, theirs.span(head)]
 
     def run() -> tuple[Tensor, Tensor]:
         """The head's attention weights and what it writes."""
@@ -207,16 +209,16 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     plain, output = run()
     for route, stream in seen.items():
         for way in "qkv":
-            part = theirs.part(layer, way, theirs.layer(layer).input_layernorm(stream))
+            part = theirs.part(layer, way, theirs.part_of(layer, "norm_1")(stream))
 
             def replace(_module: object, _given: object, output: Tensor, way: str = way, part: Tensor = part) -> Tensor:
-                if not theirs.is_neox:
+                if not theirs.is_fused:
                     return part.flatten(-2)[None]
                 fused = output.unflatten(-1, (theirs.n_head, 3, theirs.size)).clone()
                 fused[..., "qkv".index(way), :] = part
                 return fused.flatten(-3)
 
-            with hooked(attention.query_key_value if theirs.is_neox else getattr(attention, f"{way}_proj"), replace):
+            with hooked(theirs.projection(layer, way), replace):
                 changed, written = run()
             moved = float((changed - plain).abs().sum() / (2 * (N_TOKENS - 1)))
             if way == "v":
@@ -232,9 +234,9 @@ def test_composition_equals_hooks_on_transformers(both: Both) -> None:
         with pytest.raises(model.InputError, match="normalises each query and key"):
             composition(text.gpt)
         return
-    gain = theirs.layer(1).input_layernorm.weight.double()
-    earlier_gain = theirs.layer(0).input_layernorm.weight.double()
-    for distance in (0, 3):
+    gain = theirs.part_of(1, "norm_1").weight.double()
+    earlier_gain = theirs.part_of(0, "norm_1").weight.double()
+    for distance in distances(theirs):
         ours = composition(text.gpt, distance=distance)
         for head, earlier in [(0, 1), (3, 2)]:
             write = theirs.output(0).weight[:, theirs.span(earlier)].double()
@@ -248,8 +250,15 @@ def test_composition_equals_hooks_on_transformers(both: Both) -> None:
                 assert found == pytest.approx(float(product.norm() / scale), abs=EXACT)
 
 
+def distances(theirs: Theirs) -> tuple[int, ...]:
+    """From a query to its key, as far as a rotation tells them apart."""
+    return (0, 3) if hasattr(theirs.body, "rotary_emb") else (0,)
+
+
 def rotated(theirs: Theirs, weight: Tensor, distance: int) -> Tensor:
     """The weight of queries ``(head_dim, C)``, turned as transformers turns a query at the position ``distance``."""
+    if not hasattr(theirs.body, "rotary_emb"):
+        return weight
     cos, sin = theirs.body.rotary_emb(torch.zeros(1, 1, 1), torch.tensor([[distance]]))
     n = cos.shape[-1]
     turned, rest = weight[:n], weight[n:]
@@ -262,9 +271,9 @@ def test_copying_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     ids = torch.arange(5, 25)
     scores = copying_scores(text.gpt, ids)
-    x = theirs.layer(0).input_layernorm(theirs.embedding.weight[ids])
+    x = theirs.part_of(0, "norm_1")(theirs.embedding.weight[ids])
     read = theirs.head.weight[ids] * theirs.norm.weight
-    read = read - read.mean(-1, keepdim=True) if theirs.is_neox else read
+    read = read - read.mean(-1, keepdim=True) if theirs.is_centred else read
     for head in range(theirs.n_head):
         seen = x @ theirs.weight(0, "v", head).T @ theirs.output(0).weight[:, theirs.span(head)].T @ read.T
         below = (seen < seen.diagonal()[:, None]).float().sum(-1) / (len(ids) - 1)
@@ -273,20 +282,15 @@ def test_copying_equals_hooks_on_transformers(both: Both) -> None:
 
 def alone(theirs: Theirs, layer: int) -> Tensor:
     """Every token's embedding, plus the first MLP's output for it after the first layer, ``(V, C)``."""
-    x, first = theirs.embedding.weight, theirs.layer(0)
-    return x if layer == 0 else x + first.mlp(first.post_attention_layernorm(x))
+    x = theirs.embedding.weight
+    return x if layer == 0 else x + theirs.part_of(0, "mlp")(theirs.part_of(0, "norm_2")(x))
 
 
 def written(theirs: Theirs, layer: int, head: int) -> Tensor:
     """What a head writes for every token if it gives it all of its attention, apart from what is the same for all."""
-    norm, x = theirs.layer(layer).input_layernorm, alone(theirs, layer)
+    norm, x = theirs.part_of(layer, "norm_1"), alone(theirs, layer)
     seen = norm(x) - norm(torch.zeros_like(x))
     return seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
-
-
-def gained(theirs: Theirs, norm: Any, x: Tensor) -> Tensor:
-    """A norm without its bias and its division."""
-    return (x - x.mean(-1, keepdim=True) if theirs.is_neox else x) * norm.weight
 
 
 @torch.inference_mode()
@@ -297,9 +301,9 @@ def test_ov_circuits_equal_whole_matrices(both: Both) -> None:
         ours = vocabulary_circuit(text.gpt, circuit="ov", layer=layer, head=head, earlier=earlier)
         added = written(theirs, layer, head)
         if earlier is not None:
-            seen = gained(theirs, theirs.layer(layer).input_layernorm, written(theirs, *earlier))
+            seen = theirs.gained(theirs.part_of(layer, "norm_1"), written(theirs, *earlier))
             added = seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
-        whole = gained(theirs, theirs.norm, added) @ theirs.head.weight.T
+        whole = theirs.gained(theirs.norm, added) @ theirs.head.weight.T
         assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
 
 
@@ -308,11 +312,13 @@ def test_qk_circuits_of_the_first_layer_equal_attention_of_two_tokens(both: Both
     """The weights of a query on its key, one position earlier, and on itself: their ratio is that of the scores."""
     theirs, text = both
     theirs.gpt.double()
-    n, head = text.config.vocab_size, 3
+    if not hasattr(theirs.body, "rotary_emb"):
+        theirs.body.wpe.weight.zero_()  # a circuit over tokens has no positions
+    n, head, away = text.config.vocab_size, 3, distances(theirs)[-1] // 3
     pairs = torch.cartesian_prod(torch.arange(n), torch.arange(n)).flip(1)  # [key, query]
     attention = theirs.gpt(pairs, output_attentions=True).attentions[0][:, head, 1]
     expected = (attention[:, 0] / attention[:, 1]).log().view(n, n)  # [query, key]
-    one, none = (vocabulary_circuit(text.gpt, circuit="qk", layer=0, head=head, distance=d) for d in (1, 0))
+    one, none = (vocabulary_circuit(text.gpt, circuit="qk", layer=0, head=head, distance=d) for d in (away, 0))
     itself = (none.left * none.right).sum(-1, keepdim=True)
     assert max_difference(one.left @ one.right.T - itself, expected) <= TOLERANCE
 
@@ -326,14 +332,14 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
             vocabulary_circuit(text.gpt, **asked, side="q")
         return
     theirs.gpt.double()
-    norm, distance = theirs.layer(1).input_layernorm, 3
-    direct, read = norm(alone(theirs, 1)), gained(theirs, norm, written(theirs, 0, 1))
+    norm, distance = theirs.part_of(1, "norm_1"), distances(theirs)[-1]
+    direct, read = norm(alone(theirs, 1)), theirs.gained(norm, written(theirs, 0, 1))
     of_key = 2 * theirs.n_kv_head // theirs.n_head
-    q, k = (theirs.part(1, way, direct)[:, of] for way, of in (("q", 2), ("k", of_key if not theirs.is_neox else 2)))
+    q, k = (theirs.part(1, way, direct)[:, of] for way, of in (("q", 2), ("k", of_key)))
     for side in "qk":
         ours = vocabulary_circuit(text.gpt, **asked, side=side, distance=distance)
         query, key = (read @ theirs.weight(1, way, 2).T if way == side else x for way, x in (("q", q), ("k", k)))
-        whole = rotated(theirs, query.T, distance).T @ rotated(theirs, key.T, 0) / theirs.size**0.5
+        whole = rotated(theirs, query.T, distance).T @ rotated(theirs, key.T, 0) * theirs.scale
         assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
 
 
@@ -341,14 +347,13 @@ def test_composed_qk_circuits_equal_whole_matrices(both: Both) -> None:
 def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     layer, index = 1, 7
-    mlp = theirs.layer(layer).mlp
-    last = mlp.dense_4h_to_h if theirs.is_neox else mlp.down_proj
+    last = theirs.part_of(layer, "last")
     expected = inputs_of(theirs, {"neurons": last}, text.ids)["neurons"][:, index]
     found = follow_neuron(text.gpt, text.ids, layer=layer, neuron=index, top=5)
     assert max_difference(torch.tensor(found.highest[0].activations), expected[found.highest[0].start :]) <= EXACT
     assert found.highest[0].activation == pytest.approx(float(expected.max()), abs=EXACT)
     assert found.lowest[0].position == int(expected.argmin())
-    logits = gained(theirs, theirs.norm, last.weight[:, index]) @ theirs.head.weight.T
+    logits = theirs.gained(theirs.norm, last.weight[:, index]) @ theirs.head.weight.T
     writes = found.writes
     assert max_difference(writes.raised, logits.topk(5).values) <= EXACT
     assert max_difference(writes.lowered, logits.topk(5, largest=False).values) <= EXACT
@@ -366,10 +371,6 @@ def test_circuits_equal_hooks_on_transformers(both: Both) -> None:
         for layer, context in chosen.items():
             stack.enter_context(hooked(theirs.output(layer), replacing(slice(None), context), before=True))
 
-    def projections(layer: int) -> list[Any]:
-        attention = theirs.attention(layer)
-        return [attention.query_key_value] if theirs.is_neox else [getattr(attention, f"{way}_proj") for way in "qkv"]
-
     def difference(edges: list[Edge]) -> float:
         values: dict[tuple[int, int], Tensor] = {}
 
@@ -385,16 +386,15 @@ def test_circuits_equal_hooks_on_transformers(both: Both) -> None:
             for way in "qkv":
                 with ExitStack() as stack:
                     given(stack, reaching(layer, (layer, head), way))
-                    seen = inputs_of(theirs, {"x": projections(layer)[0]}, text.ids)["x"]
-                module = projections(layer)[0 if theirs.is_neox else "qkv".index(way)]
-                projected[way] = module(seen)[None]
+                    seen = inputs_of(theirs, {"x": theirs.projections(layer)[0]}, text.ids)["x"]
+                projected[way] = theirs.projection(layer, way)(seen)[None]
             with ExitStack() as stack:
-                if theirs.is_neox:
+                if theirs.is_fused:
                     parts = [projected[way].unflatten(-1, (theirs.n_head, 3, theirs.size)) for way in "qkv"]
                     values_of = [torch.stack([part[..., i, :] for i, part in enumerate(parts)], -2).flatten(-3)]
                 else:
                     values_of = [projected[way] for way in "qkv"]
-                for module, value in zip(projections(layer), values_of, strict=True):
+                for module, value in zip(theirs.projections(layer), values_of, strict=True):
                     stack.enter_context(hooked(module, lambda *_, value=value: value))
                 values[layer, head] = contexts(theirs, text.ids)[str(layer)][:, theirs.span(head)]
         with ExitStack() as stack:

@@ -10,37 +10,17 @@ from torch import Tensor
 import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.families import KINDS, ONE_OF_EACH, one_of_each_kind, reference, write
+from helpers.oracles.hooks import names_of
 from model.hooks import points
 
 EXACT, N_TOKENS = 1e-5, 9
-# What transformers calls the parts of a layer, by model type: the norms, attention, its output projection, the MLP, its
-# first and its last product.
-PARTS = {
-    "gpt2": ("ln_1", "ln_2", "attn", "attn.c_proj", "mlp", "mlp.c_fc", "mlp.c_proj"),
-    "gpt_neox": (
-        "input_layernorm",
-        "post_attention_layernorm",
-        "attention",
-        "attention.dense",
-        "mlp",
-        "mlp.dense_h_to_4h",
-        "mlp.dense_4h_to_h",
-    ),
-}
-LLAMA = (
-    "input_layernorm",
-    "post_attention_layernorm",
-    "self_attn",
-    "self_attn.o_proj",
-    "mlp",
-    "mlp.gate_proj",
-    "mlp.down_proj",
-)
+EMBEDDINGS = ("transformer.wte", "gpt_neox.embed_in", "model.embed_tokens")
 
 
 def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
     """The activations of a model of transformers at the points, without the batch."""
     inputs, outputs, modules = dict[str, Tensor](), dict[str, Tensor](), dict(gpt.named_modules())
+    parts = names_of(gpt)
 
     def keep(name: str) -> Any:
         def hook(_module: Any, args: Any, kwargs: Any, output: Any) -> None:
@@ -50,20 +30,18 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         return hook
 
     names = [name for name, module in modules.items() if name and not isinstance(module, torch.nn.ModuleList)]
-    skipped = ("rotary_emb", "act", "dropout", "drop")
+    skipped = ("rotary_emb", "act", "dropout", "drop", "attn.attention")
     handles = [
         modules[name].register_forward_hook(keep(name), with_kwargs=True)
         for name in names
-        if not name.endswith(skipped) and name not in ("model", "gpt_neox", "transformer")
+        if not name.endswith(skipped) and name != parts.body
     ]
     with torch.no_grad():
         attentions = gpt(torch.tensor([ids]), output_attentions=True).attentions
     for handle in handles:
         handle.remove()
     kind, config = gpt.config.model_type, gpt.config
-    n_head = config.num_attention_heads
-    body = {"gpt2": "transformer.h", "gpt_neox": "gpt_neox.layers"}.get(kind, "model.layers")
-    final = {"gpt2": "transformer.ln_f", "gpt_neox": "gpt_neox.final_layer_norm"}.get(kind, "model.norm")
+    n_head, final = config.num_attention_heads, f"{parts.body}.{parts.final}"
     found: dict[str, Tensor] = {}
 
     def add_norm(at: str, name: str) -> None:
@@ -73,24 +51,24 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         found[f"{at}.hook_scale"] = (x.square().mean(-1, keepdim=True) + eps).sqrt()
         found[f"{at}.hook_normalized"] = x / found[f"{at}.hook_scale"]
 
-    if kind == "gpt2":
-        found["hook_embed"], found["hook_pos_embed"] = outputs["transformer.wte"], outputs["transformer.wpe"]
-    else:
-        found["hook_embed"] = outputs["gpt_neox.embed_in" if kind == "gpt_neox" else "model.embed_tokens"]
+    found["hook_embed"] = next(outputs[name] for name in EMBEDDINGS if name in outputs)
+    if "transformer.wpe" in outputs:
+        found["hook_pos_embed"] = outputs["transformer.wpe"]
     for layer in range(config.num_hidden_layers):
-        at, block = f"blocks.{layer}.", f"{body}.{layer}"
-        ln1, ln2, attn, output, mlp, first, last = (f"{block}.{part}" for part in PARTS.get(kind, LLAMA))
+        at, block = f"blocks.{layer}.", f"{parts.body}.{parts.layers}.{layer}"
+        ln1, ln2, output, mlp, first, last = (
+            f"{block}.{part}" for part in (parts.norm_1, parts.norm_2, parts.output, parts.mlp, parts.first, parts.last)
+        )
+        projected = [outputs[f"{block}.{name}"] for name in parts.projections]
         found[at + "hook_resid_pre"] = inputs[block]
         add_norm(at + "ln1", ln1)
         if kind == "gpt2":
-            parts = outputs[f"{attn}.c_attn"].chunk(3, -1)
-            parts = tuple(part.unflatten(-1, (n_head, -1)) for part in parts)
-        elif kind == "gpt_neox":
-            parts = outputs[f"{attn}.query_key_value"].unflatten(-1, (n_head, 3, -1)).unbind(-2)
+            by_part = [part.unflatten(-1, (n_head, -1)) for part in projected[0].chunk(3, -1)]
+        elif len(projected) == 1:
+            by_part = list(projected[0].unflatten(-1, (n_head, 3, -1)).unbind(-2))
         else:
-            size = inputs[output].shape[-1] // n_head
-            parts = tuple(outputs[f"{attn}.{each}_proj"].unflatten(-1, (-1, size)) for each in "qkv")
-        found |= {f"{at}attn.hook_{each}": part for each, part in zip("qkv", parts, strict=True)}
+            by_part = [part.unflatten(-1, (-1, inputs[output].shape[-1] // n_head)) for part in projected]
+        found |= {f"{at}attn.hook_{each}": part for each, part in zip("qkv", by_part, strict=True)}
         found[at + "attn.hook_pattern"] = attentions[layer][0]
         z = inputs[output].unflatten(-1, (n_head, -1))
         found[at + "attn.hook_z"] = z
@@ -102,7 +80,7 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
             found[at + "hook_resid_mid"] = inputs[ln2]
         add_norm(at + "ln2", ln2)
         found[at + "mlp.hook_pre"] = outputs[first]
-        if kind not in PARTS:
+        if f"{mlp}.up_proj" in outputs:
             found[at + "mlp.hook_pre_linear"] = outputs[f"{mlp}.up_proj"]
         found[at + "mlp.hook_post"] = inputs[last]
         found[at + "hook_mlp_out"] = outputs[last]

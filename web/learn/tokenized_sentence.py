@@ -7,6 +7,8 @@ from weakref import WeakKeyDictionary
 from pydantic import Field
 
 from model import InputError, LoadedModel, PromptError, UnknownCharacters, ladder
+from model.checkpoint.families.gpt2 import GPT2
+from model.checkpoint.folder_format import family_of
 from model.lens.text_pass import TextPass
 
 from ..serving.bounded_cache import BoundedCache
@@ -56,8 +58,10 @@ def tokenize_sentence(served: ServedModels, request: LessonRequest) -> Tokenized
     check_sentence(request.sentence)
     loaded = served.find(request.model)
     name = loaded.name
-    if loaded.config.rotary is not None:
-        raise InputError("model", f"This lesson follows a GPT-2 step by step, and {name} is a model of another family.")
+    family = family_of(loaded.config)
+    if family is not GPT2:
+        kind = f"a model of another family, {family.model_type}"
+        raise InputError("model", f"This lesson follows a GPT-2 step by step, and {name} is {kind}.")
     text, notes = request.sentence, []
     try:
         ids = loaded.tokenizer.encode(text)

@@ -90,6 +90,19 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "gpt_neox",
         {"use_parallel_residual": False, "tie_word_embeddings": True, "hidden_act": "gelu_new"},
     ),
+    "gpt_neo": ("gpt_neo", {"num_hidden_layers": 3, "window_size": 5}),
+    "gpt_neo, odd heads, every layer global": (
+        "gpt_neo",
+        {
+            "num_attention_heads": 3,
+            "hidden_size": 15,
+            "intermediate_size": 7,
+            "attention_types": [[["global"], 2]],
+            "activation_function": "gelu",
+            "tie_word_embeddings": False,
+        },
+    ),
+    "gpt_neo, a window as long as the context": ("gpt_neo", {"window_size": 32, "layer_norm_epsilon": 1e-2}),
     "gpt_neox, no attention bias": (
         "gpt_neox",
         {"attention_bias": False, "num_attention_heads": 1, "hidden_size": 16, "layer_norm_eps": 1e-2},
@@ -105,10 +118,11 @@ ONE_OF_EACH = [
     "qwen2",
     "qwen3",
     "pythia",
+    "gpt_neo",
 ]
 # One of each kind: absolute positions, groups of heads, windows, normalised queries and keys, attention and MLP side by
 # side.
-KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia"]
+KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia", "gpt_neo"]
 
 
 def one_of_each_kind(names: Iterable[str]) -> list[Any]:
@@ -124,13 +138,16 @@ def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
     if model_type == "gpt2":
         return gpt2_shapes.reference(seed, **shape | changes)
     keys = BASE | {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None} | shape | changes
+    if model_type == "gpt_neo":
+        n_layer = keys["num_layers"] = keys.pop("num_hidden_layers")
+        keys = {"attention_types": [[["local", "global", "local"][:n_layer], 1]]} | keys
     config = AutoConfig.for_model(model_type, **keys)
     gpt = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter_name, parameter in gpt.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator) * 0.25
-            is_gain = "norm" in parameter_name and parameter_name.endswith("weight")
+            is_gain = ("norm" in parameter_name or "ln_" in parameter_name) and parameter_name.endswith("weight")
             parameter.copy_(noise + 1 if is_gain else noise)
     return gpt.eval()
 

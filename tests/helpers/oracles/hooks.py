@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,50 +13,140 @@ if TYPE_CHECKING:
 Hook = Callable[..., Any]
 
 
+class Names(NamedTuple):
+    """What transformers calls the parts of a model, and those of a layer."""
+
+    body: str
+    final: str
+    layers: str
+    norm_1: str
+    norm_2: str
+    attention: str
+    output: str  # attention's last product
+    mlp: str
+    first: str  # product of the MLP, or its gate
+    last: str
+    projections: tuple[str, ...]  # of queries, keys and values, or one of all
+
+
+LLAMA = Names(
+    body="model",
+    final="norm",
+    layers="layers",
+    norm_1="input_layernorm",
+    norm_2="post_attention_layernorm",
+    attention="self_attn",
+    output="self_attn.o_proj",
+    mlp="mlp",
+    first="mlp.gate_proj",
+    last="mlp.down_proj",
+    projections=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+)
+GPT2 = Names(
+    body="transformer",
+    final="ln_f",
+    layers="h",
+    norm_1="ln_1",
+    norm_2="ln_2",
+    attention="attn",
+    output="attn.c_proj",
+    mlp="mlp",
+    first="mlp.c_fc",
+    last="mlp.c_proj",
+    projections=("attn.c_attn",),
+)
+NAMES = {
+    "gpt2": GPT2,
+    "gpt_neo": GPT2._replace(
+        output="attn.attention.out_proj",
+        projections=("attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj"),
+    ),
+    "gpt_neox": LLAMA._replace(
+        body="gpt_neox",
+        final="final_layer_norm",
+        attention="attention",
+        output="attention.dense",
+        first="mlp.dense_h_to_4h",
+        last="mlp.dense_4h_to_h",
+        projections=("attention.query_key_value",),
+    ),
+}
+
+
+def names_of(gpt: "PreTrainedModel") -> Names:
+    return NAMES.get(gpt.config.model_type, LLAMA)
+
+
 class Theirs:
-    """A model of transformers under names that are the same for all families."""
+    """A model of transformers under names that are the same for all families (but GPT-2, which stores transposes)."""
 
     def __init__(self, gpt: "PreTrainedModel") -> None:
-        self.gpt = gpt
-        self.is_neox = gpt.config.model_type == "gpt_neox"
-        self.body = gpt.gpt_neox if self.is_neox else gpt.model
-        self.norm = self.body.final_layer_norm if self.is_neox else self.body.norm
+        self.gpt, self.names = gpt, names_of(gpt)
+        self.body = gpt.get_submodule(self.names.body)
+        self.norm = self.body.get_submodule(self.names.final)
+        self.is_fused = len(self.names.projections) == 1
+        self.is_centred = isinstance(self.norm, torch.nn.LayerNorm)
+        self.scale = 1.0 if gpt.config.model_type == "gpt_neo" else self.size_of(gpt.config) ** -0.5
         self.head = gpt.get_output_embeddings()
         self.embedding = gpt.get_input_embeddings()
         config = gpt.config
         self.n_layer, self.n_head = config.num_hidden_layers, config.num_attention_heads
         self.n_kv_head = getattr(config, "num_key_value_heads", self.n_head)
-        self.size = getattr(config, "head_dim", None) or config.hidden_size // self.n_head
+        self.size = self.size_of(config)
+
+    @staticmethod
+    def size_of(config: Any) -> int:
+        return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
     def layer(self, layer: int) -> Any:
-        return self.body.layers[layer]
+        return self.body.get_submodule(f"{self.names.layers}.{layer}")
 
-    def attention(self, layer: int) -> Any:
-        return self.layer(layer).attention if self.is_neox else self.layer(layer).self_attn
+    def part_of(self, layer: int, name: str) -> Any:
+        """A part of a layer by its name in ``Names``."""
+        return self.layer(layer).get_submodule(getattr(self.names, name))
 
     def output(self, layer: int) -> Any:
         """The output projection of attention, whose input are the context vectors."""
-        return self.attention(layer).dense if self.is_neox else self.attention(layer).o_proj
+        return self.part_of(layer, "output")
+
+    def projections(self, layer: int) -> list[Any]:
+        return [self.layer(layer).get_submodule(name) for name in self.names.projections]
+
+    def projection(self, layer: int, which: str) -> Any:
+        """What computes the queries, the keys or the values."""
+        return self.projections(layer)[0 if self.is_fused else "qkv".index(which)]
+
+    def embedded(self, ids: list[int]) -> Tensor:
+        """Embeddings of tokens and, if they are learned, of positions, ``(T, C)``."""
+        tokens: Tensor = self.embedding(torch.tensor(ids))
+        wpe = getattr(self.body, "wpe", None)
+        return tokens if wpe is None else tokens + wpe.weight[: len(ids)]
+
+    def gained(self, norm: Any, x: Tensor) -> Tensor:
+        """A norm without its bias and its division."""
+        return (x - x.mean(-1, keepdim=True) if self.is_centred else x) * norm.weight
+
+    def divisor(self, norm: Any, x: Tensor) -> Tensor:
+        x = x - x.mean(-1, keepdim=True) if self.is_centred else x
+        eps = norm.eps if self.is_centred else norm.variance_epsilon
+        return (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
     def span(self, head: int) -> slice:
         return slice(head * self.size, (head + 1) * self.size)
 
     def part(self, layer: int, which: str, x: Tensor) -> Tensor:
         """Queries, keys or values of the normed stream before any rotation: ``(T, heads, head_dim)``."""
-        attention = self.attention(layer)
-        if self.is_neox:
-            fused = attention.query_key_value(x).unflatten(-1, (self.n_head, 3, self.size))
-            return fused[..., "qkv".index(which), :]
-        return getattr(attention, f"{which}_proj")(x).unflatten(-1, (-1, self.size))
+        projected = self.projection(layer, which)(x)
+        if self.is_fused:
+            return projected.unflatten(-1, (self.n_head, 3, self.size))[..., "qkv".index(which), :]
+        return projected.unflatten(-1, (-1, self.size))
 
     def weight(self, layer: int, which: str, head: int) -> Tensor:
         """The weight of one query head's queries, keys or values, ``(head_dim, C)``."""
-        attention = self.attention(layer)
-        if self.is_neox:
-            fused = attention.query_key_value.weight.unflatten(0, (self.n_head, 3, self.size))
-            return fused[head, "qkv".index(which)]
-        of = head if which == "q" else head * self.n_kv_head // self.n_head
-        return getattr(attention, f"{which}_proj").weight[self.span(of)]
+        weight = self.projection(layer, which).weight
+        if self.is_fused:
+            return weight.unflatten(0, (self.n_head, 3, self.size))[head, "qkv".index(which)]
+        return weight[self.span(head if which == "q" else head * self.n_kv_head // self.n_head)]
 
     def __call__(self, ids: list[int], **options: Any) -> Any:
         return self.gpt(torch.tensor([ids]), **options)
@@ -67,11 +157,8 @@ class Theirs:
 
     def part_of_logit(self, stream: Tensor, added: Tensor, token: int) -> float:
         """The part of a vector in the logit: the final norm with the divisor of the whole stream."""
-        if self.is_neox:
-            normal = (added - added.mean()) / (stream.var(correction=0) + self.norm.eps).sqrt()
-        else:
-            normal = added / (stream.square().mean() + self.norm.variance_epsilon).sqrt()
-        return float(self.head.weight[token] @ (normal * self.norm.weight))
+        normal = self.gained(self.norm, added) / self.divisor(self.norm, stream)
+        return float(self.head.weight[token] @ normal)
 
 
 @contextmanager

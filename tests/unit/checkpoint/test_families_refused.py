@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.files import refused, write_json
-from model.checkpoint.family import OPENS
+from model.checkpoint.families.family import OPENS
 from model.checkpoint.folder_format import FAMILIES, MAX_ROTARY_CONTEXT, config_from_json
 
 LLAMA = {
@@ -23,6 +23,8 @@ YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 8}
 OPEN = rf" \({OPENS}\)$"
 MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
 KINDS = "'full_attention' or 'sliding_attention' for each of the 2 layers"
+NEO = {"model_type": "gpt_neo", "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+NEO_KINDS = "'global' or 'local' for each of the 2 layers"
 MISTRAL: dict[str, Any] = {"model_type": "mistral", "num_key_value_heads": 4}
 QWEN: dict[str, Any] = {
     "model_type": "qwen2",
@@ -84,6 +86,13 @@ QWEN: dict[str, Any] = {
             r"attn_logit_softcapping 50.0, expected null \(a model that caps its attention scores does not open; ",
         ),
         ({"final_logit_softcapping": 30.0}, "final_logit_softcapping 30.0, expected null .* caps its logits does not"),
+        (NEO | {"window_size": 0}, "window_size 0, expected an integer from 1 "),
+        (NEO | {"attention_types": [[["global"], 3]]}, "attention_types for 3 layers with num_layers 2, expected one"),
+        (NEO | {"attention_types": [[["global"], 10**30]]}, "attention_types for 3 layers with num_layers 2, expected"),
+        (NEO | {"attention_types": [[["sparse"], 2]]}, "attention_types .*sparse.*, expected " + NEO_KINDS + OPEN),
+        (NEO | {"attention_types": {"global": 2}}, "attention_types .*, expected " + NEO_KINDS + OPEN),
+        (NEO | {"attention_layers": "local"}, "attention_layers 'local', expected " + NEO_KINDS + OPEN),
+        (NEO | {"num_heads": 3}, "hidden_size 32 with num_heads 3, expected hidden_size to be a multiple of num_heads"),
         ({"num_experts": 8}, "num_experts 8" + MIXTURE),
         ({"num_local_experts": 8}, "num_local_experts 8" + MIXTURE),
         (

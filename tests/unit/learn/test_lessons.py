@@ -14,6 +14,7 @@ from helpers.page_types.learn import FILE, learn_types
 from model.lens.head_roles import clear_text_roles
 from web.learn.induction import InductionRequest, choose_model, induction
 from web.learn.lessons import LESSONS
+from web.learn.tokenized_sentence import WholeModelRequest, tokenize_sentence
 from web.learn.whole_model import starting_head
 from web.serving.served_models import ServedModels
 from web.serving.snapshots import Snapshots
@@ -38,6 +39,15 @@ def test_another_model_for_rung_11_is_named_with_its_vocabulary(monkeypatch: pyt
     name, note = choose_model(snapshots, "large")
     assert name == "small"
     assert note == "No steps of large’s training were kept, so this is small, with a smaller vocabulary: 7 tokens."
+
+
+def test_the_lesson_of_a_whole_gpt_2_refuses_other_families_by_name() -> None:
+    """Also those whose positions are learned."""
+    served = serve_tiny("neo")
+    neo = tiny_model(qkv_bias=False, scale_attn_weights=False, windows=(None, 3))
+    served.shared["neo"] = neo
+    with pytest.raises(model.InputError, match="is a model of another family, gpt_neo"):
+        tokenize_sentence(served, WholeModelRequest(sentence=SENTENCE, model="neo"))
 
 
 def test_the_head_that_feeds_another_is_found_by_muting() -> None:

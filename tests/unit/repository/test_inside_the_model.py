@@ -19,9 +19,10 @@ KNOWN_TO = {
     "model/serving/graph_reader.py",
     "model/kernels/gpu.py",
     # Names of tensors in checkpoints.
-    "model/checkpoint/gpt2.py",
-    "model/checkpoint/gpt_neox.py",
-    "model/checkpoint/llama.py",
+    "model/checkpoint/families/gpt2.py",
+    "model/checkpoint/families/gpt_neo.py",
+    "model/checkpoint/families/gpt_neox.py",
+    "model/checkpoint/families/llama.py",
     "model/checkpoint/layouts.py",
     "model/checkpoint/load.py",
     # Weights packed for the compiled loops; matrices that are optimised separately.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ..config import GPTConfig
+from ...config import GPTConfig
 from .family import GELU, Family, Json, Stored, activation, build, check_off, layer, names, options, sizes
 
 SIZES = {name: name for name in ("n_layer", "n_head", "n_embd", "vocab_size")} | {"n_positions": "context_length"}

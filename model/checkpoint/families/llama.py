@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from ..config import MAX_N_EMBD, GPTConfig, check_int
+from ...config import MAX_N_EMBD, GPTConfig, check_int
 from .family import (
     SILU,
     Family,
@@ -17,6 +17,7 @@ from .family import (
     layer,
     names,
     options,
+    parts_of_rows,
     rope_scaling,
     rotary,
     sizes,
@@ -146,15 +147,13 @@ def tensors(config: GPTConfig) -> Iterator[tuple[str, Stored]]:
     yield "embed_tokens.weight", Stored("wte.weight")
     yield "norm.weight", Stored("ln_f.weight")
     yield "lm_head.weight", Stored("lm_head.weight")
-    queries, keys, m = config.n_head * config.head_dim, config.n_kv_head * config.head_dim, config.inner_dim
-    rows = {"q": (0, queries), "k": (queries, queries + keys), "v": (queries + keys, config.qkv_dim)}
+    m = config.inner_dim
     for i in range(config.n_layer):
         theirs, ours = f"layers.{i}", f"h.{i}"
         yield f"{theirs}.input_layernorm.weight", Stored(f"{ours}.ln_1.weight")
         yield f"{theirs}.post_attention_layernorm.weight", Stored(f"{ours}.ln_2.weight")
-        for part, (start, stop) in rows.items():
-            name = f"{theirs}.self_attn.{part}_proj"
-            yield from layer(name, f"{ours}.attn.c_attn", config.qkv_bias, start=start, stop=stop)
+        for part, place in parts_of_rows(config).items():
+            yield from layer(f"{theirs}.self_attn.{part}_proj", f"{ours}.attn.c_attn", config.qkv_bias, **place)
         for part in "qk" if config.qk_norm else "":
             yield f"{theirs}.self_attn.{part}_norm.weight", Stored(f"{ours}.attn.{part}_norm.weight")
         yield from layer(f"{theirs}.self_attn.o_proj", f"{ours}.attn.c_proj", config.attn_proj_bias)

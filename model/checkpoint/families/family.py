@@ -1,5 +1,6 @@
 """What a family of models calls its config fields and tensors, and how its files hold the parameters of ``GPT``."""
 
+import itertools
 import json
 import math
 import re
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..config import (
+from ...config import (
     MAX_VOCAB_SIZE,
     Activation,
     DynamicScaling,
@@ -23,9 +24,9 @@ from ..config import (
     check_positive,
     is_number,
 )
-from ..errors import InvalidValue, Mismatch, NotMultiple
+from ...errors import InvalidValue, Mismatch, NotMultiple
 
-OPENS = "these types open: gpt2, gpt_neox, llama, mistral, qwen2, qwen3"
+OPENS = "these types open: gpt2, gpt_neo, gpt_neox, llama, mistral, qwen2, qwen3"
 # Positions used of a model whose positions are rotary: a GPU's graphs need room for the whole context of every text at
 # once, while a CPU's memory is taken only as texts become longer.
 MAX_ROTARY_CONTEXT = 8_192
@@ -215,6 +216,12 @@ def rope_scaling(config: RotaryConfig) -> Json | None:
         return None
     kind, fields = next((kind, fields) for kind, (of, fields) in SCALINGS.items() if isinstance(config.scaling, of))
     return {"rope_type": kind} | names(config.scaling, fields)
+
+
+def parts_of_rows(config: GPTConfig) -> dict[str, dict[str, int]]:
+    """The rows of the fused projection that hold the queries, the keys and the values: ``start`` and ``stop``."""
+    ends = list(itertools.accumulate(config.qkv_dims, initial=0))
+    return {part: {"start": ends[i], "stop": ends[i + 1]} for i, part in enumerate("qkv")}
 
 
 def layer(name: str, parameter: str, has_bias: bool, **place: Any) -> Iterator[tuple[str, Stored]]:

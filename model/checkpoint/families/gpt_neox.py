@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from ..config import GPTConfig
+from ...config import GPTConfig
 from .family import (
     GELU,
     Family,
