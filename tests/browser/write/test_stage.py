@@ -34,7 +34,8 @@ VISIBLE = """(skipped) => {
   const controls = [...root.querySelectorAll("button, a[href], input, select, textarea")].filter(isSeen).length;
   return { controls: controls + 3, text: words.join(" "), sizes: [...sizes].sort((a, b) => a - b) };
 }"""
-PLACES = """() => [...document.querySelectorAll(".hs-sentence, .hs-head-tile, .hs-stage-actions, .hs-card")]
+PLACES = """() => [...document.querySelectorAll(
+  ".hs-sentence, .hs-stage-say, .hs-next-words, .hs-head-tile, .hs-verdict .hs-stage-actions, .hs-card")]
   .map((part) => { const { x, y, width } = part.getBoundingClientRect(); return [x, y, width].map(Math.round); })"""
 
 
@@ -143,7 +144,7 @@ def test_one_switch_turns_the_heads_off_and_nothing_moves(browser: Any, stories:
     expect(fallen.locator(".hs-ghost-number")).to_have_text(f"{percent(whole[0])} → {percent(off[0])}")
     card = page.get_by_role("region", name="Open head")
     expect(card).to_contain_text("switched off")
-    expect(card).to_contain_text("now ignored")
+    expect(card).to_contain_text("“my” looked at “kite”: 92%")
     switch(page).click()
     expect(next_word(page)).to_have_text("kite")
     expect(page.locator(".hs-cut")).to_have_count(0)
@@ -197,6 +198,10 @@ def test_a_text_is_written_in_the_place_of_the_sentence(browser: Any, stories: S
     page.get_by_role("button", name="Write your own").click()
     field = page.get_by_label("Your text")
     expect(field).to_be_focused()
+    text = page.locator(".hs-sentence-text").text_content()  # of which an element that is not shown has no inner text
+    assert field.input_value() == text
+    ends = field.evaluate("field => [field.selectionStart, field.selectionEnd]")
+    assert ends == [len(text)] * 2
     field.fill("Tom had a red ball. Sue had a blue hat. Sue liked her blue")
     field.press("Enter")
     expect(page.locator(".hs-sentence-text")).to_have_text(re.compile("^Tom had a red ball.*her blue$"))
@@ -283,23 +288,49 @@ def test_the_next_word_goes_on_with_the_sentence(browser: Any, stories: Server) 
 
 
 @pytest.mark.parametrize("width", [390, 1024, 1440])
-@pytest.mark.parametrize("model", ["stories-bpe", "two-layer-steps"])
-def test_the_list_hangs_from_the_answer_and_nothing_covers_it(
-    browser: Any, stories: Server, width: int, model: str
+def test_whatever_is_shown_the_claim_is_at_the_left_and_the_list_at_the_right(
+    browser: Any, stories: Server, width: int
 ) -> None:
-    page = opened(browser, stories, width, 900, f"?model={model}", reduced_motion="reduce")
-    rows = [row.bounding_box() for row in page.locator(".hs-ghost").all()]
-    assert max(row["x"] for row in rows) - min(row["x"] for row in rows) < 1
-    assert 0 <= rows[0]["x"] and rows[0]["x"] + rows[0]["width"] <= width
-    text = page.locator(".hs-letters.hs-from").bounding_box()
-    assert abs(rows[0]["x"] - text["x"] - text["width"]) < 16  # right after the last word
-    words = said(page).bounding_box()
-    for row in rows[1:]:
-        assert (
-            words["x"] + words["width"] <= row["x"]
-            or row["x"] + row["width"] <= words["x"]
-            or row["y"] + row["height"] <= words["y"] + 20  # of which more can be touched than is seen
-        )
+    """With all heads and without some, at an earlier word, and with one word more; so are the sizes of the letters."""
+    page = opened(browser, stories, width, 900, reduced_motion="reduce")
+
+    def places() -> Any:
+        return page.evaluate("""() => [...document.querySelectorAll(
+          ".hs-sentence, .hs-stage-say, .hs-verdict .hs-stage-actions, .hs-next-words")].map((part) => {
+            const { x, y, right } = part.getBoundingClientRect();
+            return [x, y, right].map(Math.round);
+          }).concat([getComputedStyle(document.querySelector(".hs-sentence-text")).fontSize])""")
+
+    before = places()
+    (left, _, _), (said_at, _, said_to), _, (list_at, _, list_to), _ = before
+    assert left == said_at and said_to < list_at and list_to <= width
+    switch(page).click()
+    expect(next_word(page)).to_have_text("new")
+    assert places() == before
+    switch(page).click()
+    expect(next_word(page)).to_have_text("kite")
+    page.locator("[data-i='10'] .hs-letters").click()
+    expect(page.locator(".hs-word-token")).to_have_count(11)
+    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    assert places() == before
+    page.get_by_role("button", name=re.compile("more …")).click()
+    expect(next_word(page)).to_have_text("kite")
+    page.locator(".hs-next-in-place").click(position={"x": 8, "y": 12})
+    expect(page.locator(".hs-sentence-text")).to_have_text(re.compile("my kite$"))
+    expect(page.locator(".hs-thread-strong").first).to_be_attached()
+    assert places() == before
+
+
+def test_the_next_word_stands_in_the_sentence(browser: Any, stories: Server) -> None:
+    """It is no part of the text, and where it is long it fits its place."""
+    for width in (390, 1440):
+        page = opened(browser, stories, width, 900, "?model=two-layer-steps", reduced_motion="reduce")
+        word = page.locator(".hs-next-in-place")
+        expect(word).to_have_attribute("data-word", "cat")
+        last, box = page.locator(".hs-from").bounding_box(), word.bounding_box()
+        assert abs(box["x"] - last["x"] - last["width"]) < 16 and abs(box["y"] - last["y"]) < 4
+        assert box["x"] + box["width"] <= width
+        page.close()
 
 
 def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Server) -> None:

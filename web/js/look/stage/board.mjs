@@ -1,9 +1,9 @@
-// The next word where it would stand, and its ghosts below it: all on one axis, the likeliest first.
+// The list of next words, in a place of its own: all on one axis, the likeliest first.
 
 import { make, setText } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { plainly, readAfter } from "../../lib/words.mjs";
-import { inkOf, SHOWN } from "./ghosts.mjs";
+import { inkOf } from "./ghosts.mjs";
 
 /** @import { Ghost } from "./ghosts.mjs" */
 /** @import { Store } from "../state/store.mjs" */
@@ -13,7 +13,6 @@ import { inkOf, SHOWN } from "./ghosts.mjs";
 const OTHERS = "all others";
 const ORDERED_AFTER = 800; // milliseconds until the rows are read in the order that they have moved to
 const FADING = 400;
-const UNDER = 24; // CSS pixels between the line of the sentence and the list below it
 const TICK = 0.01; // a word that was less likely than this with all heads has no mark of it
 
 export class Board {
@@ -31,25 +30,25 @@ export class Board {
     this.choose = choose;
     this.list = make("ol", { class: "hs-ghosts", "aria-label": "Next words" });
     this.note = make("p", { class: "hs-all-on", "aria-hidden": "true" }, "with all heads on");
-    this.element = make("div", { class: "hs-next-words", hidden: true }, this.list, this.note);
+    this.element = make("div", { class: "hs-next-words" }, this.list, this.note);
   }
 
   clear() {
     this.#rows.clear();
     this.list.replaceChildren();
-    this.element.hidden = true;
+    this.element.classList.remove("hs-without");
   }
 
   /**
-   * @param {Ghost[]} ghosts the first of them takes the place of the next word
+   * @param {Ghost[]} ghosts
    * @param {object} how
    * @param {boolean} how.isOff whether heads are off: marks show the values with all heads
    * @param {number | null} how.written the word that stands in the text
+   * @param {number | null} how.next the word that stands in the place of the next one
    * @param {number} how.query the step
    */
-  draw(ghosts, { isOff, written, query }) {
+  draw(ghosts, { isOff, written, next, query }) {
     const { store } = this;
-    this.element.hidden = !ghosts.length;
     this.element.classList.toggle("hs-without", isOff);
     for (const [id, { element }] of this.#rows) {
       if (ghosts.some((ghost) => ghost.id === id)) continue;
@@ -68,8 +67,9 @@ export class Board {
       const [is, was] = [probability, withAll].map((value) => share(value).replace("under ", "<"));
       const hasFallen = isOff && id === fallen && at > 0;
       setText(row.number, hasFallen ? `${was} → ${is}` : is);
-      row.element.className = `hs-ghost hs-${inkOf(probability)}${at ? "" : " hs-now"}`;
+      row.element.className = `hs-ghost hs-${inkOf(probability)}${id === next ? " hs-now" : ""}`;
       row.element.classList.toggle("hs-ticked", withAll >= TICK);
+      row.element.style.setProperty("--at", String(at));
       row.element.style.setProperty("--value", String(probability));
       row.element.style.setProperty("--all", String(withAll));
       if (id === null) return;
@@ -80,35 +80,6 @@ export class Board {
     });
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#order(), ORDERED_AFTER);
-  }
-
-  /**
-   * Hang the list at the place where the next word would stand: the first in the sentence's line, the others below it.
-   * @param {{ left: number, baseline: number }} slot in CSS pixels from the sentence's corner
-   * @returns {{ left: number, right: number, height: number }} the room that it takes below the sentence
-   */
-  place({ left, baseline }) {
-    const { element, note } = this;
-    const style = getComputedStyle(element);
-    const size = (/** @type {string} */ name) => parseFloat(style.getPropertyValue(name)) || 0;
-    const [width, pitch] = [size("--axis") + size("--number"), size("--pitch")];
-    const under = (/** @type {number} */ at) => baseline + UNDER + (at - 1) * pitch;
-    for (const row of this.#rows.values()) {
-      const y = row.at ? under(row.at) : baseline - (pitch - 12);
-      if (!row.at) {
-        const room = width - row.number.offsetWidth - 8;
-        row.word.style.setProperty("--fit", String(Math.min(1, room / Math.max(row.word.offsetWidth, 1))));
-      }
-      const isNew = !row.element.style.transform; // it appears where it belongs, and moves from there
-      if (isNew) row.element.style.transition = "none";
-      row.element.style.transform = `translate(${left.toFixed(1)}px, ${y.toFixed(1)}px)`;
-      if (!isNew) continue;
-      void row.element.offsetWidth;
-      row.element.style.transition = "";
-    }
-    const rows = this.#rows.size;
-    note.style.transform = `translate(${left}px, ${under(rows)}px)`;
-    return { left, right: left + width, height: Math.max(rows - 1, SHOWN) * pitch + UNDER };
   }
 
   #order() {

@@ -8,18 +8,21 @@ import { onChange } from "../../lib/reactive.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 export class Editor {
+  #before = ""; // what stood there when it was opened
+
   /**
    * @param {Store} store
    * @param {Texts | null} texts
+   * @param {() => number} shown how many tokens the sentence shows
    * @param {() => void} changed it was opened or closed
    */
-  constructor(store, texts, changed) {
+  constructor(store, texts, shown, changed) {
     this.store = store;
     this.texts = texts;
+    this.shown = shown;
     this.changed = changed;
     this.field = make("textarea", {
       class: "hs-stage-editor",
-      rows: 2,
       spellcheck: "false",
       "aria-label": "Your text",
     });
@@ -32,7 +35,8 @@ export class Editor {
     this.message = button("Send as a message", () => this.#write(true));
     const cancel = button("Cancel", () => this.close());
     const buttons = make("div", { class: "hs-stage-actions" }, this.read, write, this.message, cancel);
-    this.element = make("div", { class: "hs-editor", hidden: true }, this.field, this.problem, buttons);
+    this.element = make("div", { class: "hs-editor" }, this.field);
+    this.side = make("div", { class: "hs-editor-side" }, this.problem, buttons); // in the place of what is said
     this.field.addEventListener("input", () => this.#grow());
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.close();
@@ -48,9 +52,7 @@ export class Editor {
     );
   }
 
-  get isOpen() {
-    return !this.element.hidden;
-  }
+  isOpen = false;
 
   /** Whether what is written is a message of a conversation. */
   get #isChat() {
@@ -59,29 +61,30 @@ export class Editor {
 
   open() {
     const { store, field } = this;
-    this.element.hidden = false;
+    this.isOpen = true;
     this.problem.textContent = "";
     const model = this.texts?.models.find(({ name }) => name === baseName(store.pointer.model));
     this.read.hidden = this.#isChat;
     this.message.hidden = this.#isChat || !model?.chat;
-    field.value = this.#isChat ? "" : promptText(store);
+    field.value = this.#before = this.#isChat ? "" : promptText(store, this.shown());
     field.placeholder = this.#isChat ? "Your message" : "A text for the model to read";
     this.changed();
     this.#grow();
-    field.focus();
-    if (!this.#isChat) field.select();
+    field.focus({ preventScroll: true });
+    field.setSelectionRange(field.value.length, field.value.length);
+    field.scrollTop = field.scrollHeight;
   }
 
   close() {
     if (!this.isOpen) return;
-    this.element.hidden = true;
+    this.isOpen = false;
     this.changed();
   }
 
   #grow() {
     const { field } = this;
-    field.style.height = "auto";
-    field.style.height = `${field.scrollHeight}px`;
+    field.style.height = "";
+    if (field.scrollHeight > field.clientHeight) field.style.height = `${field.scrollHeight}px`;
   }
 
   /** Read the text without writing on. */
@@ -90,7 +93,7 @@ export class Editor {
     if (!field.value) return;
     this.problem.textContent = "";
     try {
-      if (field.value !== promptText(this.store)) await this.texts?.writing.readText(field.value);
+      if (field.value !== this.#before) await this.texts?.writing.readText(field.value);
       this.close();
     } catch (error) {
       this.problem.textContent = /** @type {Error} */ (error).message;

@@ -19,7 +19,7 @@ export const SHOWN = 5; // words
  * @param {Floats | null} off without some; null if they are not off
  * @param {readonly string[]} texts of the vocabulary
  * @param {number | null} written the word that stands in the text, which is always shown
- * @returns {Ghost[]} the likeliest first; where the text has a word, that one; then the one that heads kept likely
+ * @returns {Ghost[]} the likeliest first; without heads, then the one that they kept likely
  */
 export function ghostsOf(on, off, texts, written = null) {
   const shown = off ?? on;
@@ -27,7 +27,6 @@ export function ghostsOf(on, off, texts, written = null) {
     ? comparedIds(on, off, { count: SHOWN, written, by: shown })
     : withWritten(mostProbable(on, SHOWN), written, on);
   if (off) putAt(ids, 1, mostProbable(on, 1)[0]);
-  else if (written !== null) putAt(ids, 0, written);
   const ghosts = ids.map((id) => ({ id, text: texts[id] ?? "", probability: shown[id], withAll: on[id] }));
   const rest = (/** @type {Floats} */ all) => Math.max(0, 1 - ids.reduce((sum, id) => sum + all[id], 0));
   if (ids.length === shown.length) return ghosts;

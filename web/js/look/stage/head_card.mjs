@@ -16,7 +16,7 @@ import { blend, KindPainter } from "./kind_painter.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const SWIPE = 40; // CSS pixels that a finger moves to turn to another head
-const LABEL = 10; // CSS pixels of a row beside which a word fits
+const LABEL = 14; // CSS pixels of a row beside which a word fits
 const OPENING = 280; // milliseconds in which the matrix grows from its tile
 
 export class HeadCard {
@@ -133,7 +133,7 @@ export class HeadCard {
           : null;
     const isCut = step.isCutAt(head);
     const from = `“${wordUpTo(store.tokens, query)}” ${isCut ? "looked" : "looks"} at `;
-    const much = weight === null ? [] : [": ", make("b", {}, share(weight)), isCut ? ", now ignored" : ""];
+    const much = weight === null ? [] : [": ", make("b", {}, share(weight))];
     this.looks.replaceChildren(from, make("b", {}, spokenAt(store.tokens, key)), ...much);
     const adds = shown?.adds?.[head];
     const word = spoken(step.texts[shown?.target ?? -1] ?? "");

@@ -1,13 +1,14 @@
-// The text as a large sentence up to the step that is shown, the threads between its words, and the place where the
-// next word would stand. A long text shows its last lines.
+// The text as a large sentence up to the step that is shown, the threads between its words, and the next word in its
+// place. The sentence keeps its height and the size of its letters while its text goes on; a long text shows its last
+// lines.
 
-import { make, setText, svg } from "../../lib/dom.mjs";
+import { isStill, make, setText, svg } from "../../lib/dom.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { originOf } from "../../lib/without_heads.mjs";
 import { shownText } from "../../lib/words.mjs";
 import { roleLabel, Turns } from "../panels/turns.mjs";
 import { MATTERS, opacityOf, widthOf } from "./gains.mjs";
-import { linesOf, threadPaths } from "./threads.mjs";
+import { threadPaths } from "./threads.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
@@ -16,7 +17,7 @@ import { linesOf, threadPaths } from "./threads.mjs";
 const [FOLDED, SHOWN] = [5, 3]; // lines: a text with more of them shows the last ones
 const LIKELY = 0.5; // a word with more than this was the likeliest
 const LARGE = 2; // lines that a text in the largest letters may have
-const [SPACE, DESCENT] = [0.25, 0.275]; // of the size of the letters
+const DROPPING = { duration: 500, easing: "cubic-bezier(0.3, 0, 0.1, 1)" };
 const LETTERS = 1.02; // of the size of the letters: the height that a thread must not cross
 
 export class Sentence {
@@ -30,8 +31,11 @@ export class Sentence {
   #said = new Set();
   #run = "";
   #isUnfolded = false;
-  isWritten = false; // whether it grew before one's eyes: it then keeps its size and height
   #first = 0; // the first token that is not folded away
+  /** @type {number[]} the ids of the text for which the size of the letters and the height were chosen */
+  #sizedFor = [];
+  #place = ""; // in which they were chosen
+  #folded = "";
 
   /**
    * @param {Store} store
@@ -39,8 +43,9 @@ export class Sentence {
    * @param {(token: number) => void} actions.choose a word
    * @param {(token: number | null) => void} actions.point at a word
    * @param {() => void} actions.edit
+   * @param {() => void} actions.next
    */
-  constructor(store, { choose, point, edit }) {
+  constructor(store, { choose, point, edit, next }) {
     this.store = store;
     this.threads = svg("svg", { class: "hs-threads", "aria-hidden": "true" });
     const unfold = () => {
@@ -51,20 +56,23 @@ export class Sentence {
     this.foldButton = make("button", { type: "button", class: "hs-fold", title: "Show the whole text", hidden: true });
     this.foldButton.setAttribute("aria-label", "Show the whole text");
     this.foldButton.addEventListener("click", unfold);
-    this.slot = make("span", { class: "hs-slot", "aria-hidden": "true" });
+    this.next = make("span", { class: "hs-next-in-place" });
+    this.slot = make("span", { class: "hs-slot", "aria-hidden": "true" }, this.next);
     this.rest = make("button", { type: "button", class: "hs-rest-of-text", hidden: true });
     this.rest.addEventListener("click", () => store.selection.goto(null));
-    this.text = make("p", { class: "hs-sentence-text", tabindex: 0 }, this.foldButton, this.slot);
+    this.text = make("p", { class: "hs-sentence-text", tabindex: 0 }, this.slot);
     this.text.setAttribute("aria-label", "Sentence");
-    this.element = make("div", { class: "hs-sentence" }, this.threads, this.text, this.rest);
+    const more = make("div", { class: "hs-more-of-text" }, this.foldButton, this.rest);
+    this.element = make("div", { class: "hs-sentence" }, this.threads, more, this.text);
     const at = (/** @type {Event} */ { target }) => {
       const token = target instanceof Element ? target.closest("[data-i]") : null;
       return token instanceof HTMLElement ? Number(token.dataset.i) : null;
     };
     this.text.addEventListener("click", (event) => {
       const token = at(event);
-      if (getSelection()?.toString() || event.target === this.foldButton) return;
+      if (getSelection()?.toString()) return;
       if (token !== null) choose(token);
+      else if (event.target === this.next) next();
       else edit();
     });
     this.text.addEventListener("keydown", (event) => {
@@ -97,11 +105,9 @@ export class Sentence {
     const { store } = this;
     const { pointer, tokens } = store;
     if (pointer.run !== this.#run) {
-      this.#isUnfolded &&= isGrowing;
-      this.isWritten = false;
+      this.#isUnfolded = false;
       this.#run = pointer.run;
     }
-    this.isWritten ||= isGrowing;
     let same = 0;
     while (same < Math.min(count, this.#ids.length) && this.#ids[same] === tokens[same].id) same++;
     for (const token of this.#tokens.splice(same)) token.remove();
@@ -131,13 +137,9 @@ export class Sentence {
     const more = isGrowing ? 0 : store.length - count - 1;
     this.rest.hidden = more <= 0;
     if (more > 0) setText(this.rest, `${more} more …`);
-    this.element.classList.toggle("hs-growing-sentence", isGrowing);
-    if (isGrowing) {
-      this.#host.dataset.size = "middle";
-      this.#unfold();
-      this.#laidOut = "";
-      this.text.scrollTop = this.text.scrollHeight;
-    } else if (this.#laidOut !== this.#layout) this.fold();
+    this.#layOut();
+    if (isGrowing) this.text.scrollTop = this.text.scrollHeight;
+    else this.fold();
   }
 
   /** Say of each word that was written whether it was drawn or the likeliest. @param {number} count */
@@ -159,42 +161,41 @@ export class Sentence {
     }
   }
 
-  #laidOut = "";
-
-  /** What decides how the text is laid out. */
-  get #layout() {
-    return [this.#run, this.#ids.length, this.#isUnfolded, this.element.clientWidth, document.fonts.status].join();
+  /**
+   * Choose the size of the letters and how many lines there is room for. A text that goes on, or is shown up to an
+   * earlier word, keeps both.
+   */
+  #layOut() {
+    const ids = this.#ids;
+    const sized = this.#sizedFor;
+    const place = [this.element.clientWidth, document.fonts.status].join();
+    const goesOn = sized.length && ids.slice(0, sized.length).every((id, i) => id === sized[i]);
+    if (ids.length > sized.length || !goesOn) this.#sizedFor = ids.slice();
+    if (goesOn && place === this.#place) return;
+    this.#place = place;
+    const { style, dataset } = this.#host;
+    style.setProperty("--lines", "0");
+    const lines = (/** @type {string} */ size) => {
+      dataset.size = size;
+      return Math.round(this.text.scrollHeight / parseFloat(getComputedStyle(this.text).lineHeight));
+    };
+    let all = lines("large");
+    if (all > LARGE) all = lines("middle");
+    style.setProperty("--lines", String(all > FOLDED ? SHOWN : all));
   }
 
-  #unfold() {
-    for (const token of this.#tokens.slice(0, this.#first)) token.hidden = false;
-    this.foldButton.hidden = true;
-    this.#first = 0;
-  }
-
-  /** Fold the beginning of a long text away, and choose the size of the letters. */
+  /** Show the last lines of a text that is too long for its place. */
   fold() {
     const { text } = this;
-    this.#unfold();
-    this.#host.dataset.size = this.isWritten ? "middle" : "large";
-    const lines = () => linesOf(this.#measure(this.#words));
-    let all = lines();
-    if (!this.isWritten && (all.at(-1) ?? 0) >= LARGE) {
-      this.#host.dataset.size = "middle";
-      all = lines();
-    }
-    const last = all.at(-1) ?? 0;
-    if (last >= (this.isWritten ? SHOWN : FOLDED) && !this.#isUnfolded) {
-      this.foldButton.hidden = false; // it takes room, too
-      for (let cut = last - SHOWN; cut < last; cut++) {
-        this.#first = all.findIndex((line) => line > cut);
-        this.#tokens.forEach((token, i) => (token.hidden = i < this.#first));
-        const [shown = 0] = linesOf(this.#measure(this.#words.slice(this.#first))).slice(-1);
-        if (shown < SHOWN) break;
-      }
-    }
-    text.scrollTop = 0;
-    this.#laidOut = this.#layout;
+    const folded = [this.#run, this.#ids.length, this.#isUnfolded, this.#place].join();
+    if (folded === this.#folded) return;
+    this.#folded = folded;
+    text.classList.toggle("hs-unfolded", this.#isUnfolded);
+    text.scrollTop = text.scrollHeight;
+    const { scrollTop } = text;
+    this.foldButton.hidden = !scrollTop;
+    const first = this.#words.findIndex((word) => word.offsetTop + word.offsetHeight > scrollTop);
+    this.#first = scrollTop ? Math.max(0, first) : 0;
   }
 
   /** @param {HTMLElement[]} words @returns {Box[]} */
@@ -287,14 +288,19 @@ export class Sentence {
     }
   }
 
-  /** Where the next word would stand, in CSS pixels from the sentence's corner. */
-  get slotBox() {
-    const frame = this.element.getBoundingClientRect();
-    const { left, bottom } = this.slot.getBoundingClientRect();
-    const { display, fontSize } = getComputedStyle(this.slot);
-    const em = parseFloat(fontSize);
-    const [space, below] =
-      display === "block" ? [0, 0] : [this.slot.classList.contains("hs-after-space") ? SPACE : 0, DESCENT];
-    return { left: left - frame.left + space * em, baseline: bottom - frame.top - below * em };
+  /**
+   * Show a word in the place of the next one. It is no part of the text.
+   * @param {string} word empty for none
+   * @param {boolean} isAfterSpace
+   */
+  showNext(word, isAfterSpace = false) {
+    const { next } = this;
+    this.slot.classList.toggle("hs-after-space", isAfterSpace);
+    if (next.dataset.word === word) return;
+    next.dataset.word = word;
+    next.style.setProperty("--fit", "1");
+    const fit = next.clientWidth / Math.max(next.scrollWidth, 1);
+    if (fit < 1) next.style.setProperty("--fit", fit.toFixed(3));
+    if (word && !isStill()) next.animate({ opacity: [0, 1], translate: ["0 -0.4em", "0 0"] }, DROPPING);
   }
 }

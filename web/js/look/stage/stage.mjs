@@ -5,7 +5,7 @@ import { hasModifier, make, setText } from "../../lib/dom.mjs";
 import { headAt } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
-import { spoken, unitOf } from "../../lib/words.mjs";
+import { plainly, readAfter, spoken, unitOf } from "../../lib/words.mjs";
 import { openText } from "../address.mjs";
 import { stepKeys } from "../keyboard.mjs";
 import { readPace, watchedPace } from "../panels/scrubber.mjs";
@@ -36,6 +36,9 @@ export class Stage {
   #openedFor = ""; // the text for which the leading head was opened
   /** @type {number | null} the head under the pointer */
   #pointed = null;
+  about = make("p", { class: "hs-stage-about" });
+  title = make("h2", {});
+  explanation = make("span", {});
 
   /**
    * @param {Store} store
@@ -51,6 +54,7 @@ export class Stage {
       choose: (token) => this.#choose(token),
       point: (token) => this.#pointAtWord(token),
       edit: () => this.#edit(),
+      next: () => texts && this.#next(),
     });
     this.sentence.unfolded = () => this.draw();
     this.board = new Board(store, texts && ((token) => this.#branch(token)));
@@ -68,23 +72,20 @@ export class Stage {
       },
       link,
     );
-    this.editor = new Editor(store, texts, () => this.draw());
+    this.editor = new Editor(
+      store,
+      texts,
+      () => this.sentence.length,
+      () => this.draw(),
+    );
     this.tiles = new Tiles(store, this.step, (head) => this.#point(head));
     this.card = new HeadCard(store, this.step, (by) => this.#turn(by));
-    this.about = make("p", { class: "hs-stage-about" });
-    this.title = make("h2", {});
-    this.explanation = make("span", {});
-    const top = make(
-      "div",
-      { class: "hs-stage-top" },
-      this.sentence.element,
-      this.editor.element,
-      this.board.element,
-      this.verdict.element,
-    );
-    const body = make("div", { class: "hs-stage-body" }, this.#field(), this.card.element);
+    const said = make("div", { class: "hs-said" }, this.verdict.element, this.editor.side, this.board.element);
+    this.top = make("div", { class: "hs-stage-top" }, this.sentence.element, this.editor.element, said);
+    const field = make("section", { "aria-label": "All heads" }, this.tiles.element);
+    const body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element);
     const birth = texts ? [this.birth.element] : [];
-    const parts = [this.about, top, ...birth, body];
+    const parts = [this.about, this.top, ...birth, body];
     this.element = make("section", { class: "hs-stage hs-simple", "aria-label": "Stage" }, ...parts);
     this.opening = new Opening(this.element, this.sentence);
     this.sentence.threads.addEventListener("pointerover", (event) => this.#point(reached(event)));
@@ -105,14 +106,12 @@ export class Stage {
     this.#follow();
   }
 
-  /** All heads, under a heading that says what their ink and colours mean. */
-  #field() {
+  /** Above all heads, with what their ink and colours mean. */
+  #heading() {
     const legend = Object.entries(KINDS).map(([kind, words]) => make("span", { "data-kind": kind }, words));
     const rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
     const caption = make("p", {}, this.title, this.explanation, rows);
-    const header = make("header", {}, caption, make("div", { class: "hs-kinds" }, ...legend));
-    const label = { class: "hs-all-heads-side", "aria-label": "All heads" };
-    return make("section", label, header, this.tiles.element);
+    return make("header", { class: "hs-field-heading" }, caption, make("div", { class: "hs-kinds" }, ...legend));
   }
 
   #follow() {
@@ -161,9 +160,8 @@ export class Stage {
     if (!this.#isShown || !pointer.run || (pointer.state === "snapshot" && !tokens.length)) return;
     const isEditing = this.editor.isOpen;
     const isWriting = opening.part === "text";
-    this.element.classList.toggle("hs-editing", isEditing);
+    this.top.classList.toggle("hs-editing", isEditing);
     if (!isEditing) this.sentence.show(step.query >= 0 ? step.query + 1 : tokens.length, isGrowing);
-    this.element.classList.toggle("hs-written", this.sentence.isWritten);
     if (!this.#hasBegun && step.query >= 0) {
       this.#hasBegun = true;
       if (pointer.state === "opening") opening.playOnce();
@@ -187,18 +185,18 @@ export class Stage {
   /** @param {boolean} isBusy whether the sentence is being changed */
   #drawBoard(isBusy) {
     const { step, board, sentence } = this;
-    const { shown, whole, query } = step;
-    if (isBusy || query < 0) {
+    const { shown, whole, query, texts, written } = step;
+    const off = step.off?.probabilities ?? null;
+    const next = step.isOff ? shown?.target : (written ?? shown?.target);
+    if (isBusy || query < 0 || !whole?.probabilities.length || next == null) {
       board.clear();
+      sentence.showNext("");
       return;
     }
-    if (shown && whole?.probabilities.length) {
-      const off = step.off?.probabilities ?? null;
-      sentence.slot.classList.toggle("hs-after-space", /^\s/.test(step.texts[shown.target ?? -1] ?? ""));
-      const ghosts = ghostsOf(whole.probabilities, off, step.texts, step.written);
-      board.draw(ghosts, { isOff: off !== null, written: step.written, query });
-    }
-    this.verdict.place(board.place(sentence.slotBox));
+    const text = texts[next] ?? "";
+    sentence.showNext(plainly(readAfter(text, this.store.tokens.slice(0, query + 1))), /^\s/.test(text));
+    const ghosts = ghostsOf(whole.probabilities, off, texts, written);
+    board.draw(ghosts, { isOff: off !== null, written, next, query });
   }
 
   #drawWords() {

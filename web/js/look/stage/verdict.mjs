@@ -1,5 +1,5 @@
-// What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence,
-// beside the list of next words.
+// What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence
+// at the left; the list of next words is at their right.
 
 import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
@@ -12,7 +12,6 @@ import { stageMenu } from "./menu.mjs";
 /** @import { ShownStep } from "./shown_step.mjs" */
 
 const WRITING = "Dotted words were drawn by chance; the others were the likeliest. Any key shows the rest.";
-const GAP = 40; // CSS pixels between what is said and the list
 
 /**
  * @typedef {object} Actions
@@ -110,22 +109,6 @@ export class Verdict {
     const [likeliest] = whole ? mostProbable(whole.logits, 1) : [];
     if (likeliest === undefined || written === null || likeliest === written) return "";
     return ` ${origin === "drawn" ? "It was drawn by chance: " : ""}${spoken(texts[likeliest])} is likelier.`;
-  }
-
-  /**
-   * Beside the list of next words: at the left where there is room for it, else at the right, else below.
-   * @param {{ left: number, right: number, height: number }} list in CSS pixels from the sentence's corner
-   */
-  place({ left, right, height }) {
-    const { element } = this;
-    const style = getComputedStyle(element);
-    const least = parseFloat(style.getPropertyValue("--least")) || 0;
-    const width = element.offsetWidth;
-    const isLeft = left - GAP >= least;
-    const isRight = !isLeft && width - right - GAP >= least;
-    element.style.paddingRight = isLeft ? `${width - left + GAP}px` : "";
-    element.style.paddingLeft = isRight ? `${right + GAP}px` : "";
-    element.style.paddingTop = isLeft || isRight ? "" : `${height}px`;
   }
 }
 
