@@ -26,8 +26,6 @@ import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { Rung } from "./rung.js" */
 
-/** @typedef {{ rung: Rung<any>, minutes: number, isCore: boolean }} Lesson core for a visitor with little time */
-
 /**
  * Gradio calls this when the tab is first opened.
  * @param {HTMLElement} element the element to fill
@@ -37,21 +35,20 @@ export async function mount(element) {
   new Lessons(element).open(rungInHash());
 }
 
-/** Each with the minutes that its main path and its exercises take. @type {Lesson[]} */
-const COURSE = [
-  { rung: textToTokens, minutes: 4, isCore: false },
-  { rung: slidingWindow, minutes: 4, isCore: false },
-  { rung: bigram, minutes: 5, isCore: false },
-  { rung: averageOfThePast, minutes: 4, isCore: true },
-  { rung: selfAttention, minutes: 5, isCore: true },
-  { rung: trainableWeights, minutes: 8, isCore: true },
-  { rung: causalMasking, minutes: 4, isCore: true },
-  { rung: manyHeads, minutes: 5, isCore: true },
-  { rung: restOfABlock, minutes: 5, isCore: false },
-  { rung: wholeModel, minutes: 7, isCore: true },
-  { rung: induction, minutes: 5, isCore: true },
+/** @type {Rung<any>[]} */
+export const RUNGS = [
+  textToTokens,
+  slidingWindow,
+  bigram,
+  averageOfThePast,
+  selfAttention,
+  trainableWeights,
+  causalMasking,
+  manyHeads,
+  restOfABlock,
+  wholeModel,
+  induction,
 ];
-export const RUNGS = COURSE.map(({ rung }) => rung);
 const LAST_PAGE = RUNGS.length + 1;
 
 const BOOK = "From chapter 3 of Sebastian Raschka’s “Build a Large Language Model (From Scratch)”";
@@ -81,7 +78,7 @@ export class Lessons {
     this.problem = make("p", { class: "hl-problem", role: "alert" });
     this.note = make("p", { class: "hl-note", role: "status" });
     this.article = make("article", { class: "hl-lesson", "aria-live": "off" });
-    this.links = COURSE.map(({ rung: { name }, minutes, isCore }, i) => {
+    this.links = RUNGS.map(({ name, minutes, core: isCore }, i) => {
       const time = make("small", {}, `${isCore ? "● " : ""}${minutes} min`);
       return this.link(i + 1, make("span", { class: "hl-number" }, i + 1), make("span", {}, name), time);
     });
@@ -94,7 +91,7 @@ export class Lessons {
     );
     const items = canTrain() ? [...this.links, train] : this.links;
     const list = make("ol", {}, ...items.map((link) => make("li", {}, link)));
-    const minutes = COURSE.reduce((sum, each) => sum + (each.isCore ? each.minutes : 0), 0);
+    const minutes = RUNGS.reduce((sum, each) => sum + (each.core ? each.minutes : 0), 0);
     const core = make(
       "p",
       { class: "hl-count" },

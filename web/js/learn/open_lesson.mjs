@@ -4,6 +4,7 @@ import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
 import { fold } from "./widgets/elements.mjs";
 import { Play } from "./widgets/play.mjs";
+import { deeperFold, written } from "./widgets/content.mjs";
 import { exercises, ownExercise } from "./widgets/exercises.mjs";
 import { prediction } from "./widgets/prediction.mjs";
 import { classLinkButton } from "./widgets/class_link.mjs";
@@ -34,7 +35,10 @@ export class OpenLesson {
     this.own = make("div", {});
     this.built = content.build(this);
     this.play = new Play(() => (this.data ? (this.built.play?.() ?? []) : []));
-    const shown = [this.play.element, ...this.built.picture, this.play.flight];
+    const { parts, explanation } = this.built;
+    const deeper = deeperFold(kept, content.deeper, parts);
+    const after = [deeper, ...written(content.after ?? [], parts), ...(explanation ? [explanation] : [])];
+    const shown = [this.play.element, ...written(content.path, parts), ...after, this.play.flight];
     this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...shown);
     this.elements = this.#makeElements();
   }
@@ -51,7 +55,12 @@ export class OpenLesson {
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
       make("h2", { tabindex: -1 }, content.name),
-      make("div", { class: "hl-opening" }, make("div", { class: "hl-text" }, ...built.text), built.formula),
+      make(
+        "div",
+        { class: "hl-opening" },
+        make("div", { class: "hl-text" }, ...written(content.opening, built.parts)),
+        built.formula,
+      ),
       this.prediction,
       lessons.note,
       this.picture,

@@ -76,9 +76,11 @@ export interface Lesson {
 
 /** `Numbers`: those that the server sends. */
 export interface BuiltRung<Numbers> {
-  text: Node[];
   formula: Node;
-  picture: Node[];
+  /** What its module draws; the rung's content names each part where it is to be. */
+  parts: Record<string, Node | Node[]>;
+  /** Explains a number of the parts. */
+  explanation?: Node;
   /** Show the server's answer. */
   update(data: Numbers): void;
   /** The way of one number through the rung, from a word to the result. */
@@ -90,11 +92,34 @@ export interface BuiltRung<Numbers> {
 }
 
 /** `Key` names its numbers and its source code on the server. */
-export interface Rung<Key extends keyof Data> {
-  key: Key;
+/** A paragraph, a heading (after “# ”), or parts that the rung's module draws, by name. */
+export type Entry =
+  string | { show: string } | { row: string[] } | { controls: string[] } | { remarks: string; items: string[] };
+
+/** The words of a rung: what its file in content/ holds. */
+export interface Content {
   name: string;
+  /** What its main path and its exercises take. */
+  minutes: number;
+  /** For a visitor with little time. */
+  core: boolean;
   /** The lesson of the rung, in one sentence. */
   learned: string;
+  /** What its notebook does, if not print the numbers of the page. */
+  notebookDoes?: string;
+  /** Absent if it is made from the server's answer: see ``rephrase``. */
+  prediction?: Prediction;
+  opening: Entry[];
+  path: Entry[];
+  /** What is not on the main path, folded. */
+  deeper: { topics: string; parts: Entry[] };
+  /** What stands after it. */
+  after?: Entry[];
+  exercises: Exercise[];
+}
+
+export interface Rung<Key extends keyof Data> extends Content {
+  key: Key;
   /** The first settings. */
   options: () => Settings;
   /**
@@ -104,17 +129,11 @@ export interface Rung<Key extends keyof Data> {
   choices?: () => Settings;
   /** The options that mean nothing for another sentence. */
   ofSentence?: string[];
-  /** Null if it is made from the server's answer: see ``rephrase``. */
-  prediction: Prediction | null;
-  /** Tasks after the picture. */
-  exercises: Exercise[];
   /** A task about the numbers that the rung shows; null if there are too few. */
   own(data: Data[Key], lesson: Pick<Lesson, "sentence" | "kept">): Exercise | null;
   /** Show the picture before the server has answered, because only a button starts the computation. */
   waitsForClick?: boolean;
   /** Whether its numbers are those of a loaded model, so that its notebook needs the model's folder. */
   followsModel?: boolean;
-  /** What its notebook does, if not print the numbers of the page. */
-  notebookDoes?: string;
   build(lesson: Lesson): BuiltRung<Data[Key]>;
 }

@@ -3,19 +3,8 @@
 import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
-import {
-  Chips,
-  choice,
-  code,
-  controls,
-  heading,
-  paragraph,
-  remarks,
-  rowOf,
-  slider,
-  term,
-  deeper,
-} from "../widgets/elements.mjs";
+import { content } from "../content/01_text_to_tokens.mjs";
+import { Chips, choice, code, controls, heading, slider } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
@@ -30,64 +19,10 @@ const N_BYTES = 256; // different ones
 
 /** @type {Rung<"tokens">} */
 export const textToTokens = {
+  ...content,
   key: "tokens",
-  name: "Text to tokens",
-  learned:
-    "A text becomes a sequence of ids. Bigger pieces make shorter sequences and longer lists; a tokenizer that can " +
-    "fall back to bytes loses nothing.",
   options: () => ({ merges: 60, allow_end_of_text: false }),
   choices: () => ({ step: 0 }),
-  prediction: {
-    ask: "Which loses a word that its training text does not contain?",
-    options: ["The word list", "The characters", "The byte pairs"],
-    right: 0,
-    why:
-      "The word list has one id for everything it has never seen, so the word cannot be read back. Characters keep " +
-      "it as long as each letter is in the alphabet. Byte pairs keep any text: at worst they fall back to its bytes.",
-  },
-  exercises: [
-    {
-      kind: "number",
-      ask: "How many tokens is “Hi there!” if each character is a token? The space and the exclamation mark count too.",
-      right: 9,
-      tolerance: 0,
-      hint: "Count every character: the letters, the space between the words, and the mark at the end.",
-      why: "Two letters, a space, five letters and a mark; in the alphabet of 65 their ids begin with 20, 47, 1.",
-    },
-    {
-      kind: "order",
-      ask: "Byte pairs are learned in these steps. Put them in order.",
-      steps: [
-        "split the text into bytes",
-        "count all pairs of adjacent tokens",
-        "merge the most frequent pair into a new token",
-        "count again, until there are enough tokens",
-      ],
-      hint: "Pairs must be counted before one is merged, and the text must be in pieces before pairs can be counted.",
-      why: "Each round adds one token, so the number of rounds decides the size of the vocabulary.",
-    },
-    {
-      kind: "choice",
-      ask: "A vocabulary grows from 65 characters to 50,257 byte pairs. What happens to the same text?",
-      options: ["It becomes a longer sequence", "It becomes a shorter sequence", "Its length stays the same"],
-      right: 1,
-      hint: "Compare the lists of tokens above: the same sentence as characters, and as byte pairs.",
-      why: "Each token covers more characters, so there are fewer of them, from a larger list. That is the trade-off.",
-    },
-    {
-      kind: "choice",
-      further: true,
-      ask:
-        "Find the mistake: notes on this chapter give the end of a text in GPT-2 as [EOS]. Which token marks it in " +
-        "GPT-2?",
-      options: ["[EOS]", "<|endoftext|>", "<|unk|>", "[PAD]"],
-      right: 1,
-      hint: "Open “Deeper: special tokens” above. GPT-2 has a single special token.",
-      why:
-        "[EOS] is a common name for such a token, but GPT-2 cuts it into byte pairs like any other text. Its only " +
-        "special token is <|endoftext|>, with the id 50256, the last one.",
-    },
-  ],
   own: ({ pairs: { n, n_start: start } }) => ({
     kind: "number",
     ask:
@@ -126,14 +61,6 @@ export const textToTokens = {
     /** @type {Pick<Data["tokens"], "words" | "characters" | "pairs" | "model">} */
     let found;
     return {
-      text: [
-        paragraph(
-          "A model computes with numbers, so a text is cut into ",
-          term("tokens"),
-          ", and each becomes its place in a list, its id. Tokens can be words, characters, or byte pairs: pieces ",
-          "grown from bytes by merging pairs that often occur together. GPTs use byte pairs.",
-        ),
-      ],
       formula: formula([
         "text",
         "→",
@@ -141,75 +68,21 @@ export const textToTokens = {
         "→",
         "text",
       ]),
-      picture: [
-        make("label", {}, make("b", {}, "The training text"), text),
-        heading("Words of the training text"),
-        paragraph("The list: its words and marks, sorted. All others get the same id, ", code("<|unk|>"), "."),
-        words.element,
+      parts: {
+        trainingText: make("label", {}, make("b", {}, "The training text"), text),
+        words: words.element,
         decoded,
-        controls(add, back),
-        heading("Characters of Shakespeare"),
-        paragraph(
-          "The 65 in “tiny Shakespeare”, a file of his plays; ",
-          code("·"),
-          " is a space. Any text of them can be read back, but the sequence is long.",
-        ),
-        characters.element,
-        heading("Byte pairs of the training text"),
-        paragraph(
-          "Start from its bytes. Merge the most frequent pair of neighbours, never across two words, into a new ",
-          "token. Repeat. ",
-          code("Ġ"),
-          " is a space.",
-        ),
-        controls(merges.element),
-        pairs.element,
-        rowOf(
-          make("div", {}, make("h4", {}, "Merges learned from it"), list),
-          make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
-        ),
+        add,
+        back,
+        characters: characters.element,
+        merges: merges.element,
+        pairs: pairs.element,
+        learnedMerges: make("div", {}, make("h4", {}, "Merges learned from it"), list),
+        mergeByMerge: make("div", {}, make("h4", {}, "Your sentence, merge by merge"), merging.element),
         known,
-        paragraph(
-          "Such ids are all that a model sees of a text. Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, ",
-          "rungs 10 and 11 a trained model’s tokens.",
-        ),
-        deeper(
-          lesson,
-          "special tokens, bytes that are no letters",
-          controls(special.element),
-          specialSaid,
-          paragraph(
-            "Each byte is shown as one character: ",
-            code("Ġ"),
-            " is a space, and ü, two bytes, is shown as ",
-            code("Ã¼"),
-            ".",
-          ),
-          remarks(
-            "Special tokens",
-            [code("[BOS]"), " marks the beginning of a text, so that even its first word has something before it."],
-            [
-              code("[EOS]"),
-              ", here ",
-              code("<|endoftext|>"),
-              ", marks the end; between two unrelated texts it says that a new text starts.",
-            ],
-            [
-              code("[PAD]"),
-              " pads shorter texts to the length of the longest in a batch. A mask keeps the model from looking at it.",
-            ],
-            [
-              code("[UNK]"),
-              ", here ",
-              code("<|unk|>"),
-              ", stands for every unknown word. GPT-2 needs only ",
-              code("<|endoftext|>"),
-              ": byte pairs have no unknown words, and texts of unequal length in a batch can be padded with it, as ",
-              "Raschka’s book does when it fine-tunes.",
-            ],
-          ),
-        ),
-      ],
+        special: special.element,
+        specialSaid,
+      },
       update({ training_text: source, words: w, characters: c, pairs: p, model }) {
         add.hidden = source.endsWith(`\n${lesson.sentence}`);
         back.hidden = !lesson.options.training_text;

@@ -4,20 +4,9 @@ import { make } from "../../lib/dom.mjs";
 import { fixed, number } from "../../lib/numbers.mjs";
 import { countCharacters, visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
+import { content } from "../content/03_bigram.mjs";
 import { askForLines } from "../server.mjs";
-import {
-  choice,
-  slider,
-  defined,
-  canTrain,
-  controls,
-  heading,
-  pageLink,
-  paragraph,
-  term,
-  code,
-  deeper,
-} from "../widgets/elements.mjs";
+import { choice, slider, canTrain, controls, heading, pageLink, paragraph, code } from "../widgets/elements.mjs";
 import { Report } from "./03_bigram_report.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
@@ -32,50 +21,12 @@ const EXAMPLE =
 
 /** @type {Rung<"untrained-bigram">} */
 export const bigram = {
+  ...content,
   key: "untrained-bigram",
-  name: "The bigram model",
-  learned:
-    "The smallest language model is a table of pairs; loss is mean surprise, and held-out text reveals overfitting.",
   options: () => ({}),
   choices: () => ({ settings: { steps: 10_000, learning_rate: 0.001 }, text: "" }), // those of the example
   prediction: predictionFor(65),
   waitsForClick: true,
-  notebookDoes: "trains the table as “Train it” does",
-  exercises: [
-    {
-      kind: "number",
-      further: true,
-      ask: "A model gives both characters of an alphabet of 2 the same probability. Its loss in nats is ln 2 = ?",
-      right: 0.6931,
-      tolerance: 0.006,
-      hint: "The loss is −ln p, and each of two equally likely characters has p = 1/2.",
-      why: "Minus the logarithm of 1/2. With 65 characters it is ln 65 = 4.174.",
-    },
-    {
-      kind: "choice",
-      ask: "The training loss keeps falling while the held-out loss rises. What is happening?",
-      options: ["The model memorises the text", "The learning rate is too small", "The held-out part is easier"],
-      right: 0,
-      hint: "One loss is measured on text that the model learns from, the other on text that it never sees.",
-      why:
-        "If a model gets better only on the text it was trained on, it memorises that text: it overfits. The tenth " +
-        "that it never sees shows the difference.",
-    },
-    {
-      kind: "choice",
-      ask:
-        "Why can no amount of training bring a bigram model below the floor of counted pairs on its training " +
-        "text?",
-      options: [
-        "The learning rate is too high",
-        "No table of probabilities for pairs can be better than the frequencies of the pairs themselves",
-        "The batches are too small",
-      ],
-      right: 1,
-      hint: "Think of the best possible table for this text. How would you fill it in without any training?",
-      why: "Cross-entropy is lowest where the predicted probabilities are the observed frequencies.",
-    },
-  ],
   own({ example }, { kept, sentence }) {
     const last = kept.events?.at(-1);
     const isTrained = last?.stage === "after" && kept.sentence === sentence;
@@ -182,56 +133,28 @@ export const bigram = {
 
     report.replay();
     return {
-      text: [
-        paragraph(
-          "How well can the next character be guessed from the current one alone? That is what attention has to beat. ",
-          "The smallest language model is a table whose row for each character holds the ",
-          defined("logits"),
-          " of the next one.",
-        ),
-        paragraph(
-          "Its ",
-          term("loss"),
-          " is its average surprise, −ln p, at the next character, in ",
-          defined("nats"),
-          ".",
-        ),
-      ],
       formula: formula(["loss", "=", "−", " mean of ln ", "p", row("(", sub("x", "t+1"), "|", sub("x", "t"), ")")]),
-      picture: [
-        ...report.elements.table,
-        heading("2. How it learned"),
-        paragraph(
-          "The table is trained on the first nine tenths of a text; the rest is held out. The best table possible ",
-          "just counts the pairs of this training part: its loss there is the floor.",
-        ),
-        make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
+      parts: {
+        table: report.elements.table,
+        textLabel: make("label", { for: TEXT_ID }, make("b", {}, "Text to learn from")),
         text,
         tooLong,
-        controls(steps.element, rate.element, start, stop),
-        ...report.elements.learning,
-        deeper(
-          lesson,
-          "an experiment, how it is trained",
-          ...experiment.elements,
-          heading("How it is trained"),
-          paragraph(
-            "Each step takes a batch of 32 windows of 8 characters at random positions in the first nine tenths; then ",
-            defined("AdamW"),
-            " changes the table. The last tenth is never trained on, so the loss there shows how well the model ",
-            "predicts text that it cannot have memorised.",
-          ),
-          ...(canTrain()
-            ? [
-                paragraph(
-                  "A whole GPT is trained in the same way, with more weights: ",
-                  pageLink("train", "train your own"),
-                  ".",
-                ),
-              ]
-            : []),
-        ),
-      ],
+        steps: steps.element,
+        rate: rate.element,
+        start,
+        stop,
+        learning: report.elements.learning,
+        experiment: experiment.elements,
+        trainLink: canTrain()
+          ? [
+              paragraph(
+                "A whole GPT is trained in the same way, with more weights: ",
+                pageLink("train", "train your own"),
+                ".",
+              ),
+            ]
+          : [],
+      },
       update({ writer, most_characters, example }) {
         experiment.showLecture(/** @type {[TextAsData, object, Losses]} */ (example));
         if (!kept.events?.length) report.showExample(example, EXAMPLE);

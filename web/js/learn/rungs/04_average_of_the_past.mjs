@@ -13,7 +13,8 @@ import {
 } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
-import { choice, code, controls, deeper, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { content } from "../content/04_average_of_the_past.mjs";
+import { choice, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
@@ -32,38 +33,11 @@ const DOES = {
 
 /** @type {Rung<"averages">} */
 export const averageOfThePast = {
+  ...content,
   key: "averages",
-  name: "The average of the past",
-  learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   options: () => ({ lecture: false }),
   choices: () => ({ way: "by_softmax" }),
   ofSentence: ["scores"],
-  prediction: {
-    ask: "What do the numbers in the last row of “Weights”, outlined below, add up to?",
-    options: ["The number of tokens", "1", "1 / the number of tokens"],
-    right: 1,
-    why:
-      "With equal scores, each of n tokens has the weight 1 / n. The result is an average because each row adds up " +
-      "to 1. The same holds for attention weights.",
-  },
-  exercises: [
-    {
-      kind: "number",
-      ask: "Three tokens have the numbers 2, 6 and 6. What is the average at the third token?",
-      right: 4.6667,
-      tolerance: 0.01,
-      hint: "The third token averages all three: add them up and divide by how many there are.",
-      why: "(2 + 6 + 6) / 3. The left column of the toy product computes this once each row is divided by its sum.",
-    },
-    {
-      kind: "choice",
-      ask: "What does an average of all tokens so far not tell you?",
-      options: ["Which tokens there were", "In which order they came", "How many of each there were"],
-      right: 1,
-      hint: "Compare the averages of (2, 6) and of (6, 2).",
-      why: "Reorder the past and its average stays the same. The vectors themselves have to carry the positions.",
-    },
-  ],
   own({ words, x, by_loop: average }) {
     if (words.length < 2) return null;
     const [a, b] = [x[0][0], x[1][0]];
@@ -165,34 +139,24 @@ export const averageOfThePast = {
       arithmetic.update(averages, [2, 0]);
     }
     return {
-      text: [
-        paragraph(
-          "The simplest way to use all tokens so far is to average them. A loop does it slowly; one product with a ",
-          "triangular matrix does the same. Softmax of equal scores, the future masked, gives that triangle. With ",
-          "scores that depend on the tokens, it becomes attention.",
-        ),
-      ],
       formula: formula(
         [sub("y", "t"), "=", fraction("1", row("t", "+", "1")), sum(row("s", "≤", "t")), sub("x", "s")],
         ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
       ),
-      picture: [
-        ...toy.elements,
-        heading("The same for every token of a text"),
-        vectors.element,
-        controls(way.element, back),
-        rowOf(x.element, masked.element),
-        rowOf(weights.element, averages.element),
+      parts: {
+        toy: toy.elements,
+        vectors: vectors.element,
+        way: way.element,
+        back,
+        x: x.element,
+        masked: masked.element,
+        weights: weights.element,
+        averages: averages.element,
         status,
-        stamp.element,
-        heading("What an average loses"),
-        paragraph(
-          "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And ",
-          "the importance: the token that matters most counts like any other. On rung 5, weights depend on the tokens.",
-        ),
-        deeper(lesson, "the lecture’s random tokens", controls(example.element)),
-        arithmetic.element,
-      ],
+        stamp: stamp.element,
+        example: example.element,
+      },
+      explanation: arithmetic.element,
       update(found) {
         data = found;
         example.show(data.lecture ? "lecture" : "own");

@@ -17,9 +17,10 @@ import {
 import { formula, fraction, root, row, sub, sup } from "../../widgets/formula.mjs";
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { content } from "../content/06_trainable_weights.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
-import { choice, code, controls, deeper, heading, paragraph, remarks, rowOf, term } from "../widgets/elements.mjs";
+import { choice, code, controls, paragraph, rowOf } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
@@ -62,11 +63,8 @@ const ROLES = { query: "Queries", key: "Keys", value: "Values" };
 
 /** @type {Rung<"trainable-weights">} */
 export const trainableWeights = {
+  ...content,
   key: "trainable-weights",
-  name: "Trainable weights",
-  learned:
-    "With three matrices, training decides what a word looks for, what it is found by and what it contributes; " +
-    "dividing by √head_dim keeps the scores small.",
   options: () => ({ kind: "parameters" }),
   choices: () => ({
     transfer: { query: "own", key: "own", value: "own" },
@@ -75,50 +73,6 @@ export const trainableWeights = {
     scaling: { head_dim: 16, sharpness: 8 },
     heads: "trained",
   }),
-  prediction: {
-    ask: "“sleeps” and its subject “cat” have quite different vectors. What has to change so that it looks at the cat?",
-    options: ["The query of “sleeps” and the key of “cat”", "The value of “cat”", "The distance between the two words"],
-    right: 0,
-    why:
-      "Weights come from queries and keys alone. Training changes the matrices that make them until these two match; " +
-      "the words’ own vectors can stay as they are.",
-  },
-  exercises: [
-    {
-      kind: "many",
-      further: true,
-      ask:
-        "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints " +
-        "0.2867 and 0.3880 for the first word. How does it differ from Raschka’s?",
-      options: [
-        "Query and key are swapped in the scores",
-        "The scores are divided by √256 = 16, though a query has 2 numbers",
-        "The softmax is taken over the columns",
-        "The matrices are drawn from a normal distribution, keys first",
-      ],
-      right: [0, 1, 3],
-      hint: "Point at a score: which rows light up? Point at a weight: what is the divisor? How was W query drawn?",
-      why:
-        "The roles are swapped, the divisor is for queries of 256 numbers, and the matrices are drawn from another " +
-        "distribution. The divisor is far too large, so the weights are almost equal and all rows look alike.",
-    },
-    {
-      kind: "number",
-      ask: "If head_dim is 64, by what are the scores divided?",
-      right: 8,
-      tolerance: 0,
-      hint: "The divisor is the square root of head_dim, not head_dim itself.",
-      why: "By √64, which brings their variance from about 64 back to about 1.",
-    },
-    {
-      kind: "choice",
-      ask: "Which of the three matrices can change without changing the attention weights?",
-      options: ["W query", "W key", "W value"],
-      right: 2,
-      hint: "Point at an attention weight above and follow what lights up: which of the three never does?",
-      why: "The weights are computed from queries and keys. The values are only averaged with them.",
-    },
-  ],
   own({ words, kind, score_terms: { left, right, products }, scores }) {
     if (words.length < 2) return null;
     const [a, b] = [left[1], right[0]].map((values) =>
@@ -274,14 +228,6 @@ export const trainableWeights = {
     const scaling = scoreScaling(arithmetic, lesson.kept.scaling);
     const [learning, division] = [findTheSubject(lesson.kept.subject), divideTheScores(lesson.kept.division)];
     return {
-      text: [
-        paragraph(
-          "So far, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, and the ",
-          "two need not be alike. Three trainable matrices, together a ",
-          term("head"),
-          ", decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
-        ),
-      ],
       formula: formula(
         [
           "Q",
@@ -301,54 +247,26 @@ export const trainableWeights = {
         ],
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
-      picture: [
-        ...learning.elements,
-        ...division.elements,
-        heading("The same steps for your sentence, with random matrices and head_dim 2"),
-        rowOf(
-          x.element,
-          ...roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
-        ),
-        rowOf(scores.element, weights.element, context.element),
-        deeper(
-          lesson,
-          "arrows, other words and matrices, two trained heads, an exercise of the chapter, how far scores spread",
-          arrows.element,
-          vectors.element,
-          controls(kind.element, back),
-          about,
-          rowOf(wide.element),
-          remarks(
-            "Worth knowing",
-            "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a " +
-              "logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
-            [
-              "The book first makes the matrices with ",
-              code("requires_grad=False"),
-              " to keep its outputs short. To train them they are ",
-              code("nn.Parameter"),
-              "s or layers, and gradients are computed for them.",
-            ],
-            [
-              "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are ",
-              "usually the same, because input and output both belong to the residual stream.",
-            ],
-            [
-              code("nn.Linear"),
-              " without a bias is the same product, but the spread of its initial numbers suits its size, which helps ",
-              "training. It stores its matrix transposed, as (out, in): see the exercise below.",
-            ],
-          ),
-          heading("After training: two heads on your sentence"),
-          ...heads.elements,
-          heading("Exercise of the chapter: make the two agree"),
-          ...transfer.elements,
-          stamp.element,
-          heading("How far random scores spread"),
-          ...scaling.elements,
-        ),
-        arithmetic.element,
-      ],
+      parts: {
+        learning: learning.elements,
+        division: division.elements,
+        x: x.element,
+        projections: roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
+        scores: scores.element,
+        weights: weights.element,
+        context: context.element,
+        arrows: arrows.element,
+        vectors: vectors.element,
+        kind: kind.element,
+        back,
+        about,
+        wide: wide.element,
+        heads: heads.elements,
+        transfer: transfer.elements,
+        stamp: stamp.element,
+        scaling: scaling.elements,
+      },
+      explanation: arithmetic.element,
       leave() {
         learning.stop();
         division.stop();

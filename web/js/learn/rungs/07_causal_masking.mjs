@@ -5,18 +5,8 @@ import { counted, fixed, number, significant } from "../../lib/numbers.mjs";
 import { Arithmetic, named } from "../../widgets/arithmetic.mjs";
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import {
-  choice,
-  slider,
-  code,
-  controls,
-  heading,
-  paragraph,
-  remarks,
-  rowOf,
-  term,
-  deeper,
-} from "../widgets/elements.mjs";
+import { content } from "../content/07_causal_masking.mjs";
+import { choice, slider, paragraph } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { contextOf, lectureHead, makeTables } from "./07_mask_tables.mjs";
@@ -32,61 +22,10 @@ const MATRICES = { parameters: "those of rung 6, seed 123", linear: "linear laye
 
 /** @type {Rung<"causal-masking">} */
 export const causalMasking = {
+  ...content,
   key: "causal-masking",
-  name: "Causal masking",
-  learned: "No token looks ahead: minus infinity before the softmax, and each row still adds up to 1.",
   options: () => ({ kind: "parameters", factor: 1, dropout: 0.5, seed: 1, dropped: "weights", flipped: [] }),
   ofSentence: ["flipped"],
-  prediction: {
-    ask: "What is the first word’s attention weight on itself, once the future is masked?",
-    options: ["The same as before", "Exactly 1", "1 divided by the number of words"],
-    right: 1,
-    why: "It has nothing else to look at, and a row adds up to 1.",
-  },
-  exercises: [
-    {
-      kind: "choice",
-      ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token’s context vector?",
-      options: ["The average of all values", "Its own value", "Zero"],
-      right: 1,
-      hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
-      why: "All of its weight is on itself.",
-    },
-    {
-      kind: "choice",
-      ask: "A model is trained while each word may also look at the next one. What happens?",
-      options: [
-        "Its loss falls towards 0, and it cannot write",
-        "It learns faster and writes better",
-        "Nothing changes",
-      ],
-      right: 0,
-      hint: "Let the first word look at the second, in the masked scores above. What does it have to predict?",
-      why: "It learns to copy the next word instead of predicting it. While it writes, there is no next word to copy.",
-    },
-    {
-      kind: "choice",
-      further: true,
-      ask:
-        "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What happens " +
-        "to the scores of the past?",
-      options: ["They stay the same", "They become 0", "They become NaN"],
-      right: 2,
-      hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
-      why:
-        "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Adding is fine if " +
-        "the mask is filled, not multiplied: with 0 where a word may look and −∞ elsewhere.",
-    },
-    {
-      kind: "number",
-      further: true,
-      ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
-      right: 1.25,
-      tolerance: 0.001,
-      hint: "On average a fraction of 1 − p is kept. What restores the sum?",
-      why: "1 / (1 − 0.2), so that a row still adds up to 1 on average.",
-    },
-  ],
   own({ words, all_weights: all }) {
     if (words.length < 2) return null;
     const [a, b] = all[1];
@@ -184,14 +123,6 @@ export const causalMasking = {
     }
 
     return {
-      text: [
-        paragraph(
-          "A model that predicts the next word must not see it. ",
-          term("Causal"),
-          " attention hides the keys j that come after the query i: their scores become minus infinity, whose exp is ",
-          "0, and softmax shares the whole weight among the rest.",
-        ),
-      ],
       formula: formula(
         [
           sub("w", row("i", "j")),
@@ -203,108 +134,47 @@ export const causalMasking = {
         ],
         [sub("s", row("i", "j")), "=", "−∞", " where ", row("j", ">", "i")],
       ),
-      picture: [
-        vectors.element,
+      parts: {
+        vectors: vectors.element,
         origin,
-        rowOf(x.element, tables.scores.element, tables.masked.element),
+        x: x.element,
+        scores: tables.scores.element,
+        masked: tables.masked.element,
         hint,
-        controls(changed, back),
-        rowOf(tables.all_weights.element, tables.weights.element),
-        deeper(
-          lesson,
-          "other matrices, mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
-          heading("Other matrices"),
-          paragraph(
-            "With linear layers and Raschka’s sentence, the numbers are those of his book. A larger W query enlarges ",
-            "all differences between scores.",
-          ),
-          controls(matrices.element, factor.element),
-          heading("Another way: mask after the softmax"),
-          paragraph(
-            "Take the weights without the mask, set the hidden ones to 0, and divide each row by the sum of the rest. ",
-            "The weights are the same. GPTs set scores to minus infinity, because it is one step.",
-          ),
-          rowOf(tables.cut.element, tables.renormalised.element),
-          stamp.element,
-          heading("A way that fails"),
-          paragraph(
-            "A mask may also be added to the scores: 0 where a word may look, minus infinity elsewhere, as ",
-            code("torch.full((T, T), -torch.inf).triu(1)"),
-            " makes it. But made with ",
-            code("torch.triu(torch.ones(T, T), 1) * -torch.inf"),
-            " it fails: the zeros on and below the diagonal are multiplied by infinity as well.",
-          ),
-          rowOf(tables.added.element),
-          heading("Dropout"),
-          paragraph(
-            "In training, some attention weights are dropped at random, so that the model does not rely on any single ",
-            "word. The rest are multiplied by 1 / (1 − p), so that on average a row stays the same.",
-          ),
-          formula([
-            "dropout",
-            "(",
-            "w",
-            ")",
-            "=",
-            fraction("w", row("1", "−", "p")),
-            " with probability ",
-            row("1", "−", "p"),
-            ", else ",
-            "0",
-          ]),
-          controls(dropout.element, from.element, again),
-          rowOf(tables.dropped.element, tables.drawn.element),
-          sums,
-          remarks(
-            "Worth knowing about dropout",
-            "Here it is applied to the attention weights, after the softmax, which is the usual place. It may also " +
-              "be applied after the values are averaged. Before the softmax it would not remove a word: a score of 0 " +
-              "still gets a weight.",
-            "It is used only in training: a model that writes drops nothing. GPT-2 was trained with 0.1; values of " +
-              "0.1 to 0.2 are usual, and many large models use none. 0.5 is only there to make the effect easy to see.",
-            "Which weights are dropped depends on the random numbers, which differ between operating systems and " +
-              "versions even with the same seed. So your own mask may differ from a printed one: compare the values, " +
-              "which are 0 or twice the weight, and not their positions.",
-          ),
-          heading("Everything as a class, on a batch"),
-          paragraph(
-            code("CausalAttention"),
-            " (seed 123, without dropout) reads several texts at once. Two copies of the sentence are a batch of ",
-            "shape ",
-            code("(2, T, 3)"),
-            "; both get the same context vectors, because texts do not influence each other.",
-          ),
-          rowOf(...batch.map((table) => table.element)),
-          same.element,
-          remarks(
-            "How the class keeps its mask",
-            [
-              "The mask is made once, for the longest text, with ",
-              code("register_buffer"),
-              ": it moves to the GPU with the model, but it is not a weight and is not trained.",
-            ],
-            [
-              "A shorter text uses only the corner, ",
-              code("mask[:T, :T]"),
-              ". ",
-              code("masked_fill_"),
-              ", with an underscore, fills the scores in place instead of copying them.",
-            ],
-            [
-              "The models on this page do not store a mask: a single new token has no future, and for longer inputs ",
-              "the mask is made when it is needed.",
-            ],
-          ),
-          heading("One head from the lecture on tiny Shakespeare"),
-          paragraph(
-            "The tokens are random, with 32 numbers each, and the head has 16 (seed 1337). Its scores are not divided ",
-            "by √16 yet, so the weights are sharper than they should be.",
-          ),
-          lectureShapes,
-          rowOf(lecture.element),
-        ),
-        arithmetic.element,
-      ],
+        changed,
+        back,
+        all_weights: tables.all_weights.element,
+        weights: tables.weights.element,
+        matrices: matrices.element,
+        factor: factor.element,
+        cut: tables.cut.element,
+        renormalised: tables.renormalised.element,
+        stamp: stamp.element,
+        added: tables.added.element,
+        dropoutFormula: formula([
+          "dropout",
+          "(",
+          "w",
+          ")",
+          "=",
+          fraction("w", row("1", "−", "p")),
+          " with probability ",
+          row("1", "−", "p"),
+          ", else ",
+          "0",
+        ]),
+        dropout: dropout.element,
+        from: from.element,
+        again,
+        dropped: tables.dropped.element,
+        drawn: tables.drawn.element,
+        sums,
+        batch: batch.map((table) => table.element),
+        same: same.element,
+        lectureShapes,
+        lecture: lecture.element,
+      },
+      explanation: arithmetic.element,
       update(found) {
         data = found;
         const { words } = data;

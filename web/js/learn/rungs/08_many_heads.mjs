@@ -14,7 +14,8 @@ import {
 import { fixed } from "../../lib/numbers.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
-import { code, deeper, heading, paragraph, rowOf, term, choice, controls, remarks } from "../widgets/elements.mjs";
+import { content } from "../content/08_many_heads.mjs";
+import { code, heading, paragraph, rowOf, choice, controls, remarks } from "../widgets/elements.mjs";
 import { looksMost } from "../widgets/play.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
@@ -32,74 +33,10 @@ const placeOf = (c) => [Math.floor(c / HEAD_DIM), c % HEAD_DIM];
 
 /** @type {Rung<"many-heads">} */
 export const manyHeads = {
+  ...content,
   key: "many-heads",
-  name: "Many heads",
-  learned:
-    "Several heads look for different things; their context vectors stand side by side, and one more matrix mixes " +
-    "them.",
   options: () => ({ d_out: 2 }),
   choices: () => ({ jobs: { seed: 1 }, times: { n_head: 8, n_tokens: 64 }, heads: "trained" }),
-  prediction: {
-    ask: "One head looks at both the previous and the first word. What does it get?",
-    options: ["Only one of the two", "Both, kept apart", "Both, in a single sum"],
-    right: 2,
-    why:
-      "It may give half of its weight to each, but its context vector is the sum of what it takes from both. Two " +
-      "heads have a row of weights and a context vector each.",
-  },
-  exercises: [
-    {
-      kind: "number",
-      further: true,
-      ask: "There are 12 heads and d_out is 768. How many numbers does each head have?",
-      right: 64,
-      tolerance: 0,
-      hint: "All heads together have d_out numbers, shared equally.",
-      why: "768 / 12; d_out must be divisible by the number of heads. These are the sizes of the smallest GPT-2.",
-    },
-    {
-      kind: "choice",
-      ask: "Why use several heads rather than one that is as wide as all of them together?",
-      options: [
-        "A row of weights adds up to 1, so one head can only look at one mixture of tokens at a time",
-        "Several heads need fewer weights than one",
-        "One head could not be masked",
-      ],
-      right: 0,
-      hint: "Look at the two heads that learned above: could a single row of weights do the work of both?",
-      why:
-        "One head averages with one set of weights. What it takes from the previous token and from the first token " +
-        "ends up in a single sum; two heads keep them apart until the output projection mixes them.",
-    },
-    {
-      kind: "choice",
-      ask: "Find the mistake: a walk-through says that the context vectors of the heads are summed. What happens?",
-      options: [
-        "They are summed, so the result has head_dim numbers",
-        "They are placed side by side, so the result has n_head × head_dim numbers",
-        "They are averaged",
-      ],
-      right: 1,
-      hint: "Count the columns of “Context vectors” above. How many numbers does each head have?",
-      why:
-        "Side by side, no number of one head touches one of another. The output projection then adds them up, each " +
-        "with a weight of its own, which is not the sum of the heads.",
-    },
-    {
-      kind: "order",
-      further: true,
-      ask: "Put the shapes in the order in which weight splits produce them.",
-      steps: [
-        "(B, T, C) after the projection",
-        "(B, T, n_head, head_dim) after view",
-        "(B, n_head, T, head_dim) after transpose",
-        "(B, n_head, T, T) scores",
-        "(B, T, C) heads side by side again",
-      ],
-      hint: "view splits the last dimension in two; transpose then moves the heads before the tokens.",
-      why: "The transpose puts the heads before the tokens, so that one batched product computes all of them.",
-    },
-  ],
   own({ words, random, values, merged }) {
     if (words.length < 2) return null;
     const [a, b] = random[0].weights[1];
@@ -238,68 +175,42 @@ export const manyHeads = {
     const learning = twoJobs(lesson.kept.jobs);
     const firstToLast = [sub("Z", "0"), ";", "…", ";", sub("Z", row("n_head", "−", "1"))];
     return {
-      text: [
-        paragraph(
-          "A word may have several things to look for. So a layer has several heads, each with its own matrices. ",
-          "Their context vectors stand side by side, and one more matrix, the ",
-          term("output projection"),
-          ", mixes them.",
-        ),
-      ],
       formula: formula(["Z", "=", row("[", ...firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")]),
-      picture: [
-        ...learning.elements,
-        heading("A small case, step by step: two random heads of 2 numbers"),
-        paragraph("All matrices are random (seed 123), so the heads differ only by chance."),
-        rowOf(x.element, ...weights.map((table) => table.element)),
-        rowOf(values.element, merged.stacked.element, outMatrix.element, output.element),
-        deeper(
-          lesson,
-          "all heads at once, the shapes, two trained heads, Raschka’s own case, the time",
-          paragraph(
-            "Computed one by one they are ",
-            term("stacked heads"),
-            "; as one wide projection that is split, ",
-            term("weight splits"),
-            ". The result is the same, as the line below the table shows.",
-          ),
-          formula(
-            [
-              ...["(", "B", ",", "T", ",", "C", ")", "→"],
-              ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
-              ...["(", "B", ",", "T", ",", "C", ")"],
-            ],
-            ["B", " texts of ", "T", " tokens with ", "C", "=", "n_head", "·", "head_dim", " numbers"],
-          ),
-          shapesOfHeads({
-            x: x.element,
-            wide: wide.element,
-            split: split[0].element,
-            weights: weights[0].element,
-            merged: merged.merged.element,
-            projected: output.element,
-          }),
-          rowOf(merged.merged.element),
-          stamp.element,
-          vectors.element,
-          heading("Two heads of a trained model on your sentence"),
-          ...trained.elements,
-          heading("One projection, split into heads"),
-          paragraph(
-            "The wide projection gives each word 4 numbers. ",
-            code(".view(T, 2, 2)"),
-            " reads them as 2 heads of 2 numbers, and ",
-            code(".transpose(0, 1)"),
-            " puts the heads first, so that each head has its own table. For a batch, the shapes begin with B as well.",
-          ),
-          rowOf(wide.element, ...split.map((table) => table.element)),
-          ...bookCase.elements,
-          ...batched.elements,
-          heading("Where the time goes"),
-          ...headTimes(lesson.kept.times),
+      parts: {
+        learning: learning.elements,
+        x: x.element,
+        weights: weights.map((table) => table.element),
+        values: values.element,
+        contexts: merged.stacked.element,
+        outMatrix: outMatrix.element,
+        output: output.element,
+        shapesFormula: formula(
+          [
+            ...["(", "B", ",", "T", ",", "C", ")", "→"],
+            ...["(", "B", ",", "n_head", ",", "T", ",", "head_dim", ")", "→"],
+            ...["(", "B", ",", "T", ",", "C", ")"],
+          ],
+          ["B", " texts of ", "T", " tokens with ", "C", "=", "n_head", "·", "head_dim", " numbers"],
         ),
-        arithmetic.element,
-      ],
+        shapes: shapesOfHeads({
+          x: x.element,
+          wide: wide.element,
+          split: split[0].element,
+          weights: weights[0].element,
+          merged: merged.merged.element,
+          projected: output.element,
+        }),
+        splits: merged.merged.element,
+        stamp: stamp.element,
+        vectors: vectors.element,
+        trained: trained.elements,
+        wide: wide.element,
+        split: split.map((table) => table.element),
+        bookCase: bookCase.elements,
+        batched: batched.elements,
+        times: headTimes(lesson.kept.times),
+      },
+      explanation: arithmetic.element,
       leave: learning.stop,
       update(found) {
         data = found;

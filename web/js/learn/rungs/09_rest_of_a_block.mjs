@@ -15,8 +15,9 @@ import {
 import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { shortWord } from "../../widgets/heat_table.mjs";
+import { content } from "../content/09_rest_of_a_block.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
-import { slider, code, controls, heading, paragraph, remarks, rowOf, term, deeper } from "../widgets/elements.mjs";
+import { slider, paragraph } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 
 /** @import { Rung } from "../rung.js" */
@@ -29,44 +30,9 @@ const SCALES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 100];
 
 /** @type {Rung<"block">} */
 export const restOfABlock = {
+  ...content,
   key: "block",
-  name: "The rest of a block",
-  learned: "A block adds to the residual stream twice: what attention gathered, and what the MLP makes of it.",
   options: () => ({ scale: 1 }),
-  prediction: {
-    ask: "All numbers of a word are multiplied by ten. What does layer norm return?",
-    options: ["Ten times the result", "Almost the same result", "A tenth of the result"],
-    right: 1,
-    why:
-      "It divides by their standard deviation, which has also grown tenfold. So attention and the MLP read numbers " +
-      "of the same size in every layer, however much was added to the stream.",
-  },
-  exercises: [
-    {
-      kind: "number",
-      ask: "What is the mean of the numbers 1, 2 and 6 after layer norm, before its weight and bias?",
-      right: 0,
-      tolerance: 0.001,
-      hint: "Their mean is 3. What is the mean after 3 has been subtracted from each number?",
-      why: "Layer norm subtracts the mean, whatever it is, and divides by the standard deviation.",
-    },
-    {
-      kind: "choice",
-      further: true,
-      ask: "All inputs to a block are multiplied by 10. What does attention read?",
-      options: ["Numbers ten times as large", "Nearly the same numbers", "Zeros"],
-      right: 1,
-      hint: "Attention reads the stream after layer norm. What happens to the mean and the standard deviation?",
-      why: "The standard deviation also grows tenfold, so dividing by it cancels the factor. Try it with the slider.",
-    },
-    {
-      kind: "order",
-      ask: "Put the parts of a block in order.",
-      steps: ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"],
-      hint: "Each half has the same three parts: normalise, compute, add. Attention comes in the first half.",
-      why: "Each part reads a normalised copy; the stream itself is only ever added to.",
-    },
-  ],
   own({ words, scaled, mean, variance, eps, normed }) {
     const values = scaled[0].map((/** @type {number} */ value) => significant(value)).join(", ");
     return {
@@ -243,17 +209,6 @@ export const restOfABlock = {
       if (part) lesson.diagram.mark(part[0]);
     };
     return {
-      text: [
-        paragraph(
-          "A GPT is a stack of blocks. Each word has a vector that passes through all of them, its ",
-          term("residual stream"),
-          ". Attention, which moves information between words, and an ",
-          term("MLP"),
-          ", which works on each word alone, read a copy of it, scaled to a standard size by ",
-          term("layer norm"),
-          ", and add their results to it.",
-        ),
-      ],
       formula: formula(
         [
           "LayerNorm",
@@ -284,53 +239,27 @@ export const restOfABlock = {
           sub("b", "2"),
         ],
       ),
-      picture: [
-        heading("1. Layer norm"),
-        paragraph(
-          "Subtract a row’s mean and divide by its standard deviation: the factor cancels. ε avoids a division by 0",
-          epsilon,
-        ),
-        controls(scale.element),
-        rowOf(x.element, scaled.element, normed.element),
-        heading("2. Attention, added to the stream"),
-        rowOf(weights.element, attended.element, residMid.element),
-        heading("3. Layer norm again, and the MLP"),
-        paragraph(
-          "The MLP makes four times as many numbers, raises negative ones to between −0.17 and 0 with ",
-          term("GELU"),
-          ", and returns to three.",
-        ),
-        rowOf(mlpInput.element, hidden.element, mlpOutput.element, after.element),
-        heading("What each part is worth"),
-        paragraph(
-          "Each part lowers the loss. The residual stream and layer norm gain little in a single block, but four ",
-          "blocks need them.",
-        ),
+      parts: {
+        epsilon,
+        scale: scale.element,
+        x: x.element,
+        scaled: scaled.element,
+        normed: normed.element,
+        weights: weights.element,
+        attended: attended.element,
+        residMid: residMid.element,
+        mlpInput: mlpInput.element,
+        hidden: hidden.element,
+        mlpOutput: mlpOutput.element,
+        after: after.element,
         ladder,
-        deeper(
-          lesson,
-          "other words, GELU, and why a block is built like this",
-          vectors.element,
-          whole.element,
-          said,
-          joined.element,
-          curve,
-          remarks(
-            "Why it is built like this",
-            "The sums. A block can leave a word unchanged by adding nothing, and gradients reach the first block " +
-              "through the sums without being multiplied by anything. Deep networks without such a path hardly train.",
-            "Layer norm first. The stream itself is never divided, only the copies that are read. This order " +
-              "(“pre-norm”, as in GPT-2) makes training more stable.",
-            [
-              "GELU. ReLU cuts negative numbers off with a sharp corner; GELU is smooth and lets a little of small ",
-              "negative numbers through. GPT-2 uses the approximation with ",
-              code("tanh"),
-              ", which was faster to compute; other models use the exact form.",
-            ],
-          ),
-        ),
-        arithmetic.element,
-      ],
+        vectors: vectors.element,
+        whole: whole.element,
+        said,
+        joined: joined.element,
+        curve,
+      },
+      explanation: arithmetic.element,
       update(found) {
         data = found;
         const [rows, columns] = [data.words, ["0", "1", "2"]];

@@ -7,8 +7,9 @@ import { visible } from "../../lib/words.mjs";
 import { formula, sub, sup } from "../../widgets/formula.mjs";
 import { HeatTable } from "../../widgets/heat_table.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { content } from "../content/10_whole_model.mjs";
 import { bars } from "../widgets/chart.mjs";
-import { code, deeper, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { defined, heading, paragraph } from "../widgets/elements.mjs";
 import { Strip } from "../widgets/strip.mjs";
 import { compiledLoops, Draw } from "./10_draw.mjs";
 import { HeadTiles } from "./10_head_tiles.mjs";
@@ -23,46 +24,12 @@ const BOOK_WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 
 /** @type {Rung<"whole-model">} */
 export const wholeModel = {
+  ...content,
   key: "whole-model",
-  name: "The whole model",
-  learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
   options: () => ({ layer: null, head: null, query: null }),
   choices: () => ({ draw: { temperature: 1, top_k: 0, top_p: 1, seed: 1, draws: 1 } }),
   ofSentence: ["query"],
   followsModel: true,
-  prediction: null,
-  exercises: [
-    {
-      kind: "order",
-      ask: "Put the steps that a token takes through the model in order.",
-      steps: [
-        "token and position embedding",
-        "all layers, one after the other",
-        "the last layer norm",
-        "logits: a dot product with each token’s vector",
-        "softmax: probabilities",
-      ],
-      hint: "Follow the picture of the GPT in the margin from top to bottom.",
-      why: "The residual stream keeps its size all the way; there is one logit for each token of the vocabulary.",
-    },
-    {
-      kind: "choice",
-      ask: "Which row of the last layer’s output decides what is written next?",
-      options: ["The first token’s", "The average of all rows", "The last token’s"],
-      right: 2,
-      hint: "The next token is what follows the end of the text. Which position has seen all of it?",
-      why: "Each position predicts its own next token. While a text is written, only the last prediction is used.",
-    },
-    {
-      kind: "number",
-      further: true,
-      ask: "The model gives the next token a probability of 0.5. How surprising is that token in nats?",
-      right: 0.6931,
-      tolerance: 0.006,
-      hint: "Surprise is −ln p, and ln 0.5 is about −0.69.",
-      why: "It is −ln 0.5. The loss is the mean surprise over a text.",
-    },
-  ],
   own({ end: { next } }) {
     const [{ text, p }, second] = next;
     return {
@@ -146,59 +113,37 @@ export const wholeModel = {
     }
 
     return {
-      text: [
-        paragraph(
-          "A trained model reads your sentence. Follow a token from its embedding through all layers to the ",
-          "probabilities of the next one. Each layer adds twice to its vector: what the heads gather, and what an ",
-          defined("MLP"),
-          " makes of it. Both read a copy, rescaled by ",
-          defined("layer norm"),
-          ".",
-        ),
-      ],
       formula: formula(
         [sub("x", "0"), "=", sub("E", "token"), "+", sub("P", "position")],
         ["x", "→", "x", "+", "Attention", "(", "LayerNorm", "(", "x", ")", ")"],
         ["x", "→", "x", "+", "MLP", "(", "LayerNorm", "(", "x", ")", ")"],
         [sub("p", "next"), "=", "softmax", "(", "LayerNorm", "(", sub("x", "end"), ")", sup("E", "T"), ")"],
       ),
-      picture: [
+      parts: {
         facts,
-        rowOf(story, make("div", {}, heading("1. Choose a token to follow"), tokens)),
-        heading("2. Choose a layer and a head"),
+        story,
+        tokens: make("div", {}, heading("1. Choose a token to follow"), tokens),
         layersSay,
-        layers.element,
-        tiles.element,
-        draw.element,
-        deeper(
-          lesson,
-          "the head and its layer number by number, Raschka’s case",
-          panel.hint,
-          heading("The embedding"),
-          token.element,
-          position.element,
-          embedded.element,
-          headTitle,
-          ...head.elements,
-          make("p", {}, link),
-          layerTitle,
-          ...stages.elements,
-          heading("After the last layer"),
-          last.element,
-          lastNorm.element,
-          ended.element,
-          heading("The book’s case in the same class"),
-          paragraph(
-            "The GPT runs ",
-            code("MultiHeadAttention"),
-            ": weight splits whose three projections form one matrix. Here it computes the example of Raschka’s book.",
-          ),
-          rowOf(published.element),
-          packed.element,
-          compiledLoops(),
-        ),
-        panel.element,
-      ],
+        layers: layers.element,
+        tiles: tiles.element,
+        draw: draw.element,
+        hint: panel.hint,
+        token: token.element,
+        position: position.element,
+        embedded: embedded.element,
+        headTitle,
+        head: head.elements,
+        link: make("p", {}, link),
+        layerTitle,
+        stages: stages.elements,
+        last: last.element,
+        lastNorm: lastNorm.element,
+        ended: ended.element,
+        published: published.element,
+        packed: packed.element,
+        loops: compiledLoops(),
+      },
+      explanation: panel.element,
       update(found) {
         data = found;
         Object.assign(lesson.options, { layer: data.layer, head: data.head, query: data.query });

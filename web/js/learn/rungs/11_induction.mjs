@@ -8,20 +8,9 @@ import { cells } from "../../lib/triangle.mjs";
 import { visible } from "../../lib/words.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
+import { content } from "../content/11_induction.mjs";
 import { bars, chart } from "../widgets/chart.mjs";
-import {
-  Chips,
-  choice,
-  controls,
-  deeper,
-  defined,
-  heading,
-  paragraph,
-  remarks,
-  rowOf,
-  slider,
-  term,
-} from "../widgets/elements.mjs";
+import { Chips, choice, heading, paragraph, rowOf, slider } from "../widgets/elements.mjs";
 import { StillStore } from "./10_open_head.mjs";
 import { makeTable } from "../../widgets/table.mjs";
 
@@ -34,66 +23,10 @@ const CLEAR_ROLE = 0.3; // mean weight, after the last step
 
 /** @type {Rung<"induction">} */
 export const induction = {
+  ...content,
   key: "induction",
-  name: "Induction",
-  learned:
-    "Two heads in different layers together continue what has come before: one notes the token before each token; " +
-    "the other finds where the last token occurred earlier, and looks at what followed.",
   options: () => ({ step: null, muted: null }),
   followsModel: true,
-  prediction: {
-    ask:
-      "A text says “… shiny sun … shiny”. A head wants to find out what comes next. Where should “shiny”, the last " +
-      "token, look?",
-    options: [
-      "At the earlier “shiny”",
-      "At “sun”, which followed the earlier “shiny”",
-      "At the first token of the text",
-    ],
-    right: 1,
-    why:
-      "What it finds there is the answer: “sun”. The earlier “shiny” would only tell it what it already is. But how " +
-      "can “sun” be found by “shiny”? Its key has to hold the token before it.",
-  },
-  exercises: [
-    {
-      kind: "number",
-      further: true,
-      ask:
-        "A phrase of 6 tokens is repeated, so the text has the tokens 0 to 11. At which token does an induction head " +
-        "look from token 8?",
-      right: 3,
-      tolerance: 0,
-      hint: "Token 8 is the third token of the repetition. Which token followed the third token of the phrase?",
-      why: "Token 8 is the same as token 8 − 6 = 2, and token 3 followed it. It always looks 6 − 1 = 5 tokens back.",
-    },
-    {
-      kind: "choice",
-      ask: "Mute the previous-token head above. Why does the induction head, itself intact, lose its place too?",
-      options: [
-        "Its values come from that head",
-        "Its keys no longer hold which token came before each token",
-        "Its softmax no longer adds up to 1",
-      ],
-      right: 1,
-      hint: "The score is query · key. What must the key of “sun” hold for the query of “shiny” to find it?",
-      why:
-        "The previous-token head adds to each token’s vector which token came before it, and the keys of the later " +
-        "layer are made from that vector. Without it nothing tells which token to look at.",
-    },
-    {
-      kind: "choice",
-      ask: "Can a model with a single layer have an induction head?",
-      options: [
-        "Yes, one head is enough",
-        "No: its keys are made from embeddings alone, which hold nothing of the token before",
-        "Yes, if the head is wide enough",
-      ],
-      right: 1,
-      hint: "What is the input of the first layer’s keys? Has any token looked at another by then?",
-      why: "Before the first layer no token has seen another. It takes a head to note the neighbour and one to use it.",
-    },
-  ],
   own({ n, ids, tokens }) {
     const at = n + Math.min(2, n - 1);
     const places = ids.slice(0, at).flatMap((id, i) => (id === ids[at] ? [i + 1] : []));
@@ -255,52 +188,26 @@ export const induction = {
     }
 
     return {
-      text: [
-        paragraph(
-          "Two layers can do what one cannot, such as ",
-          term("induction"),
-          ": if A B has come before, and A comes again, predict B. A ",
-          term("previous-token head"),
-          " in an early layer notes at each token which one came before. An ",
-          term("induction head"),
-          " in a later layer asks at the second A: which token has A before it? It finds B, and copies it.",
-        ),
-        paragraph(
-          "A model reads your sentence twice. Below each token is its surprise in ",
-          defined("nats"),
-          ". First follow one number.",
-          watch,
-        ),
-      ],
       formula: formula(
         ["…", "A", "B", "…", "A", "→", "B"],
         ["induction score", "=", " mean of ", sub("w", row("i", ",", "i", "−", "n", "+", "1"))],
         ["i", " in the repetition, ", "n", " tokens in the phrase"],
       ),
-      picture: [
+      parts: {
+        watch,
         said,
-        controls(step),
-        phrase.element,
-        repetition.element,
-        rowOf(...pictures.map(({ element }) => element)),
+        step,
+        phrase: phrase.element,
+        repetition: repetition.element,
+        pictures: pictures.map(({ element }) => element),
         column,
         formation,
-        heading("Mute a head"),
-        controls(mute),
+        mute,
         risen,
         lossBars,
-        deeper(lesson, "the head that feeds it, found by muting", stamp.element, feeding),
-        remarks(
-          "Worth knowing",
-          "The losses leave out the first token of the phrase and of its repetition. With induction, a model can " +
-            "continue names and phrases that it has never seen in training.",
-          "Models form such heads on plain text too, but repetitions are rare there, so it takes more training. Half " +
-            "of the training windows of two-layer-steps were random tokens in a loop, where nothing but the " +
-            "repetition can be predicted.",
-          "The loss falls suddenly when both heads have formed: neither helps without the other. Models with two or " +
-            "more layers show such a step early in training, models with one do not (Olsson et al. 2022).",
-        ),
-      ],
+        stamp: stamp.element,
+        feeding,
+      },
       update(found) {
         data = found;
         Object.assign(lesson.options, { step: data.step });

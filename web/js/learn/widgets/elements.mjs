@@ -4,7 +4,6 @@ import { make } from "../../lib/dom.mjs";
 import { visible } from "../../lib/words.mjs";
 import { rangeInput, setRange, tabs } from "../../widgets/controls.mjs";
 
-/** @import { Lesson } from "../rung.js" */
 /** @typedef {Node | string} Part */
 
 /** In pixels: on narrower screens strips have shorter lines, and questions are folded. */
@@ -58,14 +57,6 @@ export function fold(kept, name, title, ...children) {
 export function openFolds(element) {
   for (let at = element.closest("details"); at; at = at.parentElement?.closest("details") ?? null) at.open = true;
 }
-
-/**
- * What is not on the main path of a rung.
- * @param {Lesson} lesson
- * @param {string} topics
- * @param {...Node} children
- */
-export const deeper = ({ kept }, topics, ...children) => fold(kept, "deeper", `Deeper: ${topics}`, ...children);
 
 // Sliders and choices with a label.
 
@@ -201,6 +192,9 @@ const DEFINITIONS = {
 
 const WIDTH = 300; // CSS pixels, as in page.css
 const EDGE = 12;
+
+/** Whether a term is in the table above. @param {string} name */
+export const isDefined = (name) => Object.hasOwn(DEFINITIONS, name);
 
 /**
  * A term of the table above, marked where it is first used.

@@ -1,0 +1,92 @@
+// The words of rung 5. CONTRIBUTING.md explains their form and marks.
+
+/** @type {import("../rung.js").Content} */
+export const content = {
+  name: "Self-attention without weights",
+  minutes: 5,
+  core: true,
+  learned:
+    "Dot products say which words match; softmax turns them into weights, and the weights give a context vector.",
+  prediction: {
+    ask: "In Raschka’s sentence, “journey” looks at every word. Which one, other than itself, gets the most of its attention?",
+    options: ["“starts”, whose numbers are similar", "“Your”, its neighbour", "“step”, the last word"],
+    right: 0,
+    why: "A dot product is large if two vectors point the same way, and (0.55, 0.87, 0.66) and (0.57, 0.85, 0.64) almost do. The position of a word plays no part yet.",
+  },
+  opening: [
+    "In an average, all words count alike. Attention lets each word look at every word, later ones too (rung 7 hides them again), and gather most from those that match it. Here nothing is trained: words match if their numbers do.",
+    "Each word has three roles: it looks (*query*), it is looked at (*key*), and it is averaged (*value*). The *attention score* of a query and a key is the [dot product] of their vectors: large if they point the same way and are long. *Softmax* turns a row of scores into positive *attention weights* that add up to 1. The average of the words with these weights is a *context vector*.",
+  ],
+  path: [
+    { show: "vectors" },
+    { row: ["x", "scores", "weights", "context", "arrows"] },
+    { controls: ["swap"] },
+    { show: "swapped" },
+    { show: "sameOutputs" },
+  ],
+  deeper: {
+    topics: "why attention, why softmax, why the stable form",
+    parts: [
+      {
+        remarks: "Why attention at all?",
+        items: [
+          "A text cannot be translated word by word. “Ich habe den Brief gestern gelesen” would become “I have the letter yesterday read”: the order of the words changes, so a translator has to look at whole sentences.",
+          "Before attention, a recurrent network read a sentence word by word and kept what it had read in one vector of fixed size, its hidden state; a second network wrote the translation from that vector alone. A long sentence does not fit through this bottleneck, and its beginning is forgotten first.",
+          "Attention was first added to such networks: for each word that it writes, the decoder may look at every word of the input and weight them by how much they matter now. Self-attention lets the words of one text look at each other in the same way, and needs no recurrent network.",
+        ],
+      },
+      "# Why softmax and not plain division by the sum?",
+      "Dividing each score by the sum of its row also gives shares, but a negative score becomes a negative share, and scores that add up to 0 give nonsense.",
+      { row: ["shares"] },
+      { show: "negative" },
+      { show: "stamp" },
+      { show: "loops" },
+      "# Why the stable form?",
+      "exp grows fast: for scores above about 88 it is too large for a [float32], and below about −104 it is rounded to 0, so a whole row may add up to 0. Make the scores larger, or negative, and see which form survives.",
+      { controls: ["factor"] },
+      { show: "overflow" },
+      { row: ["naive", "stable"] },
+    ],
+  },
+  exercises: [
+    {
+      kind: "choice",
+      further: true,
+      ask: "Find the mistake: someone works out “Hello shiny sun” by hand and gets 2.405 for “shiny” · “shiny”, and the weights 0.13, 0.66 and 0.21. Choose “Hello shiny sun” above. What is the score?",
+      options: ["2.4050", "1.3569", "1.2487"],
+      right: 1,
+      hint: "A word’s score with itself is the sum of its own squares: 0.53² + 0.34² + 0.98².",
+      why: "0.53² + 0.34² + 0.98² = 0.2809 + 0.1156 + 0.9604 = 1.3569, so the weights are 0.2291, 0.4063 and 0.3646. If weights are much too sharp, suspect a wrong score.",
+    },
+    {
+      kind: "order",
+      ask: "Put the steps from words to a context vector in order.",
+      steps: [
+        "dot products of the query with all keys",
+        "subtract the largest score of the row",
+        "exponentials",
+        "divide by their sum",
+        "average the values with these weights",
+      ],
+      hint: "First two words are compared, then the row is turned into weights, and only then is anything averaged.",
+      why: "Score, stable softmax, weighted average: every kind of attention in these lessons has these steps.",
+    },
+    {
+      kind: "number",
+      ask: "Two keys both have the score 0. What weight does each get?",
+      right: 0.5,
+      tolerance: 0.001,
+      hint: "exp(0) is 1. Divide each exponential by their sum.",
+      why: "Equal scores give equal weights: exp(0) / (exp(0) + exp(0)).",
+    },
+    {
+      kind: "number",
+      further: true,
+      ask: "Find the mistake: the same notes write exp(0.7842) = 2.1902, where 0.7842 is the score of “Hello” and “shiny”. What is it, to four decimal places?",
+      right: 2.1907,
+      tolerance: 0.00006,
+      hint: "Set the words to “Hello shiny sun” and use a calculator, or add up 1 + x + x²/2 + x³/6 + x⁴/24 + …",
+      why: "exp(0.7842) = 2.1907. The slip moves the weights only in the fourth decimal place: 0.2291, 0.4063, 0.3646.",
+    },
+  ],
+};

@@ -1,0 +1,84 @@
+// The words of rung 6. CONTRIBUTING.md explains their form and marks.
+
+/** @type {import("../rung.js").Content} */
+export const content = {
+  name: "Trainable weights",
+  minutes: 8,
+  core: true,
+  learned:
+    "With three matrices, training decides what a word looks for, what it is found by and what it contributes; dividing by √head_dim keeps the scores small.",
+  prediction: {
+    ask: "“sleeps” and its subject “cat” have quite different vectors. What has to change so that it looks at the cat?",
+    options: ["The query of “sleeps” and the key of “cat”", "The value of “cat”", "The distance between the two words"],
+    right: 0,
+    why: "Weights come from queries and keys alone. Training changes the matrices that make them until these two match; the words’ own vectors can stay as they are.",
+  },
+  opening: [
+    "So far, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, and the two need not be alike. Three trainable matrices, together a *head*, decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
+  ],
+  path: [
+    { show: "learning" },
+    { show: "division" },
+    "# The same steps for your sentence, with random matrices and head_dim 2",
+    { row: ["x", "projections"] },
+    { row: ["scores", "weights", "context"] },
+  ],
+  deeper: {
+    topics: "arrows, other words and matrices, two trained heads, an exercise of the chapter, how far scores spread",
+    parts: [
+      { show: "arrows" },
+      { show: "vectors" },
+      { controls: ["kind", "back"] },
+      { show: "about" },
+      { row: ["wide"] },
+      {
+        remarks: "Worth knowing",
+        items: [
+          "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
+          "The book first makes the matrices with `requires_grad=False` to keep its outputs short. To train them they are `nn.Parameter`s or layers, and gradients are computed for them.",
+          "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are usually the same, because input and output both belong to the residual stream.",
+          "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise below.",
+        ],
+      },
+      "# After training: two heads on your sentence",
+      { show: "heads" },
+      "# Exercise of the chapter: make the two agree",
+      { show: "transfer" },
+      { show: "stamp" },
+      "# How far random scores spread",
+      { show: "scaling" },
+    ],
+  },
+  exercises: [
+    {
+      kind: "many",
+      further: true,
+      ask: "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 for the first word. How does it differ from Raschka’s?",
+      options: [
+        "Query and key are swapped in the scores",
+        "The scores are divided by √256 = 16, though a query has 2 numbers",
+        "The softmax is taken over the columns",
+        "The matrices are drawn from a normal distribution, keys first",
+      ],
+      right: [0, 1, 3],
+      hint: "Point at a score: which rows light up? Point at a weight: what is the divisor? How was W query drawn?",
+      why: "The roles are swapped, the divisor is for queries of 256 numbers, and the matrices are drawn from another distribution. The divisor is far too large, so the weights are almost equal and all rows look alike.",
+    },
+    {
+      kind: "number",
+      ask: "If head_dim is 64, by what are the scores divided?",
+      right: 8,
+      tolerance: 0,
+      hint: "The divisor is the square root of head_dim, not head_dim itself.",
+      why: "By √64, which brings their variance from about 64 back to about 1.",
+    },
+    {
+      kind: "choice",
+      ask: "Which of the three matrices can change without changing the attention weights?",
+      options: ["W query", "W key", "W value"],
+      right: 2,
+      hint: "Point at an attention weight above and follow what lights up: which of the three never does?",
+      why: "The weights are computed from queries and keys. The values are only averaged with them.",
+    },
+  ],
+};

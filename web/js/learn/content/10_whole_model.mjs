@@ -1,0 +1,77 @@
+// The words of rung 10. CONTRIBUTING.md explains their form and marks.
+
+/** @type {import("../rung.js").Content} */
+export const content = {
+  name: "The whole model",
+  minutes: 7,
+  core: true,
+  learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
+  opening: [
+    "A trained model reads your sentence. Follow a token from its embedding through all layers to the probabilities of the next one. Each layer adds twice to its vector: what the heads gather, and what an [MLP] makes of it. Both read a copy, rescaled by [layer norm].",
+  ],
+  path: [
+    { show: "facts" },
+    { row: ["story", "tokens"] },
+    "# 2. Choose a layer and a head",
+    { show: "layersSay" },
+    { show: "layers" },
+    { show: "tiles" },
+    { show: "draw" },
+  ],
+  deeper: {
+    topics: "the head and its layer number by number, Raschka’s case",
+    parts: [
+      { show: "hint" },
+      "# The embedding",
+      { show: "token" },
+      { show: "position" },
+      { show: "embedded" },
+      { show: "headTitle" },
+      { show: "head" },
+      { show: "link" },
+      { show: "layerTitle" },
+      { show: "stages" },
+      "# After the last layer",
+      { show: "last" },
+      { show: "lastNorm" },
+      { show: "ended" },
+      "# The book’s case in the same class",
+      "The GPT runs `MultiHeadAttention`: weight splits whose three projections form one matrix. Here it computes the example of Raschka’s book.",
+      { row: ["published"] },
+      { show: "packed" },
+      { show: "loops" },
+    ],
+  },
+  exercises: [
+    {
+      kind: "order",
+      ask: "Put the steps that a token takes through the model in order.",
+      steps: [
+        "token and position embedding",
+        "all layers, one after the other",
+        "the last layer norm",
+        "logits: a dot product with each token’s vector",
+        "softmax: probabilities",
+      ],
+      hint: "Follow the picture of the GPT in the margin from top to bottom.",
+      why: "The residual stream keeps its size all the way; there is one logit for each token of the vocabulary.",
+    },
+    {
+      kind: "choice",
+      ask: "Which row of the last layer’s output decides what is written next?",
+      options: ["The first token’s", "The average of all rows", "The last token’s"],
+      right: 2,
+      hint: "The next token is what follows the end of the text. Which position has seen all of it?",
+      why: "Each position predicts its own next token. While a text is written, only the last prediction is used.",
+    },
+    {
+      kind: "number",
+      further: true,
+      ask: "The model gives the next token a probability of 0.5. How surprising is that token in nats?",
+      right: 0.6931,
+      tolerance: 0.006,
+      hint: "Surprise is −ln p, and ln 0.5 is about −0.69.",
+      why: "It is −ln 0.5. The loss is the mean surprise over a text.",
+    },
+  ],
+};
