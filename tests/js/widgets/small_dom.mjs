@@ -8,8 +8,14 @@ export function openWindow(html) {
   const own = ["Event", "CustomEvent"]; // of Node.js itself, whose events the elements would not take
   const names = Object.getOwnPropertyNames(window).filter((name) => own.includes(name) || !(name in globalThis));
   for (const name of names) globalThis[name] = window[name];
+  const section = globalThis.HTMLTableSectionElement.prototype; // which lacks this
+  Object.defineProperty(section, "rows", { configurable: true, get: rowsOf });
   window.document.body.innerHTML = html;
   return window;
+}
+
+function rowsOf() {
+  return [...this.children];
 }
 
 /** @param {Element} element @param {string} key */

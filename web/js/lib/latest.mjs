@@ -4,6 +4,8 @@
 // aborted (or none would ever be answered), and answers are cached. `LatestRequest` is for a control that a visitor
 // moves: each new request aborts the previous one.
 
+import { onEnd } from "./reactive.mjs";
+
 const MAX_CACHED = 24; // answers cached per run, unless a loader says otherwise
 
 /** @param {number} milliseconds */
@@ -122,6 +124,10 @@ export const pauseFor = (isWriting) => (isWriting ? 250 : 60);
 export class LatestRequest {
   /** @type {AbortController | null} */
   #controller = null;
+
+  constructor() {
+    onEnd(() => this.abort());
+  }
 
   /** The answer is not wanted any more. */
   abort() {

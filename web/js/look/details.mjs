@@ -4,7 +4,7 @@
 
 import { make, setFlag } from "../lib/dom.mjs";
 import { readStored, writeStored } from "./state/storage.mjs";
-import { effect } from "../vendor/signals.mjs";
+import { effect } from "../lib/reactive.mjs";
 
 /** @import { View } from "./state/view.mjs" */
 

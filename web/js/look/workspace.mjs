@@ -15,8 +15,7 @@ import { textPanel } from "./panels/text_panel.mjs";
 import { Stage } from "./stage/stage.mjs";
 import { Store } from "./state/store.mjs";
 import { smallButton } from "../widgets/controls.mjs";
-import { whenever } from "../lib/reactive.mjs";
-import { effect } from "../vendor/signals.mjs";
+import { effect, listen, whenever } from "../lib/reactive.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
 /** @import { Settings } from "./settings.mjs" */
@@ -135,7 +134,7 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
  */
 function askKeys({ view }, workspace, panel) {
   // On the window, so that all other handlers have already run.
-  window.addEventListener("keydown", (event) => {
+  listen(window, "keydown", (event) => {
     if (event.key !== "Escape" || event.defaultPrevented || isTyping(event)) return;
     if (!view.options.ask || !workspace.isConnected || document.querySelector(OPEN)) return;
     /** @type {HTMLElement | null} */

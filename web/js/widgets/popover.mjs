@@ -2,6 +2,7 @@
 // button, unless it has gone elsewhere.
 
 import { setFlag } from "../lib/dom.mjs";
+import { onEnd } from "../lib/reactive.mjs";
 
 export class Popover {
   /**
@@ -14,6 +15,7 @@ export class Popover {
     this.button = button;
     this.show = show;
     setFlag(button, "aria-expanded", false);
+    onEnd(() => this.toggle(false));
     button.addEventListener("click", () => this.toggle());
     element.addEventListener("focusout", ({ relatedTarget }) => this.#closeFor(relatedTarget));
     element.addEventListener("keydown", (event) => {

@@ -9,7 +9,7 @@ import { monospace, offscreenContext, sansSerif, sharpContext } from "./canvas.m
 import { onThemeChange, palette } from "./palette.mjs";
 import { Scale } from "./scale.mjs";
 import { TrianglePainter } from "./images.mjs";
-import { whenever } from "../reactive.mjs";
+import { listen, onResize, whenever } from "../reactive.mjs";
 
 /** @import { Cell, MatrixSelection, MatrixSource } from "../../types.js" */
 /** @import { Context, Layout } from "./axes.mjs" */
@@ -70,21 +70,21 @@ export class Matrix {
       },
     );
     onThemeChange(() => (this.#isResized = true));
-    document.fonts.addEventListener("loadingdone", () => {
+    listen(document.fonts, "loadingdone", () => {
       this.#ruler = null; // widths were measured in it with another font
       this.draw();
     });
     void document.fonts.load(monospace(13)); // a canvas does not wait for its font
     // The board may be narrower than its container.
-    new ResizeObserver(() => {
+    onResize(() => {
       this.#isResized = true;
       this.draw();
-    }).observe(this.element);
-    new ResizeObserver(() => {
+    }, this.element);
+    onResize(() => {
       if (Math.floor(this.board.clientWidth) === this.#width) return;
       this.#isResized = true;
       this.draw();
-    }).observe(this.board);
+    }, this.board);
   }
 
   /**

@@ -2,6 +2,8 @@
 // so they can be read without colour vision; the weakest shades fade into the page, light or dark. The ramps for
 // changes and differences have two hues, strong at both ends and faded in the middle.
 
+import { onEnd } from "../reactive.mjs";
+
 const RAMPS = {
   light: {
     looks: ["#f1f4f9", "#cfddf1", "#9fbfe6", "#629ad6", "#2f70bb", "#144c8f", "#06275a"],
@@ -88,5 +90,7 @@ export const palette = (theme = isDark() ? "dark" : "light") => ramps[theme];
 
 /** Call back when the page turns light or dark. @param {() => void} callback */
 export function onThemeChange(callback) {
-  new MutationObserver(callback).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  const observer = new MutationObserver(callback);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  onEnd(() => observer.disconnect());
 }

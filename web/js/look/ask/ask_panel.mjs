@@ -10,7 +10,7 @@ import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
-import { whenever } from "../../lib/reactive.mjs";
+import { scope, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Mixer } from "./mixer.mjs" */
@@ -27,6 +27,7 @@ export class AskPanel {
   #question = null;
   /** @type {BuiltQuestion | null} */
   #built = null;
+  #end = () => {}; // ends the effects, requests and listeners of the open question
   #key = ""; // key of the current request
   /** @type {AskRequest | null} */
   #asked = null;
@@ -125,6 +126,7 @@ export class AskPanel {
   open(question) {
     this.#request.abort();
     this.store.answer.setOverlay(null);
+    this.#end();
     this.#question = question;
     this.#built = null;
     this.#shown = this.#key = "";
@@ -135,15 +137,19 @@ export class AskPanel {
     this.caution.textContent = question ? `What this does not show: ${question.caution}` : "";
     if (!question) return;
     const { store } = this;
-    this.#built = question.build({
-      store,
-      mixer: this.mixer,
-      choices: this.#choices,
-      choose: (changes) =>
-        store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
-      conclude: (words, more) => this.conclude(words, more),
-      overlay: (overlay) => store.answer.setOverlay(overlay),
-    });
+    const { built, end } = scope(() =>
+      question.build({
+        store,
+        mixer: this.mixer,
+        choices: this.#choices,
+        choose: (changes) =>
+          store.view.set({ askWith: writeChoices({ ...this.#choices, ...changes }, question.defaults) }),
+        conclude: (words, more) => this.conclude(words, more),
+        overlay: (overlay) => store.answer.setOverlay(overlay),
+      }),
+    );
+    this.#built = built;
+    this.#end = end;
     this.controls.replaceChildren(...this.#built.controls);
     this.answer.replaceChildren(this.#built.element);
   }

@@ -7,8 +7,7 @@ import { menu } from "../../widgets/menu.mjs";
 import { withScale } from "../../lib/head_masks.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
-import { whenever } from "../../lib/reactive.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ReadAgain } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

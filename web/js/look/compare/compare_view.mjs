@@ -15,8 +15,7 @@ import { badge, LETTERS, PairText, SecondModel, textsTable } from "./pair_text.m
 import { RankedHeads } from "./ranked_heads.mjs";
 import { Ranking } from "./ranking.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
-import { onChange, whenever } from "../../lib/reactive.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Pair } from "./pair.mjs" */

@@ -16,8 +16,7 @@ import { scaledWords } from "../roles/role_words.mjs";
 import { otherSide } from "./pair.mjs";
 import { badge, LETTERS } from "./pair_text.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
-import { onChange, whenever } from "../../lib/reactive.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Layout } from "../../lib/drawing/axes.mjs" */
 /** @import { Cell, MatrixSelection, MatrixSource, PictureId, Token } from "../../types.js" */

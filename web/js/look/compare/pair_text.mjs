@@ -13,8 +13,7 @@ import { modelWords } from "./names.mjs";
 import { SIDES } from "./pair.mjs";
 import { dropdown, rangeInput, setRange } from "../../widgets/controls.mjs";
 import { fillTable, makeTable } from "../../widgets/table.mjs";
-import { whenever } from "../../lib/reactive.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Pointer } from "../../types.js" */
 /** @import { SideName } from "./alignment.mjs" */

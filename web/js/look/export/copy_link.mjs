@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { copying } from "../../widgets/copy.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 

@@ -3,7 +3,7 @@
 import { download } from "../../lib/dom.mjs";
 import { stepJson, toHtml, toJson, toSafetensors } from "./data.mjs";
 import { menu } from "../../widgets/menu.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect } from "../../lib/reactive.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */

@@ -19,7 +19,7 @@ import { TableView } from "../../widgets/table_view.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { fillTable, makeTable, makeTitle } from "../../widgets/table.mjs";
 import { Roving } from "../../widgets/roving.mjs";
-import { whenever } from "../../lib/reactive.mjs";
+import { listen, onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -90,11 +90,10 @@ export class Grid {
     });
     this.element.addEventListener("pointerover", (event) => this.hover(event.target));
     this.element.addEventListener("pointerleave", () => this.hover(null));
-    this.resized = new ResizeObserver(() => {
+    this.resized = onResize(() => {
       this.#isResized = true;
       this.draw();
-    });
-    this.resized.observe(this.element);
+    }, this.element);
     whenever(
       () => [
         store.pointer.run,
@@ -113,7 +112,7 @@ export class Grid {
       () => store.selectedHeads.shown,
       () => this.mark(),
     );
-    document.fonts.addEventListener("loadingdone", () => (this.#isResized = true));
+    listen(document.fonts, "loadingdone", () => (this.#isResized = true));
   }
 
   /** The cards that are shown, in order. */

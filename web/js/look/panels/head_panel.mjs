@@ -12,11 +12,10 @@ import { Lines } from "./lines.mjs";
 import { TextView } from "./text_view.mjs";
 import { describePicture } from "./top_heads.mjs";
 import { weightText } from "../../lib/numbers.mjs";
-import { effect } from "../../vendor/signals.mjs";
 import { TableView, TokenRange } from "../../widgets/table_view.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable, tokenTitle } from "../../widgets/table.mjs";
-import { onChange, whenever } from "../../lib/reactive.mjs";
+import { effect, listen, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ModeName } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -92,8 +91,8 @@ export class HeadPanel {
       () => [this.view.options.ask],
       () => this.lift(false), // the questions need the room
     );
-    matchMedia(PHONE).addEventListener("change", () => this.lift(false));
-    document.addEventListener("keydown", (event) => {
+    listen(matchMedia(PHONE), "change", () => this.lift(false));
+    listen(document, "keydown", (event) => {
       if (event.key !== "Escape" || !this.element.classList.contains("hs-sheet")) return;
       event.preventDefault();
       this.lift(false);

@@ -14,9 +14,8 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { ThumbnailPainter } from "../../lib/drawing/images.mjs";
 import { pictureName } from "../../lib/words.mjs";
-import { effect } from "../../vendor/signals.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
-import { whenever } from "../../lib/reactive.mjs";
+import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { PictureId } from "../../types.js" */

@@ -7,7 +7,7 @@ import { ticksOf } from "../../lib/drawing/scale.mjs";
 import { barEnds, METRICS } from "../../lib/metrics.mjs";
 import { counted, MAX_SURPRISE } from "../../lib/numbers.mjs";
 import { sizeOf } from "../../lib/triangle.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect } from "../../lib/reactive.mjs";
 
 /** @import { MetricName } from "../../types.js" */
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */

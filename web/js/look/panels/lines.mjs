@@ -11,7 +11,7 @@ import { weightText } from "../../lib/numbers.mjs";
 import { firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
 import { moveByKey } from "../keyboard.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
-import { whenever } from "../../lib/reactive.mjs";
+import { onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Cell } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
@@ -95,7 +95,7 @@ export class Lines {
     });
     const drawn = () => [...store.progress, store.open, store.count, store.view.options, store.selection.selected];
     whenever(drawn, () => this.#redraw());
-    new ResizeObserver(() => this.#redraw()).observe(this.board); // also when the lines become visible
+    onResize(() => this.#redraw(), this.board); // also when the lines become visible
     this.board.addEventListener("scroll", () => this.draw());
   }
 

@@ -5,7 +5,7 @@ import { make, svg } from "../../lib/dom.mjs";
 import { palette } from "../../lib/drawing/palette.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
 import { clamp } from "../../lib/numbers.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect } from "../../lib/reactive.mjs";
 import { ruler } from "./legend.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 

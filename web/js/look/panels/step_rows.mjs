@@ -12,7 +12,7 @@ import { clamp, weightText } from "../../lib/numbers.mjs";
 import { characters, pictureName, sentence, visible } from "../../lib/words.mjs";
 import { TableView, TokenRange } from "../../widgets/table_view.mjs";
 import { fillTable, makeTable, tokenTitle } from "../../widgets/table.mjs";
-import { whenever } from "../../lib/reactive.mjs";
+import { onResize, whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -67,7 +67,7 @@ export class StepRows {
       () => [store.view.options, store.open],
       () => this.draw(),
     );
-    new ResizeObserver(() => this.draw()).observe(this.board);
+    onResize(() => this.draw(), this.board);
   }
 
   get isShown() {

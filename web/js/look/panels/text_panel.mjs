@@ -12,8 +12,7 @@ import { nameWithBytes, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
 import { checkbox, smallButton } from "../../widgets/controls.mjs";
 import { makeRow, makeTable } from "../../widgets/table.mjs";
-import { whenever } from "../../lib/reactive.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */

@@ -11,7 +11,7 @@ import { moveByKey } from "../keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
 import { TextBlocks } from "./text_blocks.mjs";
 import { roleLabel, Turns } from "./turns.mjs";
-import { onChange, whenever } from "../../lib/reactive.mjs";
+import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Cell, Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
@@ -134,8 +134,8 @@ export class TextView {
       if (store.isGrowing) this.#nextFrame.request();
       else this.arcs?.draw(this.#words);
     };
-    new ResizeObserver(() => (this.places.resized() ? remeasure() : redraw())).observe(this.element);
-    document.fonts.addEventListener("loadingdone", remeasure);
+    onResize(() => (this.places.resized() ? remeasure() : redraw()), this.element);
+    listen(document.fonts, "loadingdone", remeasure);
     onChange(
       () => [store.view.options.details],
       () => requestAnimationFrame(remeasure), // when the page has the other styles

@@ -7,7 +7,7 @@ import { measured } from "../../lib/numbers.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 import { readStored, writeStored } from "../state/storage.mjs";
 import { checkbox, dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
-import { effect } from "../../vendor/signals.mjs";
+import { effect } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 /** @import { View } from "../state/view.mjs" */

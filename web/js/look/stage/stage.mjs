@@ -4,7 +4,7 @@
 import { hasModifier, make, setText } from "../../lib/dom.mjs";
 import { headAt } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
-import { onChange, whenever } from "../../lib/reactive.mjs";
+import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
 import { plainly, readAfter, spoken, unitOf } from "../../lib/words.mjs";
 import { openText } from "../address.mjs";
 import { stepKeys } from "../keyboard.mjs";
@@ -95,10 +95,10 @@ export class Stage {
       if (head !== null) store.choosePicture(headAt(head, store.pointer));
     });
     stepKeys({ element: this.sentence.text, stepByKey: (event) => this.#stepByKey(event) });
-    window.addEventListener("keydown", (event) => !hasModifier(event) && this.#hurry());
+    listen(window, "keydown", (event) => !hasModifier(event) && this.#hurry());
     this.element.addEventListener("pointerdown", () => this.#hurry());
-    new ResizeObserver(() => store.isGrowing || this.draw(true)).observe(this.sentence.element);
-    document.fonts.addEventListener("loadingdone", () => this.draw(true));
+    onResize(() => store.isGrowing || this.draw(true), this.sentence.element);
+    listen(document.fonts, "loadingdone", () => this.draw(true));
     void Promise.race([Promise.all(FONTS.map((font) => document.fonts.load(font))), wait(FONT_TIMEOUT)]).then(() => {
       this.#hasFont = true;
       this.draw();

@@ -4,6 +4,7 @@
 import { make, NextFrame, setText } from "../../lib/dom.mjs";
 import { allHeads, groupSentence, headAt, isSamePicture } from "../../lib/heads.mjs";
 import { signed } from "../../lib/numbers.mjs";
+import { listen, onResize } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { fieldLayout, spokenHead, startsGroup, tileName } from "./field.mjs";
 import { KINDS, MATTERS } from "./gains.mjs";
@@ -58,8 +59,8 @@ export class Tiles {
       this.#isLaidOut = false;
       this.draw();
     };
-    new ResizeObserver(resized).observe(this.element);
-    window.addEventListener("resize", resized);
+    onResize(resized, this.element);
+    listen(window, "resize", resized);
   }
 
   /** @param {number} head */

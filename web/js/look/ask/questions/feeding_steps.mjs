@@ -4,6 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
+import { onEnd } from "../../../lib/reactive.mjs";
 import { baseName } from "../../../lib/words.mjs";
 import { askServer } from "../../state/ask_server.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
@@ -53,6 +54,7 @@ export class TrainingTable {
     this.shown = "";
     this.button.addEventListener("click", () => (this.controller ? this.stop() : void this.measure()));
     this.label();
+    onEnd(() => this.stop());
   }
 
   stop() {

@@ -6,6 +6,7 @@ import { clamp, exact, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
 import { amountCell } from "../bars.mjs";
 import { askedPrediction, selectSomething, textBody, textProblem } from "../subject.mjs";
+import { onResize } from "../../../lib/reactive.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 import { Roving } from "../../../widgets/roving.mjs";
@@ -100,10 +101,8 @@ class ReadingsTable {
     this.table = makeTable({}, { class: "hs-answer-table hs-readings", "data-table": "readings" });
     this.scroll = make("div", { class: "hs-answer-scroll" }, this.table);
     this.wide = make("p", { class: "hs-hint", hidden: true }, "Scroll sideways for the earlier layers.");
-    const observer = new ResizeObserver(
-      () => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1),
-    );
-    for (const element of [this.table, this.scroll]) observer.observe(element);
+    const measure = () => (this.wide.hidden = this.scroll.scrollWidth <= this.scroll.clientWidth + 1);
+    onResize(measure, this.table, this.scroll);
     const turn = (/** @type {number} */ by) => () => this.open(this.#start + by);
     this.earlier = smallButton("Earlier tokens", turn(-MAX_ROWS));
     this.later = smallButton("Later tokens", turn(MAX_ROWS));
