@@ -22,6 +22,7 @@ import model
 from model.config import GPTConfig, RotaryConfig
 from model.gpt import GPT
 from model.loaded import LoadedModel
+from model.modules.initial_weights import init_weights
 from model.tokenizer import CharTokenizer, Tokenizer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -151,7 +152,7 @@ def random_checkpoint(
     if not (folder / "model.safetensors").is_file():
         torch.manual_seed(0)
         gpt = GPT(config)
-        gpt.init_weights()
+        init_weights(gpt, config.n_layer)
         # Unless one is given, any vocabulary will do, because the benchmarks use token ids.
         characters = CharTokenizer({chr(0x20000 + i): i for i in range(config.vocab_size)})
         LoadedModel(name, gpt, tokenizer or characters).save(folder, dtype)

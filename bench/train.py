@@ -27,6 +27,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 
 from bench.harness import Row, parser, report
+from model.modules.initial_weights import init_weights
 from model.train.data import random_batch
 from model.train.live import LiveTrainer
 from model.train.losses import loss_of, validation_loss
@@ -52,7 +53,7 @@ class Baseline:
         self.trainer, settings = trainer, trainer.settings
         torch.manual_seed(settings.seed)
         self.gpt = type(trainer.gpt)(trainer.config).to(trainer.device)
-        self.gpt.init_weights()
+        init_weights(self.gpt, trainer.config.n_layer)
         matrices = [p for p in self.gpt.parameters() if p.dim() >= 2]
         vectors = [p for p in self.gpt.parameters() if p.dim() < 2]
         groups = [{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}]

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .modules.cache import Cache, attention_dtype
-from .modules.head_tensors import HeadMatrices, QueriesKeysValues, product_by_group
+from .modules.head_tensors import HeadMatrices, QueriesKeysValues, for_each_head, head_matrices, product_by_group
+from .modules.hooks import NO_HOOKS, Hooks
 from .modules.mask import causal_mask
 from .modules.norm import RMSNorm
 from .modules.rotary import Rotary
@@ -57,21 +58,25 @@ class MultiHeadAttention(nn.Module):
         self.k_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
         self.c_proj = nn.Linear(n_head * self.head_dim, d_out, bias=proj_bias)
 
-    def forward(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
+    def forward(self, x: Tensor, *, hooks: Hooks = NO_HOOKS, **options: Any) -> tuple[Tensor, Tensor | None]:
         """Map ``x`` ``(B, T, d_in)`` to ``(B, T, d_out)``: the ``output`` of the ``context`` vectors.
 
         Takes the keyword arguments of ``attend``, and also returns the attention weights if requested.
         """
-        context, attn_weights = self.context(x, **options)
-        return self.output(context.to(x.dtype)), attn_weights
+        context, attn_weights = self.context(x, hooks=hooks, **options)
+        return self.output(context.to(x.dtype), hooks), attn_weights
 
     def context(self, x: Tensor, **options: Any) -> tuple[Tensor, Tensor | None]:
         """Project ``x`` ``(B, T, d_in)`` and ``attend``."""
         return self.attend(self.c_attn(x), **options)
 
-    def output(self, context: Tensor) -> Tensor:
+    def output(self, context: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """Concatenate and project context vectors: ``(..., n_head, head_dim)`` to ``(..., d_out)``."""
-        return self.c_proj(context.flatten(-2))
+        context = hooks.at("hook_z", context)
+        if not hooks.have("hook_result"):
+            return self.c_proj(context.flatten(-2))
+        of = self.matrices()
+        return hooks.at("hook_result", torch.einsum("...hd,hdc->...hc", context, of.W_O)).sum(-2) + of.b_O
 
     def attend(
         self,
@@ -81,6 +86,7 @@ class MultiHeadAttention(nn.Module):
         layer: int = 0,
         head_mask: Tensor | None = None,
         need_weights: bool = False,
+        hooks: Hooks = NO_HOOKS,
     ) -> tuple[Tensor, Tensor | None]:
         """Turn concatenated queries, keys and values, ``c_attn``'s output ``(B, T, ...)``, into context vectors.
 
@@ -89,14 +95,14 @@ class MultiHeadAttention(nn.Module):
         context vectors: 1 keeps the head, 0 removes it. Returns the context vectors ``(B, T, n_head, head_dim)``, and
         the attention weights ``(B, n_head, T, S)`` if ``need_weights`` is set, otherwise None.
         """
-        query, key, value = self.split(qkv, 0 if cache is None else cache.start)
+        query, key, value = self.split(qkv, 0 if cache is None else cache.start, hooks)
         mask = attn_weights = None
         if cache is not None:
             key, value = cache.write(layer, key, value)
             mask = cache.mask(self.window)
 
-        if need_weights or (self.training and self.dropout):
-            attn_weights = self.attention_weights(query, key, mask)
+        if need_weights or (self.training and self.dropout) or hooks.have("hook_attn_scores", "hook_pattern"):
+            attn_weights = self.attention_weights(query, key, mask, hooks)
             context = product_by_group(F.dropout(attn_weights, self.dropout, self.training), value)
         else:
             context = self.fused(query, key, value, mask)
@@ -112,10 +118,13 @@ class MultiHeadAttention(nn.Module):
         heads = qkv.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
         return QueriesKeysValues(*heads.split([self.n_head, self.n_kv_head, self.n_kv_head], dim=1))
 
-    def split(self, qkv: Tensor, start: int | Tensor = 0) -> QueriesKeysValues:
+    def split(self, qkv: Tensor, start: int | Tensor = 0, hooks: Hooks = NO_HOOKS) -> QueriesKeysValues:
         """The same with queries and keys as ``stages`` leaves them."""
-        query, key, value = self.by_heads(qkv)
-        return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
+        query, key, value = hooks.of_heads(("hook_q", "hook_k", "hook_v"), self.by_heads(qkv))
+        query, key = self.stages(query, key, start)["rotated"]
+        if self.rotary is not None:
+            query, key = hooks.of_heads(("hook_rot_q", "hook_rot_k"), (query, key))
+        return QueriesKeysValues(query, key, value)
 
     def stages(self, query: Tensor, key: Tensor, start: int | Tensor = 0) -> dict[str, tuple[Tensor, Tensor]]:
         """Queries and keys ``(B, heads, T, head_dim)`` as projected and on the way to the scores, changed or not.
@@ -131,9 +140,12 @@ class MultiHeadAttention(nn.Module):
             query, key = self.rotary.rotate(query, positions), self.rotary.rotate(key, positions)
         return stages | {"rotated": (query, key)}
 
-    def attention_weights(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    def attention_weights(
+        self, query: Tensor, key: Tensor, mask: Tensor | None = None, hooks: Hooks = NO_HOOKS
+    ) -> Tensor:
         """softmax of the ``attention_scores``, ``(B, n_head, T, S)``: each row sums to 1."""
-        return torch.softmax(self.attention_scores(query, key, mask), dim=-1)
+        attn_scores = hooks.at("hook_attn_scores", self.attention_scores(query, key, mask))
+        return hooks.at("hook_pattern", torch.softmax(attn_scores, dim=-1))
 
     def attention_scores(self, query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
         """query key^T * scale ``(B, n_head, T, S)``; the lowest number where ``mask``, or the causal one, is false."""
@@ -161,7 +173,7 @@ class MultiHeadAttention(nn.Module):
         """
         if head is None:
             query, key, value = self.split(self.c_attn(x), start)
-            return QueriesKeysValues(query, self.by_head(key, 1), self.by_head(value, 1))
+            return QueriesKeysValues(query, *(for_each_head(x, self.n_head, dim=1) for x in (key, value)))
         query, key, value = self.projected(x, head)
         return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
 
@@ -176,18 +188,7 @@ class MultiHeadAttention(nn.Module):
 
         With rotary positions, ``W_Q`` is turned to a query that is ``distance`` positions after its key.
         """
-        weight, bias = self.c_attn.weight, self.c_attn.bias
-        bias = weight.new_zeros(len(weight)) if bias is None else bias
-        sizes = [self.n_head, self.n_kv_head, self.n_kv_head]
-        W_Q, W_K, W_V = (self.by_head(W, 0).mT for W in weight.unflatten(0, (-1, self.head_dim)).split(sizes))
-        b_Q, b_K, b_V = (self.by_head(b, 0) for b in bias.view(-1, self.head_dim).split(sizes))
-        if distance and self.rotary is not None:
-            W_Q, b_Q = self.rotary.rotate(W_Q, distance), self.rotary.rotate(b_Q, distance)
-        W_O = self.c_proj.weight.unflatten(1, (self.n_head, self.head_dim)).permute(1, 2, 0)
-        b_O = W_O.new_zeros(W_O.shape[-1]) if self.c_proj.bias is None else self.c_proj.bias
-        return HeadMatrices(W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O)
-
-    def by_head(self, heads: Tensor, dim: int) -> Tensor:
-        """``n_kv_head`` or ``n_head`` heads along ``dim``, repeated so that there is one for each query head."""
-        group = self.n_head // heads.shape[dim]
-        return heads if group == 1 else heads.repeat_interleave(group, dim)
+        of = head_matrices(self.c_attn, self.c_proj, self.n_head, self.n_kv_head)
+        if not distance or self.rotary is None:
+            return of
+        return of._replace(W_Q=self.rotary.rotate(of.W_Q, distance), b_Q=self.rotary.rotate(of.b_Q, distance))

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -13,8 +12,8 @@ from torch import Tensor
 
 from .errors import InputError
 from .gpt import GPT
-from .hooks import Hooks, forward
 from .modules.cache import KVCache, attention_dtype
+from .modules.hooks import NO_HOOKS, Hooks
 from .sampling import GenerationOption, SamplingSettings, Slider, option, options, random_generator, sample
 from .tokenizer import TextStream, Tokenizer
 from .tokenizer.streaming import StringSearch
@@ -251,7 +250,7 @@ def without(logits: Tensor, ids: Sequence[int]) -> Tensor:
 
 
 @torch.no_grad()  # a decorator, because a with-block around a yield would leak into the caller
-def generate(gpt: GPT, text: Continuation, hooks: Hooks | None = None) -> Generator[Step]:
+def generate(gpt: GPT, text: Continuation, hooks: Hooks = NO_HOOKS) -> Generator[Step]:
     """Write ``text`` to its end and yield each token as it is written. The whole text must fit into the context.
 
     ``hooks`` see the prompt first, then each token by itself, ``(1, 1, ...)``.
@@ -264,8 +263,8 @@ def generate(gpt: GPT, text: Continuation, hooks: Hooks | None = None) -> Genera
     reading = torch.tensor([request.prompt], device=weight.device)
     finished = False
     while not finished:
-        run = gpt if hooks is None else partial(forward, gpt, hooks)
-        result = run(reading, cache=cache, head_mask=request.head_mask, record=layers, last_only=True)
+        mask = request.head_mask
+        result = gpt(reading, cache=cache, head_mask=mask, record=layers, last_only=True, hooks=hooks)
         logits = result.logits[0, -1].float()
         attention = torch.stack([result.attention[i][0, :, -1] for i in layers]).float() if layers else None
         step = text.write(logits, recorded=RecordedTensors(logits, attention))

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention
 from .config import GPTConfig
 from .modules.cache import KVCache
+from .modules.hooks import NO_HOOKS, Hooks
 from .modules.mlp import MLP
-from .modules.norm import make_norm
+from .modules.norm import make_norm, normalise
 from .modules.rotary import Rotary
 
 # Runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
@@ -52,16 +53,20 @@ class Block(nn.Module):
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
-    def forward(self, x: Tensor, attend: Attend) -> Tensor:
+    def forward(self, x: Tensor, attend: Attend, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The residual stream ``(..., C)`` after this layer. ``attend`` runs this block's attention on its input."""
         # Calling idle dropout modules would slow down small models by 5%.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
-        after = x + drop(attend(self, self.ln_1(x)))
-        return after + drop(self.mlp(self.ln_2(x if self.parallel else after)))
+        x = hooks.at("hook_resid_pre", x)
+        after = x + hooks.at("hook_attn_out", drop(attend(self, self.attention_input(x, hooks))))
+        if not self.parallel:
+            after = x = hooks.at("hook_resid_mid", after)
+        added = self.mlp(normalise(self.ln_2, x, hooks.within("ln2.")), hooks.within("mlp."))
+        return hooks.at("hook_resid_post", after + hooks.at("hook_mlp_out", drop(added)))
 
-    def attention_input(self, x: Tensor) -> Tensor:
+    def attention_input(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The input of attention: the normalised residual stream ``(..., C)``."""
-        return self.ln_1(x)
+        return normalise(self.ln_1, x, hooks.within("ln1."))
 
     def neurons(self, x: Tensor) -> Tensor:
         """The MLP's neurons ``(..., inner_dim)`` from the residual stream that it reads."""
@@ -100,27 +105,22 @@ class GPT(nn.Module):
         if self.config.tie_word_embeddings:
             self.lm_head.weight = self.wte.weight
 
-    def init_weights(self) -> None:
-        """Initialise as GPT-2: std 0.02, divided by sqrt(2 * n_layer) for the projections into the residual stream."""
-        for name, parameter in self.named_parameters():
-            if name.endswith("bias"):
-                nn.init.zeros_(parameter)
-            elif name.endswith("c_proj.weight"):
-                nn.init.normal_(parameter, std=0.02 * (2 * self.config.n_layer) ** -0.5)
-            elif parameter.dim() == 2:
-                nn.init.normal_(parameter, std=0.02)
-
-    def embed(self, ids: Tensor, start: int = 0) -> Tensor:
+    def embed(self, ids: Tensor, start: int = 0, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The residual stream before all layers, ``(B, T) -> (B, T, C)``; positions are counted from ``start``."""
         end = start + ids.shape[1]
         if end > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
-        return self.dropout(self.embeddings(ids, slice(start, end)))
+        return self.dropout(self.embeddings(ids, slice(start, end), hooks))
 
-    def embeddings(self, ids: Tensor, positions: slice | Tensor) -> Tensor:
+    def embeddings(self, ids: Tensor, positions: slice | Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """Token embeddings ``(..., C)``, plus those of the ``positions`` unless these are rotary."""
-        tokens = self.wte(ids)
-        return tokens if self.wpe is None else tokens + self.wpe.weight[positions]
+        tokens = hooks.at("hook_embed", self.wte(ids))
+        if self.wpe is None:
+            return tokens
+        places = self.wpe.weight[positions]
+        if hooks.have("hook_pos_embed"):  # a copy for each text, which the functions may change
+            places = hooks.at("hook_pos_embed", places.repeat(len(ids), 1, 1))
+        return tokens + places
 
     def forward(
         self,
@@ -130,45 +130,46 @@ class GPT(nn.Module):
         head_mask: Tensor | None = None,
         record: Collection[int] = (),
         last_only: bool = False,
+        hooks: Hooks = NO_HOOKS,
     ) -> Forward:
         """Compute the logits of the token that follows each of the token ``ids`` ``(B, T)``.
 
         With a ``cache``, the tokens continue those already in it, and it grows by ``T``. ``head_mask``
         ``(n_layer, n_head)`` or ``(n_layer, B, n_head)`` scales each head's context vectors. ``record`` lists the
         layers whose attention weights are returned. ``last_only`` computes the logits of the last position alone,
-        ``(B, 1, vocab_size)``. Raises ``ValueError`` if the tokens do not fit in the context.
+        ``(B, 1, vocab_size)``. ``hooks`` see and change activations. Raises ``ValueError`` if the tokens do not fit in
+        the context.
         """
         attention = {}
 
         def attend(block: Block, x: Tensor) -> Tensor:
             layer, mask = block.layer, None if head_mask is None else head_mask[block.layer]
-            output, weights = block.attn(x, cache=cache, layer=layer, head_mask=mask, need_weights=layer in record)
+            of_layer, keep = hooks.within(f"blocks.{layer}.attn."), layer in record
+            output, weights = block.attn(x, cache=cache, layer=layer, head_mask=mask, need_weights=keep, hooks=of_layer)
             if weights is not None:
                 attention[layer] = weights
             return output
 
-        x = self.run_blocks(self.embed(ids, 0 if cache is None else cache.length), attend)
+        x = self.run_blocks(self.embed(ids, 0 if cache is None else cache.length, hooks), attend, hooks=hooks)
         if cache is not None:
             cache.advance(ids.shape[1])
-        return Forward(self.logits(x[:, -1:] if last_only else x), attention)
+        return Forward(self.logits(x[:, -1:] if last_only else x, hooks), attention)
 
     def run_blocks(
-        self, x: Tensor, attend: Attend, stream: list[Tensor] | None = None, start: int = 0, stop: int | None = None
+        self, x: Tensor, attend: Attend, *, start: int = 0, stop: int | None = None, hooks: Hooks = NO_HOOKS
     ) -> Tensor:
-        """From layer ``start``'s input ``x`` ``(..., C)`` to ``stop``'s, or to the end; ``stream`` gets all inputs."""
+        """From layer ``start``'s input ``x`` ``(..., C)`` to ``stop``'s, or to the end."""
         for block in self.blocks[start:stop]:
-            if stream is not None:
-                stream.append(x)
-            x = block(x, attend)
+            x = block(x, attend, hooks.within(f"blocks.{block.layer}."))
         return x
 
-    def head_input(self, x: Tensor) -> Tensor:
+    def head_input(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The input of the output head: the normalised residual stream ``(..., C)`` after all layers."""
-        return self.ln_f(x)
+        return normalise(self.ln_f, x, hooks.within("ln_final."))
 
-    def logits(self, x: Tensor) -> Tensor:
+    def logits(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The logits ``(..., vocab_size)`` for the residual stream ``(..., C)`` after all layers."""
-        return self.lm_head(self.head_input(x))
+        return self.lm_head(self.head_input(x, hooks))
 
     def fold_norm(self, rows: Tensor) -> Tensor:
         """Convert ``rows`` ``(..., C)`` of the output head into rows that act on the residual stream."""

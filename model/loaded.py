@@ -24,7 +24,6 @@ from .drawing.trace import Trace, TracedBy
 from .errors import ContextLengthExceeded, EmptyPrompt, InputError, InvalidValue, NotOneToken, UnknownTokens, counted
 from .generate import Continuation, GenerationRequest, GivenToken, Prompt, Step, generate
 from .gpt import GPT
-from .hooks import HookChoice, Hooks
 from .lens.attribution import attribution
 from .lens.composition import composition
 from .lens.difference import difference
@@ -44,6 +43,8 @@ from .lens.passages import passages
 from .lens.prompts import over_prompts
 from .lens.text_pass import Text, TextPass
 from .lens.token_circuits import token_circuit
+from .modules.hooks import NO_HOOKS, Hooks
+from .points import HookChoice, chosen_hooks
 from .sampling import SAMPLING_OPTIONS, SamplingSettings
 from .tokenizer import Token, Tokenizer, text_tokens, token_text
 
@@ -217,7 +218,7 @@ class LoadedModel:
         request = self.request(
             prompt, max_new_tokens, sampling=sampling, stop=stop, seed=seed, head_mask=head_mask, record=record
         )
-        return WrittenText(self, request, None if hooks is None else Hooks.chosen(self.config, hooks))
+        return WrittenText(self, request, chosen_hooks(self.config, hooks))
 
     def request(
         self,
@@ -291,7 +292,7 @@ class LoadedModel:
 
         Computed in float32, as everything that looks inside a model is. ``hooks`` are those of ``run``.
         """
-        chosen = None if hooks is None else Hooks.chosen(self.config, hooks)
+        chosen = chosen_hooks(self.config, hooks)
         return self.trace_with(self.lens.gpt, prompt, head_mask=head_mask, layers=layers, heads=heads, hooks=chosen)
 
     def trace_with(
@@ -302,7 +303,7 @@ class LoadedModel:
         head_mask: HeadMask | None = None,
         layers: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
-        hooks: Hooks | None = None,
+        hooks: Hooks = NO_HOOKS,
     ) -> Trace:
         """The same with this model as it is served, or in float32."""
         ids = self.parse_prompt(prompt)
@@ -438,7 +439,7 @@ def as_int(token_id: Any) -> Any:
 class WrittenText(Iterator[Step]):
     """A text while it is written: an iterator over its steps, which can be drawn once it is complete."""
 
-    def __init__(self, loaded: LoadedModel, request: GenerationRequest, hooks: Hooks | None = None) -> None:
+    def __init__(self, loaded: LoadedModel, request: GenerationRequest, hooks: Hooks = NO_HOOKS) -> None:
         self.loaded, self.request, self.hooks = loaded, request, hooks
         self.ids = list(request.prompt)  # of the prompt and of what was written so far
         self.steps = generate(loaded.gpt, loaded.begin(request), hooks)

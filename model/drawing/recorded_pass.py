@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..gpt import GPT
-from ..hooks import Hooks, forward
+from ..modules.hooks import NO_HOOKS, Hooks
 
 
 @torch.no_grad()
@@ -17,7 +17,7 @@ def read(
     head_mask: Tensor | None = None,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
-    hooks: Hooks | None = None,
+    hooks: Hooks = NO_HOOKS,
 ) -> tuple[Tensor, Tensor]:
     """Run ``ids`` through the model once and record the attention weights of ``layers`` and ``heads``, by default all.
 
@@ -25,11 +25,7 @@ def read(
     ``head_mask`` is ``(n_layer, n_head)``.
     """
     layers = range(gpt.config.n_layer) if layers is None else layers
-    given = torch.tensor([ids], device=gpt.device)
-    if hooks is None:
-        result = gpt(given, head_mask=head_mask, record=set(layers))
-    else:
-        result = forward(gpt, hooks, given, record=set(layers), head_mask=head_mask)
+    result = gpt(torch.tensor([ids], device=gpt.device), head_mask=head_mask, record=set(layers), hooks=hooks)
     return take_weights(result.attention, layers, heads).cpu(), result.logits[0].float().cpu()
 
 

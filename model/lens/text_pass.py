@@ -1,7 +1,7 @@
 """One forward pass over a text: its residual stream, and everything computed from it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from ..errors import InvalidValue
 from ..generate import Prompt
 from ..gpt import GPT, Attend, Block
 from ..modules.head_tensors import Head
+from ..modules.hooks import NO_HOOKS, Hooks
 from ..tokenizer import Tokenizer
 
 LOGITS_AT_ONCE = 4_000_000  # numbers: with a large vocabulary the logits of a batch would take gigabytes
@@ -91,8 +92,7 @@ class TextPass:
         self.gpt, self.config, self.ids, self.head_mask = gpt, gpt.config, list(ids), head_mask
         self.made_by = source
         embedded = gpt.embed(torch.tensor([self.ids], device=self.device))
-        self.stream: list[Tensor] = []
-        self.stream.append(gpt.run_blocks(embedded, self.attend(), self.stream))
+        self.stream = self.streams(embedded)
 
     @property
     def device(self) -> torch.device:
@@ -202,19 +202,32 @@ class TextPass:
         """The factors of the heads' context vectors in a layer, ``(n_head,)``; None if all are 1."""
         return None if self.head_mask is None else self.head_mask[layer]
 
-    def attend(self, edit: Edit | None = None) -> Attend:
+    def attend(self, edit: Edit | None = None, hooks: Hooks = NO_HOOKS) -> Attend:
         """Attention as ``GPT.run_blocks`` takes it, with ``edit`` applied to the context vectors of every layer."""
 
         def run(block: Block, x: Tensor) -> Tensor:
-            context, _ = block.attn.context(x, head_mask=self.mask_of(block.layer))
-            return block.attn.output((context if edit is None else edit(block.layer, context)).to(x.dtype))
+            of_layer = hooks.within(f"blocks.{block.layer}.attn.")
+            context, _ = block.attn.context(x, head_mask=self.mask_of(block.layer), hooks=of_layer)
+            return block.attn.output((context if edit is None else edit(block.layer, context)).to(x.dtype), of_layer)
 
         return run
+
+    def run_layers(self, x: Tensor, *, edit: Edit | None = None, hooks: Hooks = NO_HOOKS, **layers: Any) -> Tensor:
+        """``GPT.run_blocks`` with this text's head mask."""
+        return self.gpt.run_blocks(x, self.attend(edit, hooks), hooks=hooks, **layers)
+
+    def streams(self, x: Tensor, edit: Edit | None = None) -> list[Tensor]:
+        """The residual streams before every layer, of which ``x`` is the first, and after all."""
+        found: list[Tensor] = []
+        points = [f"blocks.{layer}.hook_resid_pre" for layer in range(self.config.n_layer)]
+        hooks = Hooks().with_hook(points, lambda x, _: found.append(x))
+        final = self.run_layers(x, edit=edit, hooks=hooks)
+        return [*found, final]
 
     @torch.no_grad()
     def run_from(self, layer: int, x: Tensor, edit: Edit | None = None) -> Tensor:
         """The final residual stream ``(B, T, C)`` if ``x`` ``(B, T, C)`` were the stream before ``layer``."""
-        return self.gpt.run_blocks(x, self.attend(edit), start=layer)
+        return self.run_layers(x, edit=edit, start=layer)
 
     @torch.no_grad()
     def run_with_context(self, layer: int, context: Tensor, edit: Edit | None = None) -> Tensor:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
 
 Head = tuple[int, int]  # layer and head
 
@@ -31,6 +31,23 @@ class HeadMatrices(NamedTuple):
     b_K: Tensor
     b_V: Tensor
     b_O: Tensor  # (d_out,)
+
+
+def head_matrices(c_attn: nn.Linear, c_proj: nn.Linear, n_head: int, n_kv_head: int) -> HeadMatrices:
+    """The matrices of each head in those of a layer, as views where every head has keys and values of its own."""
+    weight, sizes = c_attn.weight, [n_head, n_kv_head, n_kv_head]
+    bias = weight.new_zeros(len(weight)) if c_attn.bias is None else c_attn.bias
+    parts = weight.unflatten(0, (sum(sizes), -1)).split(sizes), bias.unflatten(0, (sum(sizes), -1)).split(sizes)
+    (W_Q, W_K, W_V), (b_Q, b_K, b_V) = ([for_each_head(x, n_head, dim=0) for x in part] for part in parts)
+    W_O = c_proj.weight.unflatten(1, (n_head, -1)).permute(1, 2, 0)
+    b_O = W_O.new_zeros(W_O.shape[-1]) if c_proj.bias is None else c_proj.bias
+    return HeadMatrices(W_Q.mT, W_K.mT, W_V.mT, W_O, b_Q, b_K, b_V, b_O)
+
+
+def for_each_head(heads: Tensor, n_head: int, dim: int) -> Tensor:
+    """``n_kv_head`` or ``n_head`` heads along ``dim``, repeated so that there is one for each query head."""
+    group = n_head // heads.shape[dim]
+    return heads if group == 1 else heads.repeat_interleave(group, dim)
 
 
 def product_by_group(left: Tensor, right: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..config import GPTConfig
+from .hooks import NO_HOOKS, Hooks
 
 
 class MLP(nn.Module):
@@ -19,23 +20,23 @@ class MLP(nn.Module):
         self.c_fc = nn.Linear(config.n_embd, config.inner_dim * (2 if self.is_gated else 1), bias=config.mlp_bias)
         self.c_proj = nn.Linear(config.inner_dim, config.n_embd, bias=config.mlp_bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.output(self.neurons(x))
+    def forward(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
+        return self.output(self.neurons(x, hooks))
 
-    def neurons(self, x: Tensor) -> Tensor:
+    def neurons(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The neurons after the activation function, ``(B, T, inner_dim)``."""
-        return self.activate(self.c_fc(x))
+        return hooks.at("hook_post", self.activate(self.c_fc(x), hooks))
 
     def output(self, neurons: Tensor) -> Tensor:
         """What the MLP adds to the residual stream: ``(..., inner_dim)`` to ``(..., C)``."""
         return self.c_proj(neurons)
 
-    def activate(self, hidden: Tensor) -> Tensor:
+    def activate(self, hidden: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The input of the second layer ``(..., inner_dim)`` from the output of the first."""
         if self.is_gated:
             gate, up = hidden.chunk(2, dim=-1)
-            return self.nonlinear(gate) * up
-        return self.nonlinear(hidden)
+            return self.nonlinear(hooks.at("hook_pre", gate)) * hooks.at("hook_pre_linear", up)
+        return self.nonlinear(hooks.at("hook_pre", hidden))
 
     def nonlinear(self, x: Tensor) -> Tensor:
         """SiLU, or GELU (Hendrycks & Gimpel 2016), exact or in its tanh form."""

@@ -6,6 +6,7 @@ Both are linear except for a division: ``norm(x) = linear(x) / divisor(x) + bias
 from torch import Tensor, nn
 
 from ..config import GPTConfig
+from .hooks import Hooks
 
 
 class LayerNorm(nn.LayerNorm):
@@ -60,6 +61,15 @@ class RMSNorm(nn.RMSNorm):
     def constant(self, row: Tensor) -> float:
         del row
         return 0.0
+
+
+def normalise(norm: LayerNorm | RMSNorm, x: Tensor, hooks: Hooks) -> Tensor:
+    """``norm(x)``, with hooks at its divisor and at the quotient."""
+    if not hooks.have("hook_scale", "hook_normalized"):
+        plain: Tensor = norm(x)
+        return plain
+    divided = norm.centred(x) / hooks.at("hook_scale", norm.divisor(x)[..., None])
+    return norm.scaled(hooks.at("hook_normalized", divided))
 
 
 def make_norm(config: GPTConfig) -> LayerNorm | RMSNorm:

@@ -28,6 +28,7 @@ from ..errors import counted
 from ..gpt import GPT
 from ..lens.head_roles import MIN_CONTEXT_LENGTH, role_scores
 from ..loaded import LoadedModel
+from ..modules.initial_weights import init_weights
 from ..tokenizer import END_OF_TEXT
 from .card import Report, write_report
 from .data import load_text, make_dataset, random_batch, train_tokenizer
@@ -48,7 +49,7 @@ SAMPLE_LENGTH = 200
 def make_gpt(config: GPTConfig, device: torch.device, *, use_bfloat16: bool) -> GPT:
     """A model with random weights, to be trained in float32 or under autocast."""
     gpt = GPT(config)
-    gpt.init_weights()
+    init_weights(gpt, config.n_layer)
     gpt = gpt.to(device)
     if use_bfloat16 and device.type == "cpu":
         keep_attention_in_float32(gpt)

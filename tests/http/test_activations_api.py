@@ -11,9 +11,9 @@ from safetensors.torch import load
 from helpers.models import max_difference
 from helpers.server import Server
 from model import InputError
-from model.hooks import WEIGHTS
 from model.lens.interventions.sites import SITES, layer_activations
 from model.lens.text_pass import TextPass
+from model.points import WEIGHTS
 
 PROMPT = "so it is"
 

@@ -11,7 +11,7 @@ import model
 from helpers.models import max_difference, prompt_ids
 from helpers.oracles.families import KINDS, ONE_OF_EACH, one_of_each_kind, reference, write
 from helpers.oracles.hooks import names_of
-from model.hooks import points
+from model.points import points
 
 EXACT, N_TOKENS = 1e-5, 9
 EMBEDDINGS = ("transformer.wte", "gpt_neox.embed_in", "model.embed_tokens")

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from model import LoadedModel
 from model.gpt import GPT
-from model.hooks import WEIGHTS
 from model.lens.interventions.sites import Site, layer_activations, n_components
 from model.lens.text_pass import TextPass
+from model.points import WEIGHTS
 
 from .attention_answer import HEAP_GROWTH, REQUEST_BYTES, TOKEN_BYTES, in_binary, safetensors_header
 

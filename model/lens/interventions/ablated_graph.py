@@ -118,7 +118,7 @@ class Graph:
 
     def ablated_pass(self, heads: Sequence[Head]) -> AblatedPass:
         """A pass over the clean prompt with all heads but ``heads`` ablated."""
-        into, contexts, stream = self.run.into, list[Tensor](), list[Tensor]()
+        into, contexts = self.run.into, list[Tensor]()
         n_layer, n_head = into.config.n_layer, into.config.n_head
         ablate = self.ablating({(layer, head) for layer in range(n_layer) for head in range(n_head)} - set(heads))
 
@@ -126,8 +126,7 @@ class Graph:
             contexts.append(ablate(layer, context))
             return contexts[-1]
 
-        into.gpt.run_blocks(into.stream[0], into.attend(keep), stream)
-        return AblatedPass(ablate, contexts, stream)
+        return AblatedPass(ablate, contexts, into.streams(into.stream[0], keep))
 
     def cut_into(self, receiver: Head, way: Way, x: Tensor, plain: AblatedPass) -> Tensor:
         """The logit differences ``(B,)`` if a receiver reads the streams ``x`` ``(B, T, C)`` in one way."""

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ...config import GPTConfig
 from ...errors import InputError, InvalidValue
-from ...hooks import WEIGHTS
 from ...modules.head_tensors import Head
+from ...points import WEIGHTS
 from ..answer import Answer, NamedToken, PerHead, Shape
 from ..progress import Progress, ignore, part
 from ..question import AnswerToken, Json, PatchDirection, Reads, WrongToken

@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ...config import check_int
 from ...drawing.trace import Trace
 from ...errors import InvalidValue
-from ...hooks import HookChoice, Hooks, Names, find_points, run_with_hooks
+from ...points import HookChoice, Names, chosen_hooks, find_points
 from ..lens import Lens
 from ..text_pass import Text
 
@@ -84,11 +84,11 @@ def run(
         cache[name] = without_padding(x, name)
         return cache[name]
 
-    functions = Hooks.chosen(gpt.config, hooks).with_hook(find_points(gpt.config, names), keep)
+    functions = chosen_hooks(gpt.config, hooks).with_hook(find_points(gpt.config, names), keep)
     if grad:
         gpt.requires_grad_()
     with torch.inference_mode(False), torch.set_grad_enabled(grad):
-        logits = run_with_hooks(gpt, ids, functions, head_mask=head_mask)
+        logits = gpt(ids, head_mask=head_mask, hooks=functions).logits
         return Run(without_padding(logits, "logits"), cache, lengths, ids, lens.precision)
 
 

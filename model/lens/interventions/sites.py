@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from ...config import GPTConfig
-from ...errors import InvalidValue
-from ...hooks import LAYER_POINTS, QKV, ROTATED, WEIGHTS, Hooks, layer_points, run_layer
+from ...modules.hooks import Hooks
+from ...points import LAYER_POINTS, QKV, ROTATED, WEIGHTS, matching, no_such_point, short_names
 from ..text_pass import TextPass
 
 Component = Literal["head", "key-value head", "neuron"]
@@ -31,7 +31,6 @@ class Site(NamedTuple):
 
 
 def named(point: str) -> Site:
-    last = point.rpartition(".")[2].removeprefix("hook_")
     component: Component | None = None
     if point in (*QKV, *ROTATED):
         component = "head" if point in OF_HEADS else "key-value head"
@@ -39,49 +38,24 @@ def named(point: str) -> Site:
         component = "head"
     elif point in ("mlp.hook_pre", "mlp.hook_pre_linear", "mlp.hook_post"):
         component = "neuron"
-    return Site(last if point.startswith(("attn.", "hook_")) else point.replace(".hook_", "_"), point, component)
+    return Site(short_names(point)[0], point, component)
 
 
 SITES: dict[str, Site] = {site.name: site for site in map(named, LAYER_POINTS)}  # in the order of LAYER_POINTS
-
-
-def names_of(site: Site) -> tuple[str, ...]:
-    """The names of a site, with and without the prefixes of TransformerLens; ``hook_scale`` alone is not unique."""
-    last = site.hook.rpartition(".")[2]
-    is_unique = [each.rpartition(".")[2] for each in LAYER_POINTS].count(last) == 1
-    return tuple(dict.fromkeys((site.name, site.hook, last) if is_unique else (site.name, site.hook)))
-
-
-SITE_NAMES: Any = tuple(name for site in SITES.values() for name in names_of(site))
-ALIASES = {
-    "residual stream": "resid_pre",
-    "query": "q",
-    "key": "k",
-    "value": "v",
-    "attention pattern": "pattern",
-    "head output": "z",
-    "attention output": "attn_out",
-    "neuron": "mlp_post",
-    "MLP output": "mlp_out",
-}
+NAMES = [name for point in LAYER_POINTS for name in dict.fromkeys(short_names(point))]
+SITE_NAMES: Any = tuple(name for name in NAMES if NAMES.count(name) == 1)  # ``hook_scale`` alone is not unique
 
 
 def find_site(config: GPTConfig, name: str, field: str = "site") -> tuple[Site, int | None]:
-    """A site by our name, TransformerLens's (``hook_z``, ``attn.hook_z``), or in words; and the layer, if it is named.
+    """A site by any name of its points, see ``matching``; and the layer, if one is named.
 
-    Raises ``InvalidValue`` for ``field`` if the model has none.
+    Raises ``InvalidValue`` for ``field`` unless the name means one point, of a single layer or of all.
     """
-    block, short = "", ALIASES.get(name, name) if isinstance(name, str) else ""
-    if short.startswith("blocks."):
-        block, _, short = short.removeprefix("blocks.").partition(".")
-    has_layer = not block or (block.isdecimal() and int(block) < config.n_layer)
-    sites = [SITES[named(point).name] for point in layer_points(config)]
-    found = next((site for site in sites if short in names_of(site)), None)
-    if found is None or not has_layer:
-        layers = f"after blocks.LAYER. for one layer, from 0 to {config.n_layer - 1}"
-        allowed = f"one of {', '.join(site.name for site in sites)}, or TransformerLens's name for it, {layers}"
-        raise InvalidValue(field, name, allowed)
-    return found, int(block) if block else None
+    found = [point.split(".", 2) for point in matching(config, name)] if isinstance(name, str) else []
+    sites = {parts[-1] for parts in found}
+    if len(sites) != 1 or found[0][0] != "blocks" or len(found) not in (1, config.n_layer):
+        raise no_such_point(config, field, name)
+    return SITES[short_names(sites.pop())[0]], int(found[0][1]) if len(found) < config.n_layer else None
 
 
 def n_components(site: Site, config: GPTConfig) -> int:
@@ -94,7 +68,7 @@ def run_keeping(text: TextPass, layer: int, x: Tensor, sites: Sequence[Site]) ->
     """The activations at some sites of a layer, given the residual stream ``x`` before it, and the one after it."""
     found: dict[str, Tensor] = {}
     hooks = Hooks().with_hook([site.at(layer) for site in sites], lambda x, name: found.__setitem__(name, x))
-    after = run_layer(text.block(layer), x, hooks, head_mask=text.mask_of(layer))
+    after = text.run_layers(x, hooks=hooks, start=layer, stop=layer + 1)
     return [found[site.at(layer)] for site in sites], after
 
 
@@ -108,8 +82,7 @@ def layer_activations(text: TextPass, layer: int, sites: Sequence[Site]) -> list
 def run_patched(text: TextPass, layer: int, site: Site, edit: Callable[[Tensor], Tensor]) -> Tensor:
     """The final residual stream ``(B, T, C)`` if ``edit`` changed the activation of a site, from 1 copy to ``B``."""
     hooks = Hooks().with_hook([site.at(layer)], lambda x, _: edit(x))
-    after = run_layer(text.block(layer), text.stream[layer], hooks, head_mask=text.mask_of(layer))
-    return text.run_from(layer + 1, after)
+    return text.run_layers(text.stream[layer], hooks=hooks, start=layer)
 
 
 def gradients(text: TextPass, layer: int, after: Tensor, site: Site) -> tuple[Tensor, Tensor]:

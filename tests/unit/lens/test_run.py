@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import model
 from helpers.models import max_difference, prompt_ids, tiny_model
 from model import InputError, LoadedModel
-from model.hooks import points
+from model.points import points
 
 ROWS = [prompt_ids(n, seed=n) for n in (9, 4, 1, 7)]
 SHAPES: dict[str, dict[str, Any]] = {
@@ -84,6 +84,8 @@ def test_names_patterns_and_predicates() -> None:
         "hook_z",
         "attn.hook_z",
         "blocks.*.attn.hook_z",
+        "head output",
+        ["blocks.0.z", "blocks.1.hook_z"],
         ["*.1.*hook_z", both[0]],
         lambda name: name in both,
     ):
@@ -96,9 +98,9 @@ def test_names_patterns_and_predicates() -> None:
         "ln_final.hook_normalized",
     ]
     for name in ("blocks.2.attn.hook_z", "hook_rot_q", "nothing.*", "", lambda name: False):
-        with pytest.raises(InputError, match="this model has no point .* hook_embed, .*blocks.LAYER"):
+        with pytest.raises(InputError, match="names must be one of resid_pre, .*hook_embed, .*blocks.LAYER"):
             loaded.run("To", names=[name])
-        with pytest.raises(InputError, match="hooks: this model has no point"):
+        with pytest.raises(InputError, match="hooks must be one of resid_pre, "):
             loaded.run("To", hooks=[(name, lambda x, name: x)])
     with pytest.raises(InputError, match="names must be a name of a point, or a function of one, found 3"):
         loaded.run("To", names=[3])  # type: ignore[list-item]

@@ -15,7 +15,7 @@ from model.config import RotaryConfig
 from model.lens.interventions.patch_run import DIRECTIONS, Direction
 from model.lens.interventions.patching import patch_site
 from model.lens.interventions.paths import patch_paths
-from model.lens.interventions.sites import SITES, find_site, layer_activations, names_of
+from model.lens.interventions.sites import SITE_NAMES, SITES, find_site, layer_activations
 from model.lens.text_pass import TextPass
 
 CLEAN = prompt_ids(8)
@@ -212,11 +212,13 @@ def test_path_patching_equals_transformers_with_hooks(tiny: LoadedModel, theirs:
 def test_sites_are_found_by_their_names() -> None:
     config, rotary = tiny_config(), tiny_config(rotary=RotaryConfig(n_dim=4), gated_mlp=True)
     for site in SITES.values():
-        for name in names_of(site):
-            assert find_site(rotary, name) == (site, None)
-            assert find_site(rotary, f"blocks.1.{name}") == (site, 1)
+        names = [site.name, site.hook, site.hook.rpartition(".")[2]]
+        for name in names[: 2 if site.hook.startswith("ln") else 3]:
+            assert name in SITE_NAMES and find_site(rotary, name) == (site, None)
+            for of_one in (f"blocks.1.{name}", f"blocks.1*{site.hook}"):
+                assert find_site(rotary, of_one) == (site, 1)
     assert find_site(config, "attention pattern")[0].name == "pattern" and find_site(config, "neuron")[1] is None
-    names = (
+    refused = (
         "",
         "blocks.x.hook_z",
         "hook_",
@@ -226,8 +228,11 @@ def test_sites_are_found_by_their_names() -> None:
         "rot_q",
         "mlp_pre_linear",
         "hook_scale",
+        "hook_embed",
+        "ln_final.hook_scale",
+        "blocks.1.*",
     )
-    for name in names:
+    for name in refused:
         with pytest.raises(InputError, match="site must be one of resid_pre, .*, or TransformerLens's name .* 0 to 1"):
             find_site(config, name)
     with pytest.raises(InputError):

@@ -5,6 +5,7 @@ import torch
 
 from helpers.models import batch, max_difference, tiny_config, tiny_gpt
 from model.gpt import GPT
+from model.modules.initial_weights import init_weights
 
 
 def test_later_tokens_change_no_earlier_logits() -> None:
@@ -87,7 +88,7 @@ def test_number_of_weights_equals_the_config(changes: dict[str, object]) -> None
 def test_initial_weights_have_gpt2s_deviations() -> None:
     torch.manual_seed(0)
     gpt = GPT(tiny_config(n_embd=64, n_layer=2))
-    gpt.init_weights()
+    init_weights(gpt, n_layer=2)
     for name, parameter in gpt.named_parameters():
         if name.endswith("bias"):
             assert not parameter.any(), name

@@ -12,7 +12,8 @@ MODULES = re.compile(r"\b(c_attn|c_proj|c_fc|wpe|ln_1|ln_2|ln_f)\b")
 KNOWN_TO = {
     "model/gpt.py",
     "model/attention.py",
-    "model/hooks.py",
+    "model/modules/head_tensors.py",
+    "model/modules/initial_weights.py",
     "model/modules/mlp.py",
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",

@@ -42,7 +42,7 @@ MODEL_LAYERS = [
     {"model.loaded"},
     {"model.lens"},
     {"model.generate", "model.drawing", "model.checkpoint"},
-    {"model.hooks"},
+    {"model.points"},
     {"model.sampling", "model.tokenizer", "model.kernels"},
     {"model.gpt"},
     {"model.attention"},
