@@ -54,8 +54,10 @@ def run(
     None to change nothing. ``names`` are the points whose activations are kept, as they are after the hooks. A point is
     named as in TransformerLens, ``blocks.3.attn.hook_z``; ``*`` stands for anything, a name without a layer for all
     layers, and a function of a name chooses those for which it is true. With ``grad``, the results keep their graph, in
-    which the weights and all activations are. Computed in float32. Raises ``InputError`` for a text or a name that the
-    model does not have, and for what a hook returns if its shape differs.
+    which the weights and all activations are. Gradients of weights can only be taken while these require gradients, so
+    they still do afterwards: no answer differs, and before you write into a weight, call ``gpt.requires_grad_(False)``.
+    Computed in float32. Raises ``InputError`` for a text or a name that the model does not have, and for what a hook
+    returns if its shape differs.
     """
     given = as_texts(texts)
     rows = [lens.parse(text) for text in given]

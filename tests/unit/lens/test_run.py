@@ -178,6 +178,26 @@ def test_gradients_of_activations_and_weights(loaded: LoadedModel) -> None:
     assert not loaded.trace(ROWS[0]).attention.requires_grad
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_gradients_change_no_later_answer(tmp_path: Path, dtype: str) -> None:
+    tiny_model(n_embd=32).save(tmp_path)
+    loaded, pair = model.load(tmp_path, dtype=dtype, device="cpu"), ("To be or not", "No be or not")
+
+    def answers() -> list[Tensor | None]:
+        patched = loaded.patch_site(*pair, site="z", estimate=True)
+        steps = list(loaded.generate("To", 3, seed=1))
+        kept = loaded.run(list(pair), names="z", hooks={"resid_mid": lambda x, _: 2 * x})
+        found = [loaded.trace("To be").logits, loaded.knockout("To be").delta, loaded.roles().scores["induction"]]
+        return [*found, patched.exact, patched.estimate, kept.logits, *kept.cache.values(), *(x.logits for x in steps)]
+
+    before = answers()
+    loaded.run("To be", grad=True).logits.sum().backward()
+    for one, other in zip(before, answers(), strict=True):
+        assert one is not None and other is not None and torch.equal(one, other) and not other.requires_grad
+    loaded.gpt.requires_grad_(False)
+    loaded.gpt.h[0].mlp.c_proj.weight[0] = 0
+
+
 def test_nothing_is_an_inference_tensor() -> None:
     loaded, text = tiny_model(), "To be or not"
     answers = [
