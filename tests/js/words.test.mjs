@@ -16,6 +16,7 @@ import {
   textOf,
   unitOf,
   visible,
+  spokenInWord,
   wordUpTo,
 } from "../../web/js/lib/words.mjs";
 import { clock, cost, duration, megabytes } from "../../web/js/train/words.mjs";
@@ -191,4 +192,21 @@ test("a text of single characters, of however many units, is one of letters", ()
   assert.equal(unit("a", "😀", "\n"), "letter");
   assert.equal(unit("a", "😀😀"), "word");
   assert.equal(unit(), "word");
+});
+
+test("a token is said with the word that it is a part of", () => {
+  const tokens = [" L", "ily", " had", " a", " bl", "ue", " cat", "."].map((text) => ({ text }));
+  const said = tokens.map((_, at) => spokenInWord(tokens, at));
+  assert.deepEqual(said, [
+    "“L” in “Lily”",
+    "“ily” in “Lily”",
+    "“had”",
+    "“a”",
+    "“bl” in “blue”",
+    "“ue” in “blue”",
+    "“cat”",
+    "“.”",
+  ]);
+  const letters = [..."Look"].map((text) => ({ text }));
+  assert.equal(spokenInWord(letters, 1), "“o”");
 });

@@ -136,7 +136,7 @@ def test_one_switch_turns_the_heads_off_and_nothing_moves(browser: Any, stories:
     expect(next_word(page)).to_have_text("new")
     expect(page.locator(".hs-threads path.hs-cut")).to_have_count(7)
     expect(page.locator(".hs-head-tile.hs-cut")).to_have_count(7)
-    expect(switch(page)).to_have_attribute("aria-checked", "false")
+    expect(switch(page)).to_have_text("Turn these 7 heads back on")
     assert page.evaluate(PLACES) == before
     assert page.locator(".hs-now .hs-ghost-number").text_content() == percent(off[1])
     fallen = page.locator(".hs-ghost:not(.hs-leaving)").nth(1)  # stands second, however unlikely it has become
@@ -149,6 +149,76 @@ def test_one_switch_turns_the_heads_off_and_nothing_moves(browser: Any, stories:
     expect(next_word(page)).to_have_text("kite")
     expect(page.locator(".hs-cut")).to_have_count(0)
     assert page.evaluate(PLACES) == before
+
+
+def test_heads_stay_off_at_the_next_word_and_it_is_said(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories, reduced_motion="reduce")
+    switch(page).click()
+    expect(next_word(page)).to_have_text("new")
+    page.get_by_role("button", name="Next word").click()
+    expect(page.locator(".hs-sentence-text")).to_have_text(re.compile("my new$"))
+    expect(said(page)).to_have_text(
+        re.compile(r"^7 heads are still off\. Without these 7 heads, “kite”, the likeliest")
+    )
+    expect(page.locator(".hs-head-tile.hs-cut")).to_have_count(7)
+    page.locator("[data-i='10'] .hs-letters").click()
+    expect(page.locator(".hs-word-token")).to_have_count(11)
+    expect(said(page)).to_have_text(re.compile(r"^7 heads are still off\."))
+    page.get_by_role("button", name="Take it back").click()
+    expect(switch(page)).to_have_text("Turn these 7 heads back on")
+    page.locator(".hs-ghost button").nth(2).click()
+    page.wait_for_url("**ids=**")
+    expect(said(page)).to_have_text(re.compile(r"^7 heads are still off\."))
+    switch(page).click()
+    expect(page.locator(".hs-cut")).to_have_count(0)
+    expect(said(page)).not_to_contain_text("off")
+    page.get_by_role("button", name="Shakespeare").click()
+    expect(switch(page)).to_have_text("Turn it off")
+
+
+def test_the_open_head_has_a_switch_of_its_own(browser: Any, stories: Server, prompt: str) -> None:
+    page = opened(browser, stories, reduced_motion="reduce")
+    loaded = stories.served.models["stories-bpe"]
+    kite = loaded.parse_prompt(f"{prompt} kite")[-1]
+    mask = [[0.0 if (layer, head) == (7, 6) else 1.0 for head in range(8)] for layer in range(8)]
+    to = loaded.attribution(loaded.trace(prompt, head_mask=mask), token=kite).probability
+    card = page.get_by_role("region", name="Open head")
+    card.get_by_role("button", name="Turn this head off").click()
+    expect(said(page)).to_have_text(
+        re.compile(rf"^Head 6 of layer 7 is off\. .* falls from 94% to {percent(to)}\. It stays")
+    )
+    expect(page.locator(".hs-head-tile.hs-cut")).to_have_count(1)
+    page.locator("[data-head='7,7']").click()
+    card.get_by_role("button", name="Turn this head off").click()
+    expect(said(page)).to_have_text(re.compile(r"^2 heads are off\."))
+    card.get_by_role("button", name="Turn this head on").click()
+    expect(page.locator(".hs-head-tile.hs-cut")).to_have_count(1)
+    switch(page).click()
+    expect(page.locator(".hs-cut")).to_have_count(0)
+
+
+def test_the_heads_that_are_counted_are_those_that_are_labelled(browser: Any, stories: Server) -> None:
+    page = opened(browser, stories, query="?model=two-layer-steps", reduced_motion="reduce")
+    steps = page.get_by_label("Step of the training")
+    expect(steps).to_be_visible()
+    counts = set()
+    for at in range(int(steps.get_attribute("max")) + 1):
+        steps.fill(str(at))
+        step = steps.get_attribute("aria-valuetext").split()[1]
+        expect(said(page)).to_have_text(re.compile(rf"^After {step} of"))
+        words = said(page).text_content()
+        assert words.count("%") and f" has {page.locator('.hs-now .hs-ghost-number').text_content()}" in words.replace(
+            "under ", "<"
+        )
+        counted = 0 if "No head copies it" in words else 1
+        assert not counted or "One of 8 heads looks back at “cat” and copies it." in words
+        assert page.locator(".hs-head-tile b", has_text="copies").count() == counted
+        assert page.locator(".hs-head-tile[data-kind='copies'], .hs-card[data-kind='copies']").count() in (
+            counted,
+            2 * counted,
+        )
+        counts.add(counted)
+    assert counts == {0, 1}
 
 
 def test_a_tile_lights_its_thread_and_opens_its_matrix(browser: Any, stories: Server) -> None:
@@ -248,7 +318,7 @@ def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
     page.get_by_role("button", name="A head is born").click()
     steps = page.get_by_label("Step of the training")
     expect(steps).to_have_attribute("max", "11")
-    said_early = r"^After 0 of 3,000 steps of training, “cat” has 0\.\d%\. No head looks back at it to copy it yet\.$"
+    said_early = r"^After 0 of 3,000 steps of training, “cat” has 0\.\d%\. No head copies it from the text\.$"
     expect(said(page)).to_have_text(re.compile(said_early))
     page.get_by_role("button", name="Play").click()
     said_last = r"^After 3,000 of 3,000 steps of training, “cat” has 9\d%\. .* copies it"
@@ -336,9 +406,12 @@ def test_the_next_word_stands_in_the_sentence(browser: Any, stories: Server) -> 
 def test_the_opening_plays_once_and_any_key_ends_it(browser: Any, stories: Server) -> None:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script('localStorage["headscope-details"] = ""')
-    page.goto(stories.url)
+    page.goto(stories.url, wait_until="commit")  # it may play before the last file has come
     expect(page.locator(".hs-waiting").first).to_be_attached()
+    for part in (".hs-verdict", ".hs-next-words", ".hs-card", ".hs-head-tile.hs-matters canvas"):  # not said beforehand
+        expect(page.locator(part).first).to_have_css("opacity", "0")
     page.keyboard.press("Shift")
+    expect(page.locator(".hs-verdict")).to_have_css("opacity", "1")
     expect(page.locator(".hs-waiting")).to_have_count(0)
     expect(next_word(page)).to_have_text("kite")
     page.reload()

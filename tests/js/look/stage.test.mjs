@@ -4,14 +4,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { softmax } from "../../../web/js/lib/sampling.mjs";
 import { fieldLayout, startsGroup, tileName } from "../../../web/js/look/stage/field.mjs";
-import { gainsOf, kindOf, looksOf, MATTERS, opacityOf, widthOf } from "../../../web/js/look/stage/gains.mjs";
+import { gainsOf, kindOf, kindWords, looksOf, MATTERS, opacityOf, widthOf } from "../../../web/js/look/stage/gains.mjs";
 import { ghostsOf, SHOWN } from "../../../web/js/look/stage/ghosts.mjs";
 
-const role = (/** @type {string} */ label, copying = 0) => /** @type {any} */ ({ label, scores: { copying } });
+const role = (/** @type {string} */ label) => /** @type {any} */ ({ label });
 
-test("a gain is the part of the largest contribution, and never negative", () => {
-  assert.deepEqual(gainsOf([2, -1, 4, 0]), [0.5, 0, 1, 0]);
-  assert.deepEqual(gainsOf([-2, -1]), [0, 0]);
+test("a gain is the part of the largest contribution, below 0 against the word", () => {
+  assert.deepEqual(gainsOf([2, -1, 4, 0]), [0.5, -0.25, 1, 0]);
+  assert.deepEqual(gainsOf([-2, 1]), [-1, 0.5]);
+  assert.deepEqual(gainsOf([0, 0]), [0, 0]);
   assert.deepEqual(gainsOf([]), []);
 });
 
@@ -30,18 +31,28 @@ test("width and strength grow with the gain, and fog is fog", () => {
   assert.ok(opacityOf(MATTERS) > 2 * opacityOf(MATTERS - 0.01));
   assert.equal(opacityOf(0.03), opacityOf(MATTERS - 0.01));
   assert.equal(opacityOf(0.01), 0);
+  for (const gain of [0.02, 0.3, 1]) {
+    assert.equal(opacityOf(-gain), opacityOf(gain));
+    assert.equal(widthOf(-gain, 4.5), widthOf(gain, 4.5));
+  }
 });
 
-test("what a head does is its measured role, else where it looks", () => {
+test("what a head does is where it looks here; a measured role counts where the head does that", () => {
   const even = [0.25, 0.25, 0.25, 0.25];
-  assert.equal(kindOf(role("induction"), even, 0.9), "copies");
-  assert.equal(kindOf(role("no clear role", 0.95), even, 0.9), "copies");
-  assert.equal(kindOf(role("previous token"), even, 0.9), "previous");
-  assert.equal(kindOf(role("first token"), even, 0.9), "first");
-  assert.equal(kindOf(role("no clear role"), [0.1, 0.2, 0.5, 0.2], 0.9), "previous");
-  assert.equal(kindOf(null, [0.4, 0.2, 0.2, 0.2], 0.9), "first");
-  assert.equal(kindOf(null, even, 0.9), "other");
-  assert.equal(kindOf(null, [1], 0.9), "first"); // a text of one word
+  assert.equal(kindOf(role("induction"), even, true), "copies");
+  assert.equal(kindOf(role("induction"), [0.1, 0.6, 0.2, 0.1], false), "other");
+  assert.equal(kindOf(role("previous token"), [0.2, 0.2, 0.35, 0.25], false), "previous");
+  assert.equal(kindOf(role("previous token"), [0.1, 0.6, 0.2, 0.1], false), "other");
+  assert.equal(kindOf(role("first token"), even, false), "first");
+  assert.equal(kindOf(role("no clear role"), [0.1, 0.2, 0.5, 0.2], false), "previous");
+  assert.equal(kindOf(null, [0.4, 0.2, 0.2, 0.2], false), "first");
+  assert.equal(kindOf(null, even, false), "other");
+  assert.equal(kindOf(null, [1], false), "first"); // a text of one word
+});
+
+test("letters are called letters", () => {
+  assert.equal(kindWords("word").previous, "previous word");
+  assert.equal(kindWords("letter").first, "first letter");
 });
 
 const texts = ["a", "b", "c", "d", "e", "f", "g", "h"];

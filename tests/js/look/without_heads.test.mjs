@@ -201,7 +201,7 @@ test("how much some heads add is a share only where it is one", () => {
     const all = values.flat();
     const some = strongestFor(values);
     const adds = some.map(({ value }) => value);
-    const spoken = said(restWords({ n: some.length, copied: null, adds, all }, " kite"));
+    const spoken = said(restWords({ n: some.length, copied: null, adds, all }, " kite", "word"));
     const total = all.reduce((sum, value) => sum + value, 0);
     const part = adds.reduce((sum, value) => sum + value, 0);
     // The strongest heads are those that add most, in order, and none of them counts against the word.
@@ -224,7 +224,7 @@ test("how much some heads add is a share only where it is one", () => {
 const said = (parts) => parts.map((part) => (typeof part === "string" ? part : part.strong)).join("");
 
 test("the sentence at rest is true in every case", () => {
-  const rest = (/** @type {any} */ group) => said(restWords(group, " kite"));
+  const rest = (/** @type {any} */ group) => said(restWords(group, " kite", "word"));
   const heads = [3, 2, 1, -1];
   assert.equal(
     rest({ n: 2, copied: " kite", adds: [3, 1], all: heads }),

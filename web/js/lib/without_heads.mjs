@@ -170,9 +170,10 @@ export const someHeads = (n) => (NUMBERS[n] ? `${NUMBERS[n]} head${n === 1 ? "" 
  * @param {number[] | null} group.adds what each of them adds; null if that is not known
  * @param {number[] | null} group.all what each head of the model adds
  * @param {string} word the next one
+ * @param {"word" | "letter"} unit
  * @returns {Part[]}
  */
-export function restWords({ n, copied, adds, all }, word) {
+export function restWords({ n, copied, adds, all }, word, unit) {
   const next = { strong: spoken(word) };
   const one = n === 1;
   if (!n) return all ? ["No head adds to ", next, ": the rest of the model chooses it."] : [];
@@ -186,6 +187,6 @@ export function restWords({ n, copied, adds, all }, word) {
   const than = ` than all ${all.length} heads together`;
   if (total <= 0 || part > total) return [...start, "more to ", next, `${than}: others count against it.`];
   const amount = { strong: share(part / total) };
-  if (copied !== null) return [...start, amount, " of what all heads add to the next word."];
+  if (copied !== null) return [...start, amount, ` of what all heads add to the next ${unit}.`];
   return [...start, "most to ", next, ": ", amount, " of what all heads add."];
 }

@@ -95,15 +95,33 @@ export function spokenAt(tokens, at) {
  * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
  * @param {number} position
  */
-export function wordUpTo(tokens, position) {
-  const texts = tokens.slice(0, position + 1).map(shownText);
+export const wordUpTo = (tokens, position) => wordAround(tokens.slice(0, position + 1), position);
+
+/**
+ * The word that a token is a part of: “blue” for “ bl” before “ue”.
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
+ * @param {number} position
+ */
+function wordAround(tokens, position) {
+  const texts = tokens.map(shownText);
   if (!texts[position]) return plainly(tokens[position].text);
   const isLetter = unitOf({ tokens }) === "letter";
   const continues = (/** @type {number} */ at) =>
-    at > 0 && /^(['’]?[\p{L}\p{N}]|$)/u.test(texts[at]) && /(^|[\p{L}\p{N}])$/u.test(texts[at - 1]);
-  let start = position;
-  while (!isLetter && continues(start)) start--;
-  return plainly(texts.slice(start).join(""));
+    !isLetter && /^(['’]?[\p{L}\p{N}]|$)/u.test(texts[at]) && /(^|[\p{L}\p{N}])$/u.test(texts[at - 1]);
+  let [start, end] = [position, position + 1];
+  while (start > 0 && continues(start)) start--;
+  while (end < texts.length && continues(end)) end++;
+  return plainly(texts.slice(start, end).join(""));
+}
+
+/**
+ * A token of a text in a sentence, with the word that it is a part of: “ue” in “blue”.
+ * @param {readonly Pick<Token, "text" | "bytes">[]} tokens
+ * @param {number} at
+ */
+export function spokenInWord(tokens, at) {
+  const [token, word] = [spokenAt(tokens, at), wordAround(tokens, at)];
+  return shownText(tokens[at]) && word !== plainly(tokens[at].text) ? `${token} in “${word}”` : token;
 }
 
 /**

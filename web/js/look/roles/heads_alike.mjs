@@ -11,7 +11,7 @@ import { copies, roleOf } from "./head_roles.mjs";
 /** @import { Store } from "../state/store.mjs" */
 
 const MIN_COPIED = 0.1; // of its attention: a copying head that gives a word this much makes it likely
-export const MIN_LOOK = 0.3; // of its attention: any other head that gives a word this much looks at it
+const MIN_LOOK = 0.3; // of its attention: any other head that gives a word this much looks at it
 export const MIN_FOCUSED = 0.1; // if the strongest weight is below this, the head is said to look everywhere
 const ROLES_TIMEOUT = 10_000; // milliseconds to wait for the heads' roles
 
@@ -63,15 +63,14 @@ export async function withoutAlike(store) {
 }
 
 /**
- * The heads that do what one head does at a token: if it copies, all copying heads that look at the same word;
+ * The heads that do what the open one does at a token: if it copies, all copying heads that look at the same word;
  * otherwise, all that give this word much of their attention.
  * @param {Store} store
  * @param {Float32Array} weights of the query in every picture
  * @param {Focus} focus
- * @param {PictureId} [like] the one head
  */
-export function headsAlike(store, weights, { query, key }, like = store.open) {
-  const { tokens, data } = store;
+function headsAlike(store, weights, { query, key }) {
+  const { tokens, data, open: like } = store;
   const word = plainly(tokens[key ?? 0].text);
   const keys = tokens.slice(0, query + 1).flatMap(({ text }, i) => (plainly(text) === word ? [i] : []));
   const isCopying = copies(roleOf(store, like));

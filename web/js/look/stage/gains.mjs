@@ -5,25 +5,33 @@
 
 /** @typedef {"copies" | "previous" | "first" | "other"} Kind what a head does, by colour */
 
-/** @type {Record<Kind, string>} */
-export const KINDS = { copies: "copies", previous: "previous word", first: "first word", other: "other" };
+/** What each kind does, by the name of a token. @param {"word" | "letter"} unit @returns {Record<Kind, string>} */
+export const kindWords = (unit) => ({
+  copies: "copies",
+  previous: `previous ${unit}`,
+  first: `first ${unit}`,
+  other: "other",
+});
 
-export const MATTERS = 0.1; // of the largest gain: a head with less is fog
-const MIN_PREVIOUS = 0.4; // of its attention: a head without a role that gives the word before this much looks there
+export const MATTERS = 0.1; // of the largest gain, for the word or against it: a head with less is fog
+const MIN_PREVIOUS = 0.4; // of its attention: a head that gives the word before it this much looks there, role or not
 const MIN_FIRST = 0.3;
 const [THIN, FOG] = [0.75, 0.16]; // CSS pixels, opacity
 const SEEN = 0.02; // of the largest gain: the thread of a head with less is seen only while the head is pointed at
 
 /**
- * What each head adds, as a part of the largest contribution; those that count against the word have 0.
+ * What each head adds, as a part of the largest contribution; below 0 for those that work against the word.
  * @param {ArrayLike<number>} values
  * @returns {number[]}
  */
 export function gainsOf(values) {
   const all = Array.from(values);
-  const most = Math.max(0, ...all);
-  return all.map((value) => (most ? Math.max(0, value / most) : 0));
+  const most = Math.max(0, ...all.map(Math.abs));
+  return all.map((value) => (most ? value / most : 0));
 }
+
+/** @param {number} gain */
+export const matters = (gain) => Math.abs(gain) >= MATTERS;
 
 /**
  * The weight of each head on the word that it looks at most, instead of what it adds. Resting on the first word, or
@@ -44,30 +52,36 @@ export function strongest(row) {
 }
 
 /**
- * What a head does: by its measured role, else by where it looks here.
- * @param {Pick<HeadRole, "label" | "scores"> | null} role
+ * What a head does at a step: by where it looks there. Its measured role counts only where it does that here, too.
+ * @param {Pick<HeadRole, "label"> | null} role
  * @param {ArrayLike<number>} row its weights
- * @param {number} clearCopying the least score of a head that copies
+ * @param {boolean} isCopying whether it copies the next word
  * @returns {Kind}
  */
-export function kindOf(role, row, clearCopying) {
-  if (role && (role.label === "induction" || role.scores.copying >= clearCopying)) return "copies";
+export function kindOf(role, row, isCopying) {
+  if (isCopying) return "copies";
   const key = strongest(row);
   const last = row.length - 1;
-  if (role?.label === "previous token" || (last > 0 && key === last - 1 && row[key] >= MIN_PREVIOUS)) return "previous";
-  return role?.label === "first token" || (key === 0 && row[0] >= MIN_FIRST) ? "first" : "other";
+  if (last > 0 && key === last - 1 && (row[key] >= MIN_PREVIOUS || role?.label === "previous token")) return "previous";
+  return key === 0 && (row[0] >= MIN_FIRST || role?.label === "first token") ? "first" : "other";
 }
 
 /** @param {number} gain @param {number} most CSS pixels of the widest thread */
-export const widthOf = (gain, most) => THIN + (most - THIN) * gain ** 0.8;
+export const widthOf = (gain, most) => THIN + (most - THIN) * Math.abs(gain) ** 0.8;
 
 /** @param {number} gain */
-export const opacityOf = (gain) => (gain >= MATTERS ? 0.35 + 0.6 * gain : gain >= SEEN ? FOG : 0);
+export function opacityOf(gain) {
+  const part = Math.abs(gain);
+  return part >= MATTERS ? 0.4 + 0.55 * part : part >= SEEN ? FOG : 0;
+}
 
 /**
  * What the widths and the ink say.
  * @param {boolean} isAttributed whether what each head adds is known
  * @param {string} word the next one, as it is said
+ * @param {boolean} isOpposed whether a head that matters works against it
  */
-export const gainWords = (isAttributed, word) =>
-  isAttributed ? `Strong ink: adds most to ${word}.` : "Strong ink: the most attention to one word.";
+export const gainWords = (isAttributed, word, isOpposed = false) =>
+  isAttributed
+    ? `Strong ink: adds most to ${word}${isOpposed ? "; dotted: works against it" : ""}.`
+    : "Strong ink: the most attention to one word.";

@@ -4,11 +4,11 @@ import { isStill, make, setText } from "../../lib/dom.mjs";
 import { isHead, isSamePicture } from "../../lib/heads.mjs";
 import { share, signed } from "../../lib/numbers.mjs";
 import { tile as tileOf } from "../../lib/thumbnails.mjs";
-import { capitalised, pictureName, plainly, shownText, spoken, spokenAt, wordUpTo } from "../../lib/words.mjs";
+import { capitalised, pictureName, plainly, shownText, spoken, spokenInWord, unitOf } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { roleSentence } from "../roles/role_words.mjs";
 import { spokenHead } from "./field.mjs";
-import { KINDS } from "./gains.mjs";
+import { kindWords } from "./gains.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
 
 /** @import { PictureId } from "../../types.js" */
@@ -39,7 +39,9 @@ export class HeadCard {
     this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels);
     this.name = make("h3", {});
     this.role = make("p", { class: "hs-card-role" });
-    this.adds = make("p", {});
+    this.adds = make("p", {
+      title: "With all other scores as they are, 1 more makes the odds of a word 2.7 times as high",
+    });
     this.looks = make("p", {});
     const ask = make("button", { type: "button", class: "hs-action" }, "Ask");
     ask.append(make("span", { class: "hs-on-wide" }, " about this head"));
@@ -47,14 +49,16 @@ export class HeadCard {
       store.view.choose(this.picture);
       store.view.set({ ask: "list", details: true });
     });
+    this.off = make("button", { type: "button", class: "hs-action" });
+    this.off.addEventListener("click", () => this.#turnOff());
     const words = make("div", { class: "hs-card-words" }, this.name, this.role, this.adds, this.looks);
-    if (!store.view.isLookOnly) words.append(ask);
+    if (!store.view.isLookOnly) words.append(this.off, ask);
     this.element = make("section", { class: "hs-card", "aria-label": "Open head" }, this.matrix, words);
     const turns = [
       smallButton("‹", () => turn(-1), { "aria-label": "Previous head" }),
       smallButton("›", () => turn(1), { "aria-label": "Next head" }),
     ];
-    words.append(make("div", { class: "hs-turn-heads" }, ...turns));
+    this.element.append(make("div", { class: "hs-turn-heads" }, ...turns));
     let start = { clientX: 0, clientY: 0 };
     this.element.addEventListener("touchstart", ({ touches }) => (start = touches[0]), { passive: true });
     this.element.addEventListener("touchend", ({ changedTouches: [end] }) => {
@@ -63,6 +67,13 @@ export class HeadCard {
     });
     this.matrix.addEventListener("pointermove", (event) => this.#point(event));
     this.matrix.addEventListener("pointerleave", () => this.#point(null));
+  }
+
+  /** Turn this head off, or on again. */
+  #turnOff() {
+    const { step, picture } = this;
+    const others = (step.cut?.heads ?? []).filter((head) => !isSamePicture(head, picture));
+    void step.turnOff(step.isCut(picture) ? others : [...others, picture]);
   }
 
   /** @param {PointerEvent | null} event */
@@ -96,9 +107,13 @@ export class HeadCard {
     const isOne = isHead(picture, store.pointer);
     setText(this.name, isOne ? capitalised(spokenHead(picture)) : pictureName(picture, store.pointer));
     const measured = isOne ? roleSentence(store, picture) : "";
-    setText(this.role, kind === "other" ? "" : KINDS[kind]);
+    setText(this.role, kind === "other" ? "" : kindWords(unitOf(store))[kind]);
     this.role.title = measured;
-    this.element.classList.toggle("hs-cut", head >= 0 && step.isCutAt(head));
+    const isCut = head >= 0 && step.isCutAt(head);
+    this.element.classList.toggle("hs-cut", isCut);
+    this.off.hidden = !isOne;
+    this.off.disabled = !step.whole?.isKnown;
+    this.off.replaceChildren("Turn ", make("span", { class: "hs-on-wide" }, "this head "), isCut ? "on" : "off");
     this.#describe();
   }
 
@@ -132,14 +147,15 @@ export class HeadCard {
           ? store.weights.at(query, key)
           : null;
     const isCut = step.isCutAt(head);
-    const from = `“${wordUpTo(store.tokens, query)}” ${isCut ? "looked" : "looks"} at `;
+    const tokens = store.tokens.slice(0, Math.max(at, query) + 1);
+    const from = `${spokenInWord(tokens, query)} ${isCut ? "looked" : "looks"} at `;
     const much = weight === null ? [] : [": ", make("b", {}, share(weight))];
-    this.looks.replaceChildren(from, make("b", {}, spokenAt(store.tokens, key)), ...much);
+    this.looks.replaceChildren(from, make("b", {}, spokenInWord(tokens, key)), ...much);
     const adds = shown?.adds?.[head];
     const word = spoken(step.texts[shown?.target ?? -1] ?? "");
     if (isCut) this.adds.replaceChildren("switched off");
     else if (adds === undefined) this.adds.replaceChildren();
-    else this.adds.replaceChildren("adds ", make("b", {}, signed(adds, 1)), ` to ${word}`);
+    else this.adds.replaceChildren("adds ", make("b", {}, signed(adds, 1)), ` to the score of ${word}`);
   }
 
   /**

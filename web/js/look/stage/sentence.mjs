@@ -7,7 +7,7 @@ import { share } from "../../lib/numbers.mjs";
 import { originOf } from "../../lib/without_heads.mjs";
 import { shownText } from "../../lib/words.mjs";
 import { roleLabel, Turns } from "../panels/turns.mjs";
-import { MATTERS, opacityOf, widthOf } from "./gains.mjs";
+import { matters as isStrong, opacityOf, widthOf } from "./gains.mjs";
 import { threadPaths } from "./threads.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
@@ -89,6 +89,11 @@ export class Sentence {
   /** What has the size of the letters: the next words, too. */
   get #host() {
     return this.element.parentElement ?? this.element;
+  }
+
+  /** Whether one of the words was drawn by chance. */
+  get hasDrawn() {
+    return this.#words.some((word) => word.classList.contains("hs-by-chance"));
   }
 
   /** How many tokens are shown. */
@@ -244,11 +249,11 @@ export class Sentence {
     const strands = shown.gains.map((own, head) => {
       const gain = isCut[head] ? whole.gains[head] : own;
       const key = (isCut[head] ? whole : shown).keys[head];
-      return { head, key, gain, width: widthOf(gain, most), matters: gain >= MATTERS };
+      return { head, key, gain, width: widthOf(gain, most), matters: isStrong(gain) };
     });
     const boxes = this.boxes();
     const paths = threadPaths(boxes, query, strands, { width: this.text.clientWidth, gutter, street });
-    const order = [...strands.keys()].sort((a, b) => strands[a].gain - strands[b].gain);
+    const order = [...strands.keys()].sort((a, b) => Math.abs(strands[a].gain) - Math.abs(strands[b].gain));
     const ranks = new Map([...order].reverse().map((head, rank) => [head, rank]));
     this.threads.classList.toggle("hs-drawing", isDrawn);
     this.threads.replaceChildren(
@@ -259,7 +264,9 @@ export class Sentence {
           "data-head": head,
           "data-kind": step.kinds[head] ?? "other",
         });
-        if (!isCut[head]) path.setAttribute("pathLength", "1");
+        const isAgainst = matters && gain < 0 && !isCut[head];
+        if (!isCut[head] && !isAgainst) path.setAttribute("pathLength", "1"); // it draws itself
+        path.classList.toggle("hs-against", isAgainst);
         path.classList.toggle("hs-thread-strong", matters && !isCut[head]);
         path.classList.toggle("hs-cut", isCut[head]);
         path.style.setProperty("--width", `${width.toFixed(2)}px`);

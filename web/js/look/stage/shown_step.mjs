@@ -9,8 +9,7 @@ import { mostProbable, softmax } from "../../lib/sampling.mjs";
 import { effectOn, originOf, strongestFor } from "../../lib/without_heads.mjs";
 import { plainly } from "../../lib/words.mjs";
 import { signal } from "../../vendor/signals.mjs";
-import { CLEAR_COPYING, copies, roleOf } from "../roles/head_roles.mjs";
-import { headsAlike, MIN_LOOK } from "../roles/heads_alike.mjs";
+import { copies, roleOf } from "../roles/head_roles.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { PREPARED, preparedAttribution } from "../state/prepared.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
@@ -36,8 +35,14 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
  */
 
 /**
- * Heads that are switched off together.
- * @typedef {{ heads: PictureId[], copied: string | null, mask: Mask }} Group `copied`: the word that all of them copy
+ * The heads of which something is said. `copied`: the word that all of them copy; null if they add most instead.
+ * @typedef {{ heads: PictureId[], copied: string | null }} Group
+ */
+
+/**
+ * Heads that are switched off, until all are on again or another text is shown. `place`: the text and the step at which
+ * they were chosen.
+ * @typedef {{ heads: PictureId[], mask: Mask, place: string }} Cut
  */
 
 /**
@@ -46,14 +51,14 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
  * @property {number} query the step; -1 for none
  * @property {boolean} isCurrent whether what is shown belongs to the text that the store has
  * @property {Step | null} whole
- * @property {Step | null} off without the group; null while it is on
- * @property {Group | null} group
- * @property {boolean} isOff
+ * @property {Step | null} off without the heads that are off; null while none is
+ * @property {Group | null} group of the step with all heads
+ * @property {Cut | null} cut
  * @property {Kind[]} kinds
  */
 
 /** @type {Known} */
-const NOTHING = { query: -1, isCurrent: false, whole: null, off: null, group: null, isOff: false, kinds: [] };
+const NOTHING = { query: -1, isCurrent: false, whole: null, off: null, group: null, cut: null, kinds: [] };
 
 export class ShownStep {
   #known = signal(NOTHING);
@@ -65,8 +70,9 @@ export class ShownStep {
   #isAsking = false; // what the heads add, for this turn
   /** @type {string[]} */
   #texts = [];
-  /** @type {number[]} */
+  /** @type {number[]} of the text up to the step */
   #ids = [];
+  #sha256 = "";
 
   /**
    * @param {Store} store
@@ -104,7 +110,7 @@ export class ShownStep {
     return this.known.whole;
   }
 
-  /** The step without the group; null while it is on. */
+  /** The step without the heads that are off; null while none is. */
   get off() {
     return this.known.off;
   }
@@ -113,8 +119,21 @@ export class ShownStep {
     return this.known.group;
   }
 
+  get cut() {
+    return this.known.cut;
+  }
+
   get isOff() {
-    return this.known.isOff;
+    return this.cut !== null;
+  }
+
+  /** Whether the heads were switched off at another step. */
+  get isStillOff() {
+    return this.cut !== null && this.cut.place !== this.#place;
+  }
+
+  get #place() {
+    return `${this.query} ${this.store.pointer.run}`;
   }
 
   get kinds() {
@@ -136,7 +155,7 @@ export class ShownStep {
     return this.store.tokens[this.query + 1]?.id ?? null;
   }
 
-  /** What switching the group off does to the next word; null while it is on. */
+  /** What switching heads off does to the next word; null while all are on. */
   get effect() {
     const { whole, off, written } = this;
     if (!whole || !off) return null;
@@ -159,13 +178,19 @@ export class ShownStep {
     }
     if (fetcher !== this.#fetcher) this.#added.clear();
     // The same text read by the model at another step of its training replaces what is shown once it is known.
-    const isSame = query === this.query && pointer.state === "snapshot" && String(this.#ids) === String(store.ids);
+    const isSame =
+      query === this.query &&
+      pointer.state === "snapshot" &&
+      String(this.#ids) === String(store.ids.slice(0, query + 1));
+    // What is switched off stays off in a text that goes on, or is shown up to another word.
+    const isSameModel = this.#sha256 === pointer.sha256;
+    const goesOn = !length || (isSameModel && store.ids.every((id, i) => id === (this.#ids[i] ?? id)));
     this.#fetcher = fetcher;
-    this.#ids = store.ids;
+    if (length) [this.#ids, this.#sha256] = [store.ids.slice(0, query + 1), pointer.sha256];
     this.#turn++;
     this.#isAsking = false;
-    const { whole, kinds, group } = this.known;
-    this.#change({ ...NOTHING, query, ...(isSame && { whole, kinds, group }) });
+    const { whole, kinds, group, cut } = this.known;
+    this.#change({ ...NOTHING, query, cut: goesOn ? cut : null, ...(isSame && { whole, kinds, group }) });
     if (query >= 0) void this.#load();
   }
 
@@ -181,8 +206,12 @@ export class ShownStep {
       if (turn !== this.#turn) return;
       this.#texts = texts;
       const step = this.#stepOf(weights, logits, this.written);
-      if (!this.whole) this.#judge({ isCurrent: true, whole: step });
+      const { cut } = this;
+      const off = cut && (await this.#without(cut.mask));
+      if (turn !== this.#turn) return;
+      if (!this.whole || off) this.#judge({ isCurrent: true, whole: step, off });
       await this.#attribute(step, null);
+      if (off && turn === this.#turn) await this.#attribute(off, cut.mask);
     } catch (error) {
       if (turn === this.#turn) store.report(`Could not read this step: ${/** @type {Error} */ (error).message}`);
     }
@@ -244,14 +273,37 @@ export class ShownStep {
     return asked;
   }
 
-  /** More is known: decide what the heads do, and which are switched off together. @param {Partial<Known>} changes */
+  /** More is known: decide what the heads do, and of which something is said. @param {Partial<Known>} changes */
   #judge(changes) {
     const { store } = this;
-    const { query, whole, isOff, group } = { ...this.#known.peek(), ...changes };
+    const known = { ...this.#known.peek(), ...changes };
+    const { query, whole, off, cut } = known;
     if (!whole || store.length <= query) return this.#change(changes);
-    const kinds = whole.rows.map((row, i) => kindOf(roleOf(store, headAt(i, store.pointer)), row, CLEAR_COPYING));
-    const judged = whole.isKnown ? this.#groupOf(whole, query) : null;
-    return this.#change({ ...changes, kinds, group: isOff ? group : judged });
+    const copying = this.#copying(whole);
+    const kindsOf = (/** @type {Step} */ step, /** @type {number[]} */ heads) =>
+      step.rows.map((row, i) => kindOf(roleOf(store, headAt(i, store.pointer)), row, heads.includes(i)));
+    const before = kindsOf(whole, copying);
+    const after = off && kindsOf(off, this.#copying(off));
+    const kinds = before.map((kind, i) => (after && !isAmong(cut?.heads, headAt(i, store.pointer)) ? after[i] : kind));
+    return this.#change({ ...changes, kinds, group: whole.isKnown ? this.#groupOf(whole, copying) : null });
+  }
+
+  /**
+   * The heads that copy the next word: those that do copy, look at this word most, and matter for it. They alone are
+   * counted, labelled and coloured as copying.
+   * @param {Step} step
+   */
+  #copying({ target, gains, keys, isKnown }) {
+    const { store } = this;
+    const word = plainly(this.#texts[target ?? -1] ?? "");
+    return [...gains.keys()].filter(
+      (i) =>
+        isKnown &&
+        gains[i] >= MATTERS &&
+        keys[i] < this.query &&
+        plainly(store.tokens[keys[i]].text) === word &&
+        copies(roleOf(store, headAt(i, store.pointer))),
+    );
   }
 
   /** The number of a head that is on and matters most; -1 if none does. */
@@ -264,7 +316,7 @@ export class ShownStep {
 
   /** Whether a head is switched off. @param {PictureId} head */
   isCut(head) {
-    return this.isOff && (this.group?.heads.some((other) => isSamePicture(other, head)) ?? false);
+    return isAmong(this.cut?.heads, head);
   }
 
   /** @param {number} head its number */
@@ -275,66 +327,56 @@ export class ShownStep {
   /**
    * The heads that copy the next word from where it stood before; else those that add most to it.
    * @param {Step} step
-   * @param {number} query
+   * @param {number[]} copying
    * @returns {Group | null}
    */
-  #groupOf(step, query) {
-    const { store } = this;
-    const { pointer, tokens } = store;
-    const word = plainly(this.#texts[step.target ?? -1] ?? "");
-    const byGain = step.gains.map((_, i) => i).sort((a, b) => step.gains[b] - step.gains[a]);
-    const first = byGain.find((i) => {
-      const [head, key] = [headAt(i, pointer), step.keys[i]];
-      const looks = step.rows[i][key] >= MIN_LOOK && plainly(tokens[key].text) === word;
-      return step.gains[i] >= MATTERS && looks && copies(roleOf(store, head));
-    });
-    const mask = (/** @type {PictureId[]} */ heads) => withScale(pointer.head_mask, pointer, heads, 0);
-    if (first !== undefined) {
-      const weights = this.#allRows(step, query);
-      const heads = headsAlike(store, weights, { query, key: step.keys[first] }, headAt(first, pointer));
-      return { heads, copied: tokens[step.keys[first]].text, mask: mask(heads) };
+  #groupOf({ adds, gains, target }, copying) {
+    const { pointer } = this.store;
+    if (copying.length) {
+      return { heads: copying.map((i) => headAt(i, pointer)), copied: this.#texts[target ?? -1] };
     }
-    const values = step.adds ?? step.gains;
+    const values = adds ?? gains;
     const layers = Array.from({ length: pointer.n_layer }, (_, layer) =>
       values.slice(layer * pointer.n_head, (layer + 1) * pointer.n_head),
     );
     const heads = strongestFor(layers).map(({ picture }) => picture);
-    return heads.length ? { heads, copied: null, mask: mask(heads) } : null;
+    return heads.length ? { heads, copied: null } : null;
   }
 
-  /** The weights of all heads, where those of all pictures have them. @param {Step} step @param {number} query */
-  #allRows(step, query) {
-    const { data } = this.store;
-    const length = query + 1;
-    const all = new Float32Array((data.index([data.n_layer, 0]) + 1) * length);
-    data.heads.forEach((head, i) => all.set(step.rows[i], data.index(head) * length));
-    return all;
-  }
-
-  /** Switch the group off, or on again. @param {boolean} isOff */
-  async switch(isOff) {
-    const { store, query, group } = this;
-    if (isOff === this.isOff || (isOff && !group)) return;
+  /** Exactly these heads are off from now on. @param {PictureId[]} heads */
+  async turnOff(heads) {
+    const { store } = this;
+    const { pointer } = store;
     const turn = ++this.#turn;
     this.#isAsking = false;
-    this.#change({ isOff, off: null });
-    if (!isOff || !group) return;
-    const { sha256, n_prompt } = store.pointer;
-    const body = { sha256, n_prompt, ids: store.ids.slice(0, query + 1), head_mask: group.mask };
+    const mask = withScale(pointer.head_mask, pointer, heads, 0);
+    const cut = heads.length ? { heads, mask, place: this.#place } : null;
+    this.#judge({ cut, ...(!cut && { off: null }) });
+    if (!cut) return;
     try {
-      const [answer, logits] = await Promise.all([
-        request(`look/again/queries/${query}`, { body }),
-        this.mixer.logitsOf(group.mask, query),
-      ]);
-      const weights = new Float32Array(await answer.arrayBuffer());
+      const off = await this.#without(mask);
       if (turn !== this.#turn) return;
-      const off = this.#stepOf(weights, logits, null);
-      this.#change({ off });
-      await this.#attribute(off, group.mask);
+      this.#judge({ off });
+      await this.#attribute(off, mask);
     } catch (error) {
       if (turn !== this.#turn) return;
       store.report(`Could not switch the heads off: ${/** @type {Error} */ (error).message}`);
-      this.#change({ isOff: false });
+      this.#judge({ cut: null, off: null });
     }
   }
+
+  /** The step without some heads. @param {Mask} mask */
+  async #without(mask) {
+    const { store, query } = this;
+    const { sha256, n_prompt } = store.pointer;
+    const body = { sha256, n_prompt, ids: store.ids.slice(0, query + 1), head_mask: mask };
+    const [answer, logits] = await Promise.all([
+      request(`look/again/queries/${query}`, { body }),
+      this.mixer.logitsOf(mask, query),
+    ]);
+    return this.#stepOf(new Float32Array(await answer.arrayBuffer()), logits, null);
+  }
 }
+
+/** @param {PictureId[] | undefined} heads @param {PictureId} head */
+const isAmong = (heads, head) => heads?.some((other) => isSamePicture(other, head)) ?? false;

@@ -12,7 +12,7 @@ import { readPace, watchedPace } from "../panels/scrubber.mjs";
 import { Birth } from "./birth.mjs";
 import { Board } from "./board.mjs";
 import { Editor } from "./editor.mjs";
-import { gainWords, KINDS, MATTERS } from "./gains.mjs";
+import { gainWords, kindWords, matters } from "./gains.mjs";
 import { ghostsOf } from "./ghosts.mjs";
 import { HeadCard } from "./head_card.mjs";
 import { Opening } from "./opening.mjs";
@@ -39,6 +39,7 @@ export class Stage {
   about = make("p", { class: "hs-stage-about" });
   title = make("h2", {});
   explanation = make("span", {});
+  legend = make("div", { class: "hs-kinds" });
 
   /**
    * @param {Store} store
@@ -63,6 +64,7 @@ export class Stage {
       store,
       this.step,
       () => this.birth.words,
+      () => this.sentence.hasDrawn,
       {
         edit: () => this.#edit(),
         next: () => this.#next(),
@@ -108,10 +110,9 @@ export class Stage {
 
   /** Above all heads, with what their ink and colours mean. */
   #heading() {
-    const legend = Object.entries(KINDS).map(([kind, words]) => make("span", { "data-kind": kind }, words));
     const rows = make("span", { class: "hs-on-wide" }, " A row is a layer.");
     const caption = make("p", {}, this.title, this.explanation, rows);
-    return make("header", { class: "hs-field-heading" }, caption, make("div", { class: "hs-kinds" }, ...legend));
+    return make("header", { class: "hs-field-heading" }, caption, this.legend);
   }
 
   #follow() {
@@ -210,7 +211,12 @@ export class Stage {
     const { shown } = step;
     const target = step.texts[shown?.target ?? -1];
     const word = target === undefined ? `the next ${unit}` : spoken(target);
-    setText(this.explanation, shown?.isKnown ? gainWords(shown.adds !== null, word) : "");
+    const isOpposed = shown?.gains.some((gain) => gain < 0 && matters(gain));
+    setText(this.explanation, shown?.isKnown ? gainWords(shown.adds !== null, word, isOpposed) : "");
+    const kinds = Object.entries(kindWords(unit)).map(([kind, words]) => make("span", { "data-kind": kind }, words));
+    if (this.legend.textContent !== kinds.map(({ textContent }) => textContent).join("")) {
+      this.legend.replaceChildren(...kinds);
+    }
   }
 
   /** The open head: where the visitor has not chosen one, that which matters most. */
@@ -245,8 +251,8 @@ export class Stage {
   #turn(by) {
     const { store, step } = this;
     const gains = step.shown?.gains ?? [];
-    const heads = gains.map((_, head) => head).filter((head) => gains[head] >= MATTERS && !step.isCutAt(head));
-    heads.sort((a, b) => gains[b] - gains[a]);
+    const heads = gains.map((_, head) => head).filter((head) => matters(gains[head]) && !step.isCutAt(head));
+    heads.sort((a, b) => Math.abs(gains[b]) - Math.abs(gains[a]));
     const at = heads.indexOf(this.card.head);
     const next = heads[(at + by + heads.length) % heads.length];
     if (next !== undefined) store.view.choose(headAt(next, store.pointer));

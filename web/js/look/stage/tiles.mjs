@@ -7,7 +7,8 @@ import { signed } from "../../lib/numbers.mjs";
 import { listen, onResize } from "../../lib/reactive.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { fieldLayout, spokenHead, startsGroup, tileName } from "./field.mjs";
-import { KINDS, MATTERS } from "./gains.mjs";
+import { kindWords, matters } from "./gains.mjs";
+import { unitOf } from "../../lib/words.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
 
 /** @import { ShownStep } from "./shown_step.mjs" */
@@ -127,22 +128,24 @@ export class Tiles {
     const { shown } = step;
     const rows = step.query >= 0 ? step.query + 1 : store.readable;
     const painter = new KindPainter(store.data.thumbnails, rows, this.#room);
+    const names = kindWords(unitOf(store));
     for (const i of [...this.#due].slice(0, most)) {
       this.#due.delete(i);
       const tile = this.#tiles[i];
       const head = headAt(i, store.pointer);
       const kind = step.kinds[i] ?? "other";
       const isCut = step.isCut(head);
-      const matters = !isCut && (shown?.gains[i] ?? 0) >= MATTERS;
+      const gain = shown?.gains[i] ?? 0;
+      const isStrong = !isCut && matters(gain);
       const { button } = tile;
       button.dataset.kind = kind;
-      button.classList.toggle("hs-matters", matters);
+      button.classList.toggle("hs-matters", isStrong);
       button.classList.toggle("hs-cut", isCut);
       button.classList.toggle("hs-open-tile", isSamePicture(head, store.open));
-      setText(tile.role, isCut ? "off" : matters ? SHORT[kind] : "");
+      setText(tile.role, isCut ? "off" : !isStrong ? "" : gain < 0 ? "against" : SHORT[kind]);
       const adds = shown?.adds?.[i];
       const said = [
-        `${spokenHead(head)}: ${KINDS[kind]}`,
+        `${spokenHead(head)}: ${names[kind]}`,
         isCut ? "switched off" : adds === undefined ? "" : `adds ${signed(adds, 1)}`,
         groupSentence(head, store.pointer),
       ];

@@ -1,17 +1,22 @@
 // What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence
 // at the left; the list of next words is at their right.
 
-import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
+import { isStill, make, setText } from "../../lib/dom.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
-import { offWords, originOf, restWords } from "../../lib/without_heads.mjs";
-import { spoken, unitOf } from "../../lib/words.mjs";
+import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
+import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
+import { spokenHead } from "./field.mjs";
 import { stageMenu } from "./menu.mjs";
 
-/** @import { Part } from "../../lib/without_heads.mjs" */
+/** @import { Effect, Part } from "../../lib/without_heads.mjs" */
 /** @import { Store } from "../state/store.mjs" */
-/** @import { ShownStep } from "./shown_step.mjs" */
+/** @import { ShownStep, Step } from "./shown_step.mjs" */
 
-const WRITING = "Dotted words were drawn by chance; the others were the likeliest. Any key shows the rest.";
+/** What a text that is being written shows. @param {string} unit @param {boolean} hasDrawn whether a word was drawn */
+const writingWords = (unit, hasDrawn) =>
+  hasDrawn
+    ? `Dotted ${unit}s were drawn by chance; the other new ones were the likeliest. Any key shows the rest.`
+    : `The model writes, one ${unit} after the other. Any key shows the rest.`;
 
 /**
  * @typedef {object} Actions
@@ -27,24 +32,24 @@ export class Verdict {
    * @param {Store} store
    * @param {ShownStep} step
    * @param {() => Part[]} ofSteps what is said of the step of a training that is shown
+   * @param {() => boolean} hasDrawn whether a word of the text was drawn by chance
    * @param {Actions} actions
    * @param {HTMLElement | null} link copies the text's address; null where there is none, and no model
    */
-  constructor(store, step, ofSteps, { edit, next, goOn, stop, replay }, link) {
+  constructor(store, step, ofSteps, hasDrawn, { edit, next, goOn, stop, replay }, link) {
     this.store = store;
     this.step = step;
     this.ofSteps = ofSteps;
+    this.hasDrawn = hasDrawn;
     this.say = make("p", { class: "hs-stage-say", role: "status" });
-    this.offWords = make("span", {});
-    this.off = make("button", { type: "button", class: "hs-switch", role: "switch" }, make("i", {}), this.offWords);
-    this.off.addEventListener("click", () => void step.switch(!step.isOff));
+    this.off = make("button", { type: "button", class: "hs-switch" });
+    this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
       make("button", { type: "button", class: kind, onclick: act }, label);
     const ask = () => store.view.set({ ask: "attribution", details: true });
     this.why = button("Why this word?", ask, "hs-action hs-why");
-    this.why.title = "What every part of the model adds to this word";
+    this.why.title = "What every part of the model adds to it";
     this.next = button("Next", next);
-    this.next.append(onWide(" word"));
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
     this.stop = button("Stop", stop);
     this.back = button("↶", () => history.back(), "hs-quiet-action hs-take-back");
@@ -64,15 +69,18 @@ export class Verdict {
     this.#drawWords();
     const { store, step } = this;
     const { isGrowing, pointer } = store;
-    const n = step.group?.heads.length ?? 0;
+    const unit = unitOf(store);
+    const n = (step.cut ?? step.group)?.heads.length ?? 0;
     const [why, write, goOn, replay] = this.inMenu;
     this.off.hidden = this.why.hidden = why.hidden = this.next.hidden = isGrowing;
     this.off.disabled = !n || isBusy;
     this.why.disabled = isBusy;
-    setFlag(this.off, "aria-checked", !step.isOff);
-    const how = step.isOff ? "on" : "off";
-    if (n === 1) this.offWords.replaceChildren(`Turn this head ${how}`);
-    else this.offWords.replaceChildren("Turn ", onWide("these "), n ? `${n} heads ${how}` : `heads ${how}`);
+    this.off.classList.toggle("hs-is-off", step.isOff);
+    const how = step.isOff ? [onWide("back "), "on"] : ["off"];
+    if (n === 1) this.off.replaceChildren("Turn it ", ...how);
+    else this.off.replaceChildren("Turn ", onWide("these "), n ? `${n} heads ` : "heads ", ...how);
+    for (const each of [this.why, why]) setText(each, `Why this ${unit}?`);
+    this.next.replaceChildren("Next", onWide(` ${unit}`));
     this.stop.hidden = !isGrowing;
     this.write.hidden = write.hidden = isGrowing;
     this.next.disabled = isBusy || step.query + 1 >= pointer.context_length;
@@ -83,22 +91,44 @@ export class Verdict {
 
   #drawWords() {
     const { store, step } = this;
-    const { n_head } = store.pointer;
     const unit = unitOf(store);
-    const { whole, shown, group, effect } = step;
+    const { whole, shown, known, effect } = step;
     const target = step.texts[shown?.target ?? -1];
-    if (store.isGrowing) setText(this.say, WRITING);
-    else if (effect && group) this.say.replaceChildren(...inBold(offWords(effect, group.heads.length, unit)));
-    else if (whole?.isKnown && target !== undefined && !step.isOff) {
-      const heads = group?.heads.map(([layer, head]) => layer * n_head + head) ?? [];
-      const adds = whole.adds && heads.map((head) => /** @type {number[]} */ (whole.adds)[head]);
-      const copied = group?.copied ?? null;
-      const rest = restWords({ n: heads.length, copied, adds, all: whole.adds }, target);
+    if (store.isGrowing) setText(this.say, writingWords(unit, this.hasDrawn()));
+    else if (store.pointer.state === "snapshot" && !known.isCurrent)
+      return; // the step before it is still shown
+    else if (step.isOff) this.say.replaceChildren(...(effect ? inBold(this.#offWords(effect, unit)) : []));
+    else if (whole?.isKnown && target !== undefined) {
       const ofStep = this.ofSteps();
-      if (!ofStep.length) this.say.replaceChildren(...inBold(rest), this.#originWords());
-      else if (copied !== null) this.say.replaceChildren(...inBold([...ofStep, ...rest]));
-      else this.say.replaceChildren(...inBold(ofStep), "No head looks back at it to copy it yet.");
-    } else if (!step.isOff) setText(this.say, "");
+      const copied = step.group?.copied ?? null;
+      if (!ofStep.length)
+        this.say.replaceChildren(...inBold(this.#restWords(whole, target, unit)), this.#originWords());
+      else if (copied === null) this.say.replaceChildren(...inBold(ofStep), "No head copies it from the text.");
+      else this.say.replaceChildren(...inBold([...ofStep, ...this.#restWords(whole, target, unit)]));
+    } else setText(this.say, "");
+  }
+
+  /** @param {Step} whole @param {string} target @param {"word" | "letter"} unit */
+  #restWords(whole, target, unit) {
+    const { group } = this.step;
+    const { n_head } = this.store.pointer;
+    const heads = group?.heads.map(([layer, head]) => layer * n_head + head) ?? [];
+    const adds = whole.adds && heads.map((head) => /** @type {number[]} */ (whole.adds)[head]);
+    return restWords({ n: heads.length, copied: group?.copied ?? null, adds, all: whole.adds }, target, unit);
+  }
+
+  /**
+   * In short where those heads are off that the sentence before named.
+   * @param {Effect} effect
+   * @param {"word" | "letter"} unit
+   */
+  #offWords(effect, unit) {
+    const { group, cut, isStillOff } = this.step;
+    const heads = cut?.heads ?? [];
+    if (!isStillOff && String(heads) === String(group?.heads)) return offWords(effect, heads.length, unit);
+    const which = heads.length === 1 ? `${capitalised(spokenHead(heads[0]))} is` : `${heads.length} heads are`;
+    const start = `${which} ${isStillOff ? "still " : ""}off. `;
+    return [start, ...changeWords(effect, heads.length, unit), " ", ...likeliestWords(effect, heads.length, unit)];
   }
 
   /** Where the word that stands in the text is not the likeliest one: which is, and how it came to stand there. */
