@@ -15,6 +15,7 @@ const imports = (...patterns) => ({
 const LOOK = ["/look/", "Only web/js/look imports from web/js/look."];
 const LEARN = ["/learn/", "Only web/js/learn imports from web/js/learn."];
 const TRAIN = ["/train/", "Only web/js/train imports from web/js/train."];
+const USE = ["/use/", "Only web/js/use imports from web/js/use."];
 
 const LINES = { max: 60, skipBlankLines: true, skipComments: true };
 
@@ -22,7 +23,7 @@ const LINES = { max: 60, skipBlankLines: true, skipComments: true };
 const LOOK_FOLDERS = ["state", "roles", "panels", "export", "compare", "stage", "ask"];
 const lookFolders = LOOK_FOLDERS.map((folder, i) => {
   const above = LOOK_FOLDERS.slice(i + 1).map((other) => [`^(\\.\\./)+${other}/`, `${folder} is below ${other}.`]);
-  return { files: [`web/js/look/${folder}/**`], rules: imports(LEARN, TRAIN, ...above) };
+  return { files: [`web/js/look/${folder}/**`], rules: imports(LEARN, TRAIN, USE, ...above) };
 });
 
 export default [
@@ -57,15 +58,16 @@ export default [
   },
   {
     files: ["web/js/lib/**"],
-    rules: imports(LOOK, LEARN, TRAIN, ["/widgets/", "web/js/lib imports nothing above it."]),
+    rules: imports(LOOK, LEARN, TRAIN, USE, ["/widgets/", "web/js/lib imports nothing above it."]),
   },
-  { files: ["web/js/widgets/**"], rules: imports(LOOK, LEARN, TRAIN) },
-  { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN) },
+  { files: ["web/js/{calls,widgets}/**"], rules: imports(LOOK, LEARN, TRAIN, USE) },
+  { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN, USE) },
   ...lookFolders,
-  { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN) },
+  { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN, USE) },
   { files: ["web/js/learn/content/**"], rules: { "max-len": "off" } }, // a paragraph is a line
   { files: ["web/js/learn/rungs/**"], rules: { "max-lines-per-function": "off" } },
-  { files: ["web/js/train/**"], rules: imports(LOOK, LEARN) },
+  { files: ["web/js/train/**"], rules: imports(LOOK, LEARN, USE) },
+  { files: ["web/js/use/**"], rules: imports(LOOK, LEARN, TRAIN) },
   { files: ["web/js/look/stage/stage.mjs"], rules: { "max-lines-per-function": ["error", { ...LINES, max: 61 }] } },
   { files: ["tests/kit/**"], languageOptions: { globals: globals.browser } },
   { files: ["tests/js/**", "*.mjs"], languageOptions: { globals: globals.node } },

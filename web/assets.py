@@ -6,6 +6,7 @@ The modules are joined to a few scripts. With ``--dev``, the page loads them one
 import functools
 import gzip
 import hashlib
+from collections import Counter
 from pathlib import Path
 
 from starlette.requests import Request
@@ -23,7 +24,7 @@ VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdig
 URL = f"js/{VERSION}"
 
 IN_ORDER = [f"learn/styles/{name}.css" for name in ("page", "pictures", "model", "play")]
-STYLES = {"look": bundle.STYLES, "learn": IN_ORDER, "train": ["train/train.css"]}
+STYLES = {"look": bundle.STYLES, "learn": IN_ORDER, "train": ["train/train.css"], "use": ["use/use.css"]}
 ADDRESS = "const address = (path) => new URL(path, import.meta.url);\n"
 FIRST = """export const modules = {};
 const load = (path) => import("./later.mjs").then(() => modules[path]);
@@ -42,8 +43,9 @@ def main_module(tab: str, dev: bool) -> str:
 def scripts() -> dict[str, str]:
     """The page's scripts: what *Look* draws first; what it imports later, or the tabs share; and each other tab."""
     first = bundle.modules(["look/main.mjs"], later=False)
-    tabs = {tab: bundle.modules([f"{tab}/main.mjs"], without=first) for tab in ("learn", "train")}
-    shared = [path for path in tabs["learn"] if path in tabs["train"]]
+    tabs = {tab: bundle.modules([f"{tab}/main.mjs"], without=first) for tab in ("learn", "train", "use")}
+    counts = Counter(path for paths in tabs.values() for path in paths)
+    shared = [path for path, count in counts.items() if count > 1]
     later = bundle.modules([*bundle.imported_later(first), *shared], without=first)
     made = {"look.mjs": FIRST + ADDRESS + bundle.as_functions(first) + exports("look")}
     made["later.mjs"] = AFTER_FIRST + ADDRESS + bundle.as_functions(later)

@@ -19,7 +19,7 @@ FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
 STYLES = ("widgets/styles/*.css", "look/styles/**/*.css")
 PAGE = "widgets/styles/page.css"
-ROOTS = {"learn": ".hl-page", "train": ".ht-page"}  # by folder; other sheets hold for all of Headscope
+ROOTS = {"learn": ".hl-page", "train": ".ht-page", "use": ".hu-page"}  # by folder; others hold for all
 
 # The modules import and export by name only, and load or name other files, in these forms alone.
 IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)

@@ -304,6 +304,25 @@ export interface Answered {
   answer: unknown;
 }
 
+/** What *Look* shows, as the other pages may know it. */
+export interface LookView {
+  model: string;
+  tokens: readonly Token[];
+  before: Pointer["before"];
+  n_prompt: number;
+  /** How many tokens are read up to the word in view. */
+  n_read: number;
+  settings: Record<string, unknown>;
+  /** The model's own, by name. */
+  sampling: Record<string, number>;
+  mask: number[][] | null;
+  head: [layer: number, head: number];
+  /** The messages in view, or an example; null for a model without a chat template. */
+  messages: { role: string; content: string }[] | null;
+  /** The question of Ask whose answer is open. */
+  asked: { route: string; body?: Record<string, any>; query?: Record<string, string | undefined> } | null;
+}
+
 /** How a text is read again: by which model (or NAME@STEP), and with which heads scaled. */
 export interface ReadAgain {
   model: string;

@@ -24,8 +24,7 @@ from ..serving.chat_templates import TemplatesUnavailable
 from ..settings import MAX_RUN_ID
 from .controls import CONTROLS
 from .page_text import read_page_text
-from .tabs import learn_tab, train_tab
-from .use import use_section
+from .tabs import learn_tab, train_tab, use_tab
 from .writer import TOO_MANY, PageWriter
 
 MAX_QUEUED = 1_000  # events in Gradio's queue; all of them run at once, since the engines limit what is written
@@ -94,7 +93,7 @@ def build(
             with gr.Column(elem_id="hs-train"):
                 train_tab(dev)
         with gr.Column(elem_id="hs-use-page"):
-            use_section(services, demo, with_key)
+            use_tab(dev, with_key=with_key, with_training=with_training)
         if zero_gpu:
             write_by_event(services, writer, view)
         for endpoint in endpoints:

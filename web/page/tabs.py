@@ -1,13 +1,15 @@
-"""Learn and Train: one ``gr.HTML`` each with a constant template, whose modules are imported when the tab first opens.
+"""Learn, Train and Use: one ``gr.HTML`` each with a constant template; its modules are imported when it first opens.
 
 The modules draw what the routes compute: text of visitors and models reaches the page through ``textContent`` only.
 """
+
+import json
 
 import gradio as gr
 
 from ..assets import main_module
 
-TEMPLATE = '<div class="headscope {css}"><p class="hs-quiet">Loading ...</p></div>'
+TEMPLATE = '<div class="headscope {css}"{data}><p class="hs-quiet">Loading ...</p></div>'
 START = """
 const events = EVENTS;
 const start = () => {
@@ -33,12 +35,18 @@ def train_tab(dev: bool) -> None:
     lazy_tab("train", dev, "ht-page", "hs-training", events, 'page === "train" || training === "true"')
 
 
-def lazy_tab(tab: str, dev: bool, css: str, elem_id: str, events: list[str], condition: str) -> None:
+def use_tab(dev: bool, *, with_key: bool, with_training: bool) -> None:
+    """The Use tab, whose examples name a key if the server requires one."""
+    data = f' data-key="{json.dumps(with_key)}" data-training="{json.dumps(with_training)}"'
+    lazy_tab("use", dev, "hu-page", "hs-use", ["headscope-page"], 'page === "use"', data)
+
+
+def lazy_tab(tab: str, dev: bool, css: str, elem_id: str, events: list[str], condition: str, data: str = "") -> None:
     """A tab whose main module is imported once ``condition`` holds; it is checked now and at each of ``events``."""
     start = START.replace("EVENTS", repr(events)).replace("CONDITION", condition)
     start = start.replace("MODULE", main_module(tab, dev))
     gr.HTML(
-        html_template=TEMPLATE.format(css=css),
+        html_template=TEMPLATE.format(css=css, data=data),
         js_on_load=start,
         apply_default_css=False,
         padding=False,

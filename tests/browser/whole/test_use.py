@@ -1,27 +1,148 @@
-"""The examples of the Use tab name the page's own address and fit a phone. (tests/http/test_use.py runs them.)"""
+"""The Use tab: its examples are filled with what Look shows, fit a phone, and run exactly as they are printed."""
 
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+from safetensors.torch import load_file
 
-from helpers.page import show_page
+from helpers.files import ROOT
+from helpers.page import change_settings, expect_status, show_page, write
 from helpers.server import Server
+from helpers.tabs import Profiles, opened_page
 
 pytestmark = pytest.mark.gradio
 
+ANSWERED = ["write", "attention", "ask", "activations", "health"]
+KEY = "open-sesame-open-sesame"
 
-def test_examples_name_this_address_and_fit_a_phone(page: Any, server: Server) -> None:
-    show_page(page, "Use")
-    expect(page.get_by_text(f"curl {server.url}/health")).to_be_visible()
-    page.set_viewport_size({"width": 390, "height": 844})
-    cut_off = page.evaluate(
-        "[...document.querySelectorAll('#hs-use pre')].filter(e => e.scrollWidth > e.clientWidth).length"
+
+def examples(page: Any, language: str = "curl") -> dict[str, str]:
+    """What is printed for each example, by its name in the address."""
+    page.get_by_role("tab", name=language, exact=True).click()
+    found = page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('.hu-example')].map((each) =>"
+        " [each.id.replace('use/', ''), each.querySelector('pre').textContent]))"
     )
-    assert cut_off == 0
-    under = page.evaluate("""[...document.querySelectorAll('#hs-use .code_wrap')].filter((wrap) => {
-        const left = wrap.querySelector('button').getBoundingClientRect().left;
-        const lines = [...wrap.querySelector('code').getClientRects()];
-        return lines.some(({ right }) => right > left);
-    }).length""")
-    assert under == 0
+    return dict(found)
+
+
+def open_use(page: Any) -> None:
+    show_page(page, "Use")
+    page.locator(".hu-example").first.wait_for()
+
+
+def test_examples_ask_for_what_is_in_view(page: Any, server: Server) -> None:
+    change_settings(page, seed=3, length=5, temperature=0)
+    write(page, 'so it\'s "fine"')
+    expect_status(page, "5 tokens written")
+    open_use(page)
+    code = examples(page)
+    assert f"{server.url}/v1/completions" in code["write"]
+    body = json.loads(code["write"].split("-d '")[1].removesuffix("'"))
+    assert body["prompt"] == 'so it\'s "fine"' and (body["seed"], body["temperature"], body["max_tokens"]) == (3, 0, 5)
+    page.locator("#use\\/write").get_by_role("button", name="Run").click()
+    answer = page.locator("#use\\/write .hu-text b")
+    answer.wait_for()
+    written = page.evaluate("document.querySelector('#use\\\\/write .hu-text b').textContent")
+    assert len(written) == 5
+    show_page(page, "Look")
+    assert page.locator(".hs-text").first.inner_text().replace("\n", "").endswith(written.replace("\n", ""))
+
+
+def test_an_answer_moves_nothing(page: Any) -> None:
+    open_use(page)
+    tops = "[...document.querySelectorAll('.hu-example')].map((each) => each.getBoundingClientRect().top + scrollY)"
+    before = page.evaluate(tops)
+    for name in ANSWERED:
+        example = page.locator(f"#use\\/{name}")
+        example.get_by_role("button", name="Run").click()
+        expect(example.locator(".hu-answer .hu-soft").last).to_contain_text("Answered in")
+    assert page.evaluate(tops) == before
+
+
+def test_examples_fit_a_phone(page: Any) -> None:
+    open_use(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    wide = "[...document.querySelectorAll('.hu-page pre')].filter((each) => each.scrollWidth > each.clientWidth).length"
+    for language in ("curl", "Python", "openai", "JavaScript"):
+        examples(page, language)
+        assert page.evaluate(wide) == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_address_leads_to_an_example(page: Any, server: Server) -> None:
+    page.goto(f"{server.url}/#use/activations")
+    page.wait_for_function("document.querySelector('#use\\\\/activations')?.getBoundingClientRect().top < 200")
+
+
+def run(language: str, code: str, folder: Path) -> str:
+    """Run a printed example in a folder with the checkpoints and the library. Returns what it prints."""
+    if language == "curl" and (not shutil.which("bash") or not shutil.which("curl")):
+        pytest.skip("the example needs bash and curl")
+    if language == "JavaScript" and not shutil.which("node"):
+        pytest.skip("the example needs node")
+    commands = {"curl": ["bash", "-ec", code], "JavaScript": ["node", "--input-type=module", "-e", code]}
+    environ = {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", "HEADSCOPE_API_KEY": KEY}
+    environ |= {"NO_PROXY": "*", "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{folder}:{ROOT}"}
+    command = commands.get(language, [sys.executable, "-c", code])
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environ, cwd=folder)
+    assert result.returncode == 0, f"{code}\n{result.stderr}"
+    return result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_key", [False, True])
+def test_every_example_runs_as_it_is_printed(
+    with_key: bool, browser: Profiles, launch: Callable[..., Server], checkpoints: Path, tmp_path: Path
+) -> None:
+    server = launch(checkpoints / "tiny", **({"api_key": KEY} if with_key else {}))
+    (tmp_path / "checkpoints").symlink_to(checkpoints)
+    (tmp_path / "headscope.py").write_text("import sys, model\nsys.modules['headscope'] = model\n")
+    page, complaints = opened_page(browser, server.url)
+    if with_key:
+        page.get_by_label("API key").fill(KEY)
+        page.keyboard.press("Enter")
+    page.locator(".hs-number").first.wait_for()
+    change_settings(page, seed=1, length=8)
+    write(page, "so it's")
+    expect_status(page, "8 tokens written")
+    open_use(page)
+    printed = {language: examples(page, language) for language in ("curl", "Python", "openai", "JavaScript")}
+    said = {language: {} for language in printed}
+    for language, code in printed.items():
+        for name, each in code.items():
+            if each != printed["curl"][name] or language == "curl":
+                said[language][name] = run(language, each, tmp_path) if name not in ("mcp", "gradio") else each
+    gradio = run("Python", printed["curl"]["gradio"], tmp_path)
+    complaints.check()
+    check(said, tmp_path)
+    assert len(re.sub(r"^Loaded as API: .*\n", "", gradio.split("\n---\n")[-2])) == 50
+
+
+def check(said: dict[str, dict[str, str]], folder: Path) -> None:
+    """Every language gets the same text, weights and contributions."""
+    curl, python, openai, javascript = (said[each] for each in ("curl", "Python", "openai", "JavaScript"))
+    text = json.loads(curl["write"])["choices"][0]["text"]
+    assert len(text) == 8 and all(each["write"].removesuffix("\n") == text for each in (python, openai, javascript))
+    weights = json.loads(curl["attention"])["attention"][0][0][-1]
+    numbers = [
+        [float(each) for each in re.findall(r"\d+(?:\.\d+)?(?:e-?\d+)?", said_)]
+        for said_ in (re.sub(r"tensor", "", python["attention"]), openai["attention"], javascript["attention"])
+    ]
+    for each in numbers:
+        assert each == pytest.approx(weights, abs=1e-3)
+    heads = json.loads(curl["ask"])["heads"]
+    assert json.loads(openai["ask"]) == heads and "'heads'" in python["ask"]
+    (stored,) = load_file(folder / "activations.safetensors")
+    assert stored in python["activations"] and stored in javascript["activations"]
+    assert '"ok"' in curl["health"] and "ok" in javascript["health"] and "tiny" in openai["health"]
+    assert json.loads(curl["trained"])["object"] == "list"
+    assert json.loads(curl["mcp"])["mcpServers"]["headscope"]["url"].endswith("/gradio_api/mcp/")

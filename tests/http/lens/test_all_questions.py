@@ -226,8 +226,8 @@ def is_composed(name: str, given: dict[str, Any]) -> bool:
 
 
 WRITE_CALLS = """
-import { pythonCall } from "./web/js/look/ask/copy_answer.mjs";
-process.stdout.write(JSON.stringify(JSON.parse(process.argv[1]).map(pythonCall)));
+import { lensCall } from "./web/js/calls/python.mjs";
+process.stdout.write(JSON.stringify(JSON.parse(process.argv[1]).map(lensCall)));
 """
 
 

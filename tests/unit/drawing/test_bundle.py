@@ -90,7 +90,7 @@ def test_html_files_have_the_modules_that_they_need() -> None:
 
 
 def test_every_module_of_the_page_is_in_one_script() -> None:
-    entries = [f"{tab}/main.mjs" for tab in ("look", "learn", "train")]
+    entries = [f"{tab}/main.mjs" for tab in ("look", "learn", "train", "use")]
     found = [path for script in assets.scripts().values() for path in re.findall(r'^modules\["(.*)"\] =', script, re.M)]
     assert sorted(found) == sorted(bundle.modules(entries))
     used = {*found, *bundle.modules([bundle.ENTRY])}

@@ -13,7 +13,7 @@ from model.drawing import bundle
 
 SHEETS = sorted((ROOT / "web" / "js").rglob("*.css"))
 STAGE = ("look/stage/", "look/styles/stage/")  # which answer for their own classes
-CLASS = r"h[slt]-[a-z0-9]+(?:-[a-z0-9]+)*"
+CLASS = r"h[sltu]-[a-z0-9]+(?:-[a-z0-9]+)*"
 BREAKPOINTS = {640, 960, 1100, 1280}  # pixels of the window, or of the workspace
 
 
@@ -101,7 +101,7 @@ def styled() -> set[str]:
 
 
 def test_every_styled_class_is_set_somewhere() -> None:
-    made = {start for text in scripts().values() for start in re.findall(r"(h[slt]-[a-z0-9-]+-)\$\{", text)}
+    made = {start for text in scripts().values() for start in re.findall(r"(h[sltu]-[a-z0-9-]+-)\$\{", text)}
     known = {name for text in scripts().values() for name in re.findall(CLASS, text)}
     dead = {name for name in styled() - known if not name.startswith(tuple(made))}
     own = {name for path in SHEETS if not ids(path).startswith(STAGE) for name in re.findall(CLASS, path.read_text())}

@@ -25,3 +25,16 @@ export function announceModel(name) {
 
 /** The model that is chosen at the top of the page, null for none. */
 export const chosenModel = () => /** @type {ModelWindow} */ (window).headscopeModel ?? null;
+
+/** @import { LookView } from "../types.js" */
+
+/** @type {() => LookView | null} */
+let readLook = () => null;
+
+/** Let the other pages read what *Look* shows. @param {() => LookView | null} read */
+export function shareLook(read) {
+  readLook = read;
+}
+
+/** What *Look* shows; null before it shows anything. */
+export const viewOfLook = () => readLook();

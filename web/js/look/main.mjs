@@ -3,7 +3,7 @@
 import { make, PHONE } from "../lib/dom.mjs";
 import { request } from "../lib/http.mjs";
 import { LatestRequest } from "../lib/latest.mjs";
-import { announce, announceModel, modelsChanged, pageShown, trainingResumed } from "../lib/page_events.mjs";
+import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
 import { isBusy } from "./state/pointer.mjs";
 import { openText, restoreLinkedView, showOpening } from "./address.mjs";
@@ -11,6 +11,7 @@ import { Bar } from "./bar.mjs";
 import { asSent } from "./chat.mjs";
 import { wantsDetails } from "./details.mjs";
 import { Texts } from "./compare/texts.mjs";
+import { lookView } from "./look_view.mjs";
 import { skipLinks } from "./keyboard.mjs";
 import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { stopWriting, TextWriter } from "./state/text_writer.mjs";
@@ -125,6 +126,7 @@ class Page {
     this.firstDrawing = this.#drawing();
     void this.firstDrawing.then(() => this.texts.workspace.addAsk());
     this.#keepHistory();
+    shareLook(() => lookView(this.store, this.bar.models.chosen));
     whenever(
       () => this.texts.stores.map(({ isGrowing }) => isGrowing),
       () => this.#showProgress(),

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { pythonCall } from "../../../web/js/look/ask/copy_answer.mjs";
+import { lensCall } from "../../../web/js/calls/python.mjs";
 
 test("the Python call reads every text with the head mask", () => {
   const body = { model: "tiny", tokens: [1, 2], head_mask: [[1, 0]], other_tokens: [1, 3], other_model: "USER/NAME" };
   assert.equal(
-    pythonCall({ route: "difference", body }),
+    lensCall({ route: "difference", body }),
     `import headscope
 import torch
 
@@ -20,6 +20,6 @@ other=loaded.trace([1, 3], head_mask=head_mask)).to_dict()
 
 test("what is a number or a truth value in a query is one in the Python call", () => {
   const query = { model: "8", centred: "true", distance: "3" };
-  assert.match(pythonCall({ route: "composition", query }), /\nloaded = headscope.load\("checkpoints\/8"\)\n/);
-  assert.match(pythonCall({ route: "composition", query }), /loaded.composition\(centred=True, distance=3\)/);
+  assert.match(lensCall({ route: "composition", query }), /\nloaded = headscope.load\("checkpoints\/8"\)\n/);
+  assert.match(lensCall({ route: "composition", query }), /loaded.composition\(centred=True, distance=3\)/);
 });

@@ -1,0 +1,57 @@
+// The examples of Use: whatever a text or an address contains, no string of a program ends early.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+Object.assign(globalThis, { document: { baseURI: "http://h/it's/" } });
+const { curl, javascript, openai } = await import("../../../web/js/calls/call.mjs");
+const { sectionsOf } = await import("../../../web/js/use/sections.mjs");
+
+const SHOWN = {
+  model: "tiny",
+  written: { prompt: "so", text: "so" },
+  options: { max_tokens: 5, temperature: 0, top_k: 3 },
+  read: { prompt: 'it\'s "so"' },
+  text: "",
+  mask: null,
+  head: /** @type {[number, number]} */ ([1, 2]),
+  messages: null,
+  asked: null,
+  withKey: false,
+  withTraining: false,
+};
+const named = (/** @type {object} */ changes) =>
+  Object.fromEntries(
+    /** @type {[string, any][]} */ (sectionsOf({ ...SHOWN, ...changes }).map((section) => [section.id, section.code])),
+  );
+
+test("quotation marks end no string of a shell", () => {
+  const call = curl("v1/attention", { body: { prompt: "it's" } });
+  assert.equal(call, `curl http://h/it%27s/v1/attention -d '{\n  "prompt": "it\\u0027s"\n}'`);
+  assert.match(javascript("v1/x", { body: { prompt: '`"' } }, []), /prompt: "`\\""/);
+  assert.match(openai("v1/x", { body: { masked: [true, null] } }, []), /"masked": \[True, None\]/);
+});
+
+test("a conversation is an example if the model has a template", () => {
+  assert.ok(!("chat" in named({})));
+  const messages = [{ role: "user", content: "Hi" }];
+  assert.match(named({ messages }).chat.curl, /chat\/completions .*"messages": \[\{"role": "user"/s);
+});
+
+test("options that OpenAI’s client lacks are sent in its extra body", () => {
+  assert.match(named({}).write.openai, /extra_body=\{"top_k": 3\}/);
+});
+
+test("the question in view is the one of the example", () => {
+  const asked = { route: "roles", query: { model: "tiny" } };
+  assert.equal(named({ asked }).ask.curl, "curl 'http://h/it%27s/v1/lens/roles?model=tiny'");
+  assert.match(named({ asked }).ask.python, /answer = loaded\.roles\(\)/);
+});
+
+test("a key is taken from the environment, a trained model’s token too", () => {
+  const keyed = named({ withKey: true, withTraining: true });
+  for (const id of ["write", "attention", "ask", "activations", "trained"]) {
+    assert.match(keyed[id].curl ?? keyed[id].code, /\$HEADSCOPE_API_KEY/);
+  }
+  assert.ok(!("trained" in named({})));
+});

@@ -1,0 +1,33 @@
+// What the other pages are told of the text in view.
+
+import { isHead } from "../lib/heads.mjs";
+import { baseName } from "../lib/words.mjs";
+
+/** @import { LookView, ModelInfo } from "../types.js" */
+/** @import { Store } from "./state/store.mjs" */
+
+const EXAMPLE = [{ role: "user", content: "What is attention?" }]; // for a model that has a chat template
+
+/**
+ * @param {Store} store
+ * @param {ModelInfo | undefined} model
+ * @returns {LookView | null} null where there is no text
+ */
+export function lookView({ pointer, tokens, open, selection, answer }, model) {
+  if (!pointer.run) return null;
+  const { predictor } = selection;
+  const messages = pointer.chat?.map(({ role, content }) => ({ role, content }));
+  return {
+    model: baseName(pointer.model),
+    tokens: tokens.slice(0, pointer.context_length),
+    before: pointer.before,
+    n_prompt: pointer.n_prompt,
+    n_read: predictor < 0 ? tokens.length : predictor + 1,
+    settings: pointer.settings,
+    sampling: model?.sampling ?? {},
+    mask: pointer.head_mask,
+    head: isHead(open, pointer) ? [open[0], open[1]] : [0, 0],
+    messages: messages ?? (model?.chat ? EXAMPLE : null),
+    asked: answer.answered?.asked ?? null,
+  };
+}

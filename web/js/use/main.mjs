@@ -1,0 +1,156 @@
+// The Use tab: how programs get what the page shows. Text on the left, code on the right, answers below the code.
+
+import { loadStyle, make, setFlag, setText } from "../lib/dom.mjs";
+import { request } from "../lib/http.mjs";
+import { modelChosen, pageShown } from "../lib/page_events.mjs";
+import { copying } from "../widgets/copy.mjs";
+import { smallButton } from "../widgets/controls.mjs";
+import { Roving } from "../widgets/roving.mjs";
+import { painted } from "./paint.mjs";
+import { LANGUAGES, sectionsOf } from "./sections.mjs";
+import { shownNow } from "./view.mjs";
+
+/** @import { Sent } from "../calls/call.mjs" */
+/** @import { Language, Section } from "./sections.mjs" */
+/** @import { Shown } from "./view.mjs" */
+
+/**
+ * Gradio calls this when the tab is first opened.
+ * @param {HTMLElement} element the element to fill
+ */
+export async function mount(element) {
+  await loadStyle(new URL("../use.css", import.meta.url));
+  await new UsePage(element).open();
+}
+
+const ENDS = 18; // characters of each end of a text in the bar
+
+class UsePage {
+  /** @type {Language} */
+  #language = "curl";
+  /** @type {Section[]} */
+  #sections = [];
+  /** @type {Map<string, Example>} by section */
+  #examples = new Map();
+
+  /** @param {HTMLElement} element */
+  constructor(element) {
+    this.element = element;
+    const { key, training } = element.dataset;
+    this.server = { withKey: key === "true", withTraining: training === "true" };
+    this.contents = make("nav", { class: "hu-contents", "aria-label": "Contents" });
+    this.view = make("p", { class: "hu-view" });
+    this.tabs = Object.entries(LANGUAGES).map(([key_, name]) =>
+      make("button", { type: "button", role: "tab", id: `hu-${key_}`, onclick: () => this.#speak(key_) }, name),
+    );
+    const tablist = make("div", { class: "hu-tabs", role: "tablist", "aria-label": "Language" }, ...this.tabs);
+    this.roving = new Roving(tablist, () => this.tabs, { choose: (at) => this.tabs[at].click() });
+    this.bar = make("div", { class: "hu-bar" }, this.view, tablist);
+    this.body = make("div", {});
+    for (const event of [modelChosen, pageShown]) window.addEventListener(event, () => void this.#follow());
+  }
+
+  async open() {
+    const title = make("h2", {}, "Use it from a program");
+    const about = make("p", {}, "Everything on this page is one request away. ");
+    about.append("The examples are filled with what you are looking at.");
+    const main = make("div", {}, make("div", { class: "hu-intro" }, title, about), this.bar, this.body);
+    await this.#follow();
+    this.element.replaceChildren(this.contents, main);
+    this.#speak(this.#language);
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }
+
+  /** Fill the examples with what *Look* shows. */
+  async #follow() {
+    if (document.body.dataset.page !== "use") return;
+    const shown = await shownNow(this.server);
+    if (!shown) return;
+    this.#sections = sectionsOf(shown);
+    this.#showView(shown);
+    const links = this.#sections.map(({ id, name }) => make("a", { href: `#use/${id}` }, name));
+    const all = make("a", { href: "v1/openapi.json" }, "All routes and limits");
+    const endpoints = make("a", { href: "?view=api" }, "Gradio’s endpoints");
+    this.contents.replaceChildren(make("h3", {}, "Examples"), ...links, make("h3", {}, "Reference"), all, endpoints);
+    this.#examples = new Map(this.#sections.map((section) => [section.id, new Example(section)]));
+    this.body.replaceChildren(...[...this.#examples.values()].map((example) => example.element));
+    this.#speak(this.#language);
+  }
+
+  /** @param {Shown} shown */
+  #showView({ model, text, head: [layer, head] }) {
+    const short = text.length > 2 * ENDS ? `${text.slice(0, ENDS)} … ${text.slice(-ENDS)}` : text;
+    const fact = (/** @type {string} */ name, /** @type {string} */ value) =>
+      make("span", {}, `${name} `, make("b", {}, value));
+    const facts = [fact("Model", model || "the first"), fact("Text", short), fact("Head", `${layer}·${head}`)];
+    const change = make("a", { href: "#" }, "Change it in Look");
+    this.view.replaceChildren(...facts, change);
+  }
+
+  /** @param {string} language */
+  #speak(language) {
+    this.#language = /** @type {Language} */ (language);
+    for (const tab of this.tabs) setFlag(tab, "aria-selected", tab.id === `hu-${language}`);
+    this.roving.update(this.tabs.find((tab) => tab.id === `hu-${language}`));
+    for (const example of this.#examples.values()) example.speak(this.#language);
+  }
+}
+
+/** One example: what it is for, its code, and its answer, whose place is kept free. */
+class Example {
+  /** @param {Section} section */
+  constructor(section) {
+    this.section = section;
+    const { id, title, about, options, run } = section;
+    const heading = make("h3", {}, make("a", { href: `#use/${id}` }, title));
+    const rows = options.flatMap(([name, meaning]) => [make("dt", {}, name), make("dd", {}, meaning)]);
+    const text = make("div", {}, heading, make("p", {}, about), ...(rows.length ? [make("dl", {}, ...rows)] : []));
+    this.language = make("span", { class: "hu-soft" });
+    this.code = make("code", {});
+    const copyButton = smallButton("Copy", () => void copy(this.code.textContent));
+    const { said, copy } = copying(copyButton);
+    const buttons = make("div", {}, copyButton, said);
+    this.answer = make("div", { class: "hu-answer", role: "status" });
+    if (run) {
+      this.runButton = smallButton("Run", () => void this.#run(), { class: "hs-primary" });
+      buttons.append(this.runButton);
+      this.answer.classList.toggle("hu-short", run.isShort ?? false);
+      this.answer.append(make("p", { class: "hu-soft" }, "Run asks this server, and shows its answer here."));
+    } else this.answer.hidden = true;
+    const listing = make("pre", { tabindex: 0, "aria-label": `Code: ${title}` }, this.code);
+    const box = make("div", { class: "hu-code" }, make("header", {}, this.language, buttons), listing, this.answer);
+    this.element = make("section", { class: "hu-example", id: `use/${id}` }, text, box);
+  }
+
+  /** @param {Language} language */
+  speak(language) {
+    const { code } = this.section;
+    const own = "only" in code ? null : code[language];
+    const words =
+      "only" in code ? code.only : own ? LANGUAGES[language] : `curl (${LANGUAGES[language]} has no call for this)`;
+    setText(this.language, words);
+    this.code.replaceChildren(...painted(own || ("only" in code ? code.code : (code.curl ?? ""))));
+  }
+
+  async #run() {
+    const { run } = this.section;
+    if (!run) return;
+    setFlag(this.answer, "aria-busy", true);
+    const began = performance.now();
+    try {
+      const found = await fetched(run.path, run.sent);
+      const seconds = ((performance.now() - began) / 1000).toFixed(2);
+      const how = make("p", { class: "hu-soft" }, `Answered in ${seconds} s.`);
+      this.answer.replaceChildren(...run.show(found), how);
+    } catch (error) {
+      this.answer.replaceChildren(make("p", { class: "hu-problem" }, /** @type {Error} */ (error).message));
+    }
+    setFlag(this.answer, "aria-busy", false);
+  }
+}
+
+/** @param {string} path @param {Sent} sent */
+async function fetched(path, { body, query, file }) {
+  const response = await request(`${path}${query ? `?${new URLSearchParams(query)}` : ""}`, { body });
+  return file ? response.arrayBuffer() : response.json();
+}
