@@ -2,17 +2,17 @@
 
 import { make, setHidden, svg } from "../../lib/dom.mjs";
 import { strongestHead } from "../../lib/heads.mjs";
-import { request } from "../../lib/http.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
+import { readAtStep, showReading, trainingOf } from "../state/snapshots.mjs";
 import { baseName, pictureName } from "../../lib/words.mjs";
 import { CLEAR } from "../roles/head_roles.mjs";
 import { rangeInput, setRange } from "../../widgets/controls.mjs";
 import { LineChart } from "../../widgets/line_chart.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
-/** @import { PictureId, SentPointer, TrainingReport } from "../../types.js" */
+/** @import { PictureId, TrainingReport } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 
 const SLIDER_PAUSE = 60; // milliseconds to wait for the slider to come to rest
@@ -22,8 +22,6 @@ export class TrainingSteps {
   #base = "";
   /** @type {TrainingReport} */
   #report = { steps: [] };
-  /** @type {SentPointer | null} the text as read by the model itself */
-  #own = null;
   /** @type {number[]} the text that is read with each snapshot */
   #ids = [];
   #request = new LatestRequest();
@@ -58,7 +56,6 @@ export class TrainingSteps {
   async follow() {
     const { pointer } = this.store;
     const base = baseName(pointer.model);
-    if (pointer.state !== "snapshot" && pointer.run) this.#own = pointer;
     this.range.disabled = isBusy(pointer.state);
     if (!base || base === this.#base || pointer.run === PREPARED) {
       this.draw();
@@ -70,11 +67,10 @@ export class TrainingSteps {
     await this.#fetch(base);
   }
 
-  /** @param {string} base */
-  async #fetch(base) {
+  /** @param {string} base @param {boolean} [again] for scores that the server has computed since */
+  async #fetch(base, again = false) {
     try {
-      const response = await request(`look/steps/${encodeURIComponent(base)}`);
-      const report = await response.json();
+      const report = await trainingOf(base, again);
       if (base !== this.#base) return;
       this.#report = report;
     } catch {
@@ -82,7 +78,8 @@ export class TrainingSteps {
     }
     this.draw();
     clearTimeout(this.#timer);
-    if (this.#report.scoring) this.#timer = setTimeout(() => base === this.#base && this.#fetch(base), NEXT_SCORES);
+    if (this.#report.scoring)
+      this.#timer = setTimeout(() => base === this.#base && this.#fetch(base, true), NEXT_SCORES);
   }
 
   /** The step that will replace what is shown, once it is loaded. */
@@ -105,19 +102,14 @@ export class TrainingSteps {
     const { run, n_prompt } = store.pointer;
     this.#asked = { step, run };
     this.draw();
-    const body = { model: this.#base, step, ids: this.#ids, n_prompt };
+    const text = { ids: this.#ids, n_prompt };
     try {
-      const pointer = await this.#request.send(
-        async (signal) => (await request("look/snapshot", { body, signal })).json(),
-        SLIDER_PAUSE,
-      );
+      const pointer = await this.#request.send((signal) => readAtStep(this.#base, step, text, signal), SLIDER_PAUSE);
       if (!pointer) return;
       this.#asked = null;
       if (store.pointer.run !== run) return; // the visitor has opened another text
-      const { locked, step: selected } = store.selection;
-      store.follow({ ...pointer, settings: this.#own?.settings ?? {} });
-      store.selection.restore(locked, selected);
-      if (!this.#report.heads?.some((row) => row.step === step)) await this.#fetch(this.#base);
+      showReading(store, pointer);
+      if (!this.#report.heads?.some((row) => row.step === step)) await this.#fetch(this.#base, true);
     } catch (error) {
       this.#asked = null;
       this.draw();

@@ -2,7 +2,6 @@
 // The steps that open without a download are read while the page is idle; playing reads no others.
 
 import { isStill, make, setText, svg } from "../../lib/dom.mjs";
-import { request } from "../../lib/http.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { share } from "../../lib/numbers.mjs";
 import { softmax } from "../../lib/sampling.mjs";
@@ -11,6 +10,7 @@ import { rangeInput, setRange } from "../../widgets/controls.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { PREPARED } from "../state/prepared.mjs";
 import { RunFetcher } from "../state/run_fetcher.mjs";
+import { readAtStep, showReading, trainingOf } from "../state/snapshots.mjs";
 import { until, whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
@@ -104,8 +104,7 @@ export class Birth {
       if (base !== this.#base) {
         this.#base = base;
         this.#steps = [];
-        const response = await request(`look/steps/${encodeURIComponent(base)}`);
-        const { on_disk: steps = [] } = await response.json();
+        const { on_disk: steps = [] } = await trainingOf(base);
         if (turn === this.#turn) this.#steps = steps;
       }
       if (turn !== this.#turn || this.#steps.length < 2) return;
@@ -139,22 +138,17 @@ export class Birth {
     const readings = [];
     for (const step of this.#steps) {
       if (turn !== this.#turn) return [];
-      const body = { model: this.#base, step, ids, n_prompt: pointer.n_prompt };
-      /** @type {SentPointer} */
-      const read = await (await request("look/snapshot", { body })).json();
+      const read = await readAtStep(this.#base, step, { ids, n_prompt: pointer.n_prompt });
       const known = () => ({ sha256: read.sha256 ?? "", ids, n_prompt: pointer.n_prompt, head_mask: null });
       const logits = await new RunFetcher(read.run ?? "", known).logits(query);
-      readings.push({ step, pointer: { ...read, settings: pointer.settings }, probability: softmax(logits)[target] });
+      readings.push({ step, pointer: read, probability: softmax(logits)[target] });
     }
     return readings;
   }
 
   /** @param {number} at the number of a reading */
   #show(at) {
-    const { store } = this;
-    const { locked, step } = store.selection;
-    store.follow(this.#readings[at].pointer);
-    store.selection.restore(locked, step);
+    showReading(this.store, this.#readings[at].pointer);
   }
 
   /** From the first step to the last, where it stays. */

@@ -2,11 +2,11 @@
 
 import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
-import { request } from "../../../lib/http.mjs";
 import { fixed } from "../../../lib/numbers.mjs";
 import { onEnd } from "../../../lib/reactive.mjs";
 import { baseName } from "../../../lib/words.mjs";
 import { askServer } from "../../state/ask_server.mjs";
+import { trainingOf } from "../../state/snapshots.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeRow, makeTable } from "../../../widgets/table.mjs";
 
@@ -22,20 +22,6 @@ export const ROLES = { previous_token: "previous-token", duplicate_token: "dupli
 /** The role with the highest score. @param {Pick<RolePathsAnswer, "plain">} answer @returns {Role} */
 export const bestRole = ({ plain }) =>
   /** @type {Role[]} */ (Object.keys(ROLES)).reduce((best, role) => (plain[role] > plain[best] ? role : best));
-
-/** @type {Map<string, number[]>} the training steps whose weights were kept, by model */
-const known = new Map();
-
-/** The training steps that can be asked about; a failed request is not remembered. @param {string} model */
-export async function stepsOf(model) {
-  const cached = known.get(model);
-  if (cached) return cached;
-  const response = await request(`look/steps/${encodeURIComponent(model)}`);
-  /** @type {{ steps: number[] }} */
-  const { steps } = await response.json();
-  known.set(model, steps);
-  return steps;
-}
 
 /** @typedef {{ model: string, later: PictureId, earlier: PictureId, way: string }} Link */
 
@@ -82,7 +68,7 @@ export class TrainingTable {
     this.label();
     fillTable(this.table, { titles: ["step", "score", `without ${headName(earlier)}`, "only its direct path cut"] });
     try {
-      const steps = await stepsOf(model);
+      const { steps } = await trainingOf(model);
       const last = await this.ask(model, signal);
       const role = bestRole(last);
       this.table.hidden = false;
@@ -116,7 +102,7 @@ export class TrainingTable {
     this.table.hidden = this.element.hidden = true;
     if (!next) return;
     try {
-      const steps = await stepsOf(model);
+      const { steps } = await trainingOf(model);
       if (key === this.shown) this.element.hidden = !steps.length;
     } catch {
       if (key === this.shown) this.shown = ""; // the next answer asks again
