@@ -26,11 +26,12 @@ def test_the_slider_waits_for_a_training_step_that_loads_slowly(
         early = load(save_tiny(tmp_path / f"at-{step}", seed=step, n_layer=3, n_head=4))
         write_snapshot(tmp_path / "tiny", step, early.config, early.gpt.state_dict())
     server = launch(tmp_path / "tiny")
-    snapshots, loaded = server.services.snapshots, threading.Semaphore(0)
+    snapshots, loaded = server.services.snapshots, {step: threading.Event() for step in STEPS}
+    loaded[40].set()
     load_now = snapshots.load
 
     def load_later(name: str, step: int) -> Any:
-        assert loaded.acquire(timeout=PATIENCE)
+        assert loaded[step].wait(PATIENCE)  # the page reads the text with every step, too, while it is idle
         return load_now(name, step)
 
     snapshots.load = load_later  # type: ignore[method-assign]
@@ -44,7 +45,7 @@ def test_the_slider_waits_for_a_training_step_that_loads_slowly(
         expect(title).to_have_text("Training step 10, loading …")
         page.get_by_role("button", name="L0 H2,").click()
         expect(slider).to_have_value("0")
-        loaded.release()
+        loaded[10].set()
     expect(title).to_have_text("Training step 10")
 
     with page.expect_response("**/look/snapshot"):
@@ -54,6 +55,6 @@ def test_the_slider_waits_for_a_training_step_that_loads_slowly(
         expect(text(page)).to_contain_text("now is the winter")
         expect(write_button(page)).to_be_visible()
         expect(title).to_have_text("Training step 40")
-        loaded.release()
+        loaded[20].set()
     expect_drawn(page)
     expect(title).to_have_text("Training step 40")  # the text written in the meantime stays
