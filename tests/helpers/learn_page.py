@@ -9,7 +9,8 @@ from .page import show_page
 
 LAST_PAGE = 12  # after the last rung
 CELLS = """table => [...table.querySelectorAll('tbody tr')].map(
-    r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(c => c.textContent))"""
+    r => [...r.querySelectorAll('td:not(.hl-sum-of-row)')].map(
+        c => (c.firstElementChild ?? c).title || c.textContent))"""
 
 
 def number(text: str) -> float:
@@ -24,9 +25,12 @@ def open_rung(page: Any, rung: int) -> None:
 
 
 def settle(page: Any, rung: int) -> None:
-    """Wait until the rung shows the result of the last request, and open all that is folded."""
+    """Wait until the rung shows the result of the last request, and open all that is folded or shown step by step."""
     expect(page.locator(f".hl-lesson[data-rung='{rung}'][aria-busy=false]")).to_be_visible()
     page.evaluate("document.querySelectorAll('.hl-fold').forEach(fold => (fold.open = true))")
+    whole = page.locator(".hl-sticky > button[aria-pressed=false]:visible")
+    if whole.count():
+        whole.click()
 
 
 def say(page: Any, sentence: str) -> None:

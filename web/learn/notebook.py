@@ -256,7 +256,10 @@ def bound_by(node: ast.stmt) -> Iterator[str]:
 
 
 def used_by(node: ast.AST) -> Iterator[str]:
-    """The names that ``node`` reads, except in annotations, which a notebook does not evaluate."""
+    """The names that ``node`` reads, except in annotations, which a notebook does not evaluate.
+
+    What annotations name of other packages is imported all the same; see ``annotated_in``.
+    """
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns"):
             continue
@@ -265,6 +268,14 @@ def used_by(node: ast.AST) -> Iterator[str]:
                 yield child.id
             if isinstance(child, ast.AST):
                 yield from used_by(child)
+
+
+def annotated_in(node: ast.AST) -> Iterator[str]:
+    """The names in the annotations of ``node``."""
+    for each in ast.walk(node):
+        for annotation in (getattr(each, "annotation", None), getattr(each, "returns", None)):
+            if annotation is not None:
+                yield from (part.id for part in ast.walk(annotation) if isinstance(part, ast.Name))
 
 
 class Collector:
@@ -301,6 +312,10 @@ class Collector:
         for each in bound_by(node):
             self.found[each] = module
         self.use(node, module)
+        for each in annotated_in(node):
+            imported = statements.get(each)
+            if isinstance(imported, ast.ImportFrom) and not is_of_model(imported, module):
+                self.follow(each, imported, module)
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         self.copied.append("\n".join(lines[first - 1 : node.end_lineno]))
@@ -311,12 +326,21 @@ class Collector:
         if isinstance(node, ast.Import):
             self.imports.add(f"import {alias.name}" + (f" as {alias.asname}" if alias.asname else ""))
             return
-        package = sys.modules[module].__package__ or ""
-        target = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-        if target.split(".")[0] == "model":
+        target = imported_module(node, module)
+        if is_of_model(node, module):
             self.copy(alias.name, target)
         else:
             self.imports.add(f"from {target} import {alias.name}" + (f" as {alias.asname}" if alias.asname else ""))
+
+
+def imported_module(node: ast.ImportFrom, module: str) -> str:
+    """The absolute name of what ``node`` in ``module`` imports from."""
+    package = sys.modules[module].__package__ or ""
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+
+
+def is_of_model(node: ast.ImportFrom, module: str) -> bool:
+    return imported_module(node, module).split(".")[0] == "model"
 
 
 @cache

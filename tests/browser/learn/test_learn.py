@@ -177,7 +177,7 @@ def test_rung_6_trainable_weights(page: Any) -> None:
     assert_close(numbers(page, "Context vectors"), published.SELF_ATTENTION_V1)
     assert unfolded(page)[1] == pytest.approx(published.TRAINABLE_SCORE_11, abs=1.01e-4)
     page.get_by_role("button", name="linear layers, seed 789").click()
-    expect(table(page, "Context vectors")).to_contain_text("−0.0739")
+    expect(table(page, "Context vectors")).to_contain_text("−0.07")
     assert_close(numbers(page, "Attention weights"), published.V2_WEIGHTS)
     assert_close(numbers(page, "Context vectors"), published.SELF_ATTENTION_V2)
     assert max(stamps(page)) <= 1e-6

@@ -31,7 +31,7 @@ def test_another_model_can_be_chosen_on_every_rung(page: Any, rung: int) -> None
     for name in ("other", "tiny"):
         choose_model(page, name)
         settle(page, rung)
-        expect(page.locator(".hl-picture")).to_be_visible()
+        expect(page.locator(".hl-sticky")).to_be_visible()
         expect(page.locator(".hl-problem").first).to_be_empty()
         expect(page).to_have_url(re.compile(rf"\?model={name}#learn/{rung}$"))
     if rung == 10:

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.gradio
 # Controls that show a training, which a link does not contain.
 OF_A_TRAINING = ("the table after step", "show")
 CONTROLS = """() => [
-  ...[...document.querySelectorAll('.hl-picture .hl-slider')].map(
+  ...[...document.querySelectorAll('.hl-lesson .hl-slider')].map(
     (slider) => [slider, slider.querySelector('output').textContent]),
-  ...[...document.querySelectorAll('.hl-picture .hl-choice')].map((choice) => [
+  ...[...document.querySelectorAll('.hl-lesson .hl-choice')].map((choice) => [
     choice, choice.querySelector('select')?.value ?? choice.querySelector('[aria-pressed=true]')?.textContent]),
-  ...[...document.querySelectorAll('.hl-picture textarea')].map((text) => [text, text.value]),
+  ...[...document.querySelectorAll('.hl-lesson textarea')].map((text) => [text, text.value]),
 ].flatMap(([control, value]) => control.offsetParent ? [[control.firstElementChild?.textContent, value]] : [])"""
 
 
@@ -33,8 +33,8 @@ def visit(page: Any, address: str, rung: int) -> None:
 def change_everything(page: Any, rung: int) -> None:
     """Move every slider and choose another option of every choice."""
     for kind in (".hl-slider input", ".hl-choice"):
-        for i in range(page.locator(f".hl-picture {kind}").count()):
-            control = page.locator(f".hl-picture {kind}").nth(i)
+        for i in range(page.locator(f".hl-lesson {kind}").count()):
+            control = page.locator(f".hl-lesson {kind}").nth(i)
             label = control.locator("xpath=..") if kind.endswith("input") else control
             if label.text_content().startswith(OF_A_TRAINING) or not control.is_visible():
                 continue

@@ -32,7 +32,7 @@ def test_the_next_token_is_drawn_and_read(page: Any) -> None:
     page.get_by_role("button", name="Append it and read again").click()
     expect(page.get_by_label("Your sentence", exact=True)).to_have_value(f"To be or{best.replace('·', ' ')}")
     expect(said).to_contain_text("seed 3")
-    expect(page.get_by_role("heading", name="4. Draw the next token")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Draw the next token")).to_be_in_viewport()
     page.get_by_role("group", name="The token to follow").get_by_role("button").nth(2).click()
     expect(page.get_by_role("button", name="Append it and read again")).to_be_disabled()
     say(page, "I")  # shorter than the place of the token that was followed

@@ -66,7 +66,7 @@ def test_a_sentence_of_ones_own_flows_through(page: Any, rung: int) -> None:
     open_rung(page, rung)
     say(page, "What is in a name?")
     settle(page, rung)
-    expect(page.locator(".hl-picture")).to_be_visible()
+    expect(page.locator(".hl-sticky")).to_be_visible()
     expect(problem(page)).to_be_empty()
     if rung in (2, 4, 5, 6, 7, 8, 9):
         names = {
@@ -111,10 +111,10 @@ def expect_an_empty_sentence_named(page: Any) -> None:
     for empty in ("", "  \t "):
         say(page, empty)
         expect(problem(page)).to_have_text("The sentence is empty. Type at least one word.")
-    expect(page.locator(".hl-picture")).to_be_hidden()
+    expect(page.locator(".hl-sticky")).to_be_hidden()
     page.get_by_role("button", name="Raschka’s sentence").click()
     expect(problem(page)).to_be_empty()
-    expect(page.locator(".hl-picture")).to_be_visible()
+    expect(page.locator(".hl-sticky")).to_be_visible()
 
 
 def expect_one_token(page: Any, rung: int) -> None:
@@ -124,7 +124,7 @@ def expect_one_token(page: Any, rung: int) -> None:
         expect(problem(page)).to_have_text("The phrase must have at least 3 tokens, found 1.")
         return
     expect(problem(page)).to_be_empty()
-    expect(page.locator(".hl-picture")).to_be_visible()
+    expect(page.locator(".hl-sticky")).to_be_visible()
     if rung == 2:
         expect(page.get_by_text("A window needs at least two tokens")).to_be_visible()
     if rung == 7:
@@ -273,12 +273,12 @@ def test_a_rung_says_that_it_loads(page: Any) -> None:
 
 def test_by_keyboard(page: Any) -> None:
     open_rung(page, 5)
-    table(page, "Attention scores").locator("[aria-pressed=true]").focus()
-    for key in ("ArrowDown", "ArrowLeft", "ArrowLeft"):
+    table(page, "Attention scores").locator("button[tabindex='0']").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     terms, _ = unfolded(page)
     assert [term[0] for term in terms] == [0.57, 0.85, 0.64] and [term[1] for term in terms] == [0.43, 0.15, 0.89]
-    expect(table(page, "Attention scores").locator("button:focus")).to_have_text("0.9422")
+    expect(table(page, "Attention scores").locator("button:focus")).to_have_text("0.94")
     expect_names(page.locator(".hl-page"))
     for source in page.locator(".hl-page pre:visible").all():
         expect(source).to_have_accessible_name(re.compile(r"\S"))

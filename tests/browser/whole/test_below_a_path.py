@@ -43,7 +43,7 @@ def test_the_page_works_and_asks_for_nothing_outside_its_path(
     show_page(page, "Learn")
     expect(page.locator(".hl-page h2").first).to_be_visible()
     show_page(page, "Train")
-    expect(page.get_by_label("The text to learn from")).to_be_visible()
+    expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
     show_page(page, "Use")
     expect(page.get_by_text(f"curl {url}/health")).to_be_visible()
     link = page.url.partition("#")[0]

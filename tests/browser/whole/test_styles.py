@@ -26,6 +26,6 @@ def test_looks_buttons_keep_their_size_after_a_visit_to_learn_and_train(page: An
     show_page(page, "Learn")
     expect(page.locator(".hl-lesson h2").first).to_be_visible()
     show_page(page, "Train")
-    expect(page.get_by_label("The text to learn from")).to_be_visible()
+    expect(page.get_by_role("heading", name="Train your own GPT")).to_be_visible()
     show_page(page, "Look")
     assert not [(name, before, after) for name, before, after in page.evaluate(SIZES) if before != after]

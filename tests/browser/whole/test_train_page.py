@@ -24,6 +24,7 @@ def server(checkpoints: Path) -> Iterator[Server]:
 
 def begin(page: Any, size: str) -> Any:
     show_page(page, "Train")
+    page.locator(".ht-change").evaluate("details => (details.open = true)")
     page.get_by_label("The text to learn from").fill(TRAINING_TEXT)
     page.get_by_role("radio", name=size).check()
     page.get_by_role("button", name="Train", exact=True).last.click()
@@ -33,6 +34,7 @@ def begin(page: Any, size: str) -> Any:
 @pytest.mark.slow
 def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     show_page(page, "Train")
+    page.locator(".ht-change").evaluate("details => (details.open = true)")
     page.get_by_label("The text to learn from").fill("too short")
     expect(page.get_by_text("At least 1,000 characters are needed")).to_be_visible()
     expect(page.get_by_role("button", name="Train", exact=True).last).to_be_disabled()
@@ -49,7 +51,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     expect(heading).to_have_text(re.compile("^Trained: your-gpt-....$"), timeout=90_000)
     name = heading.text_content().removeprefix("Trained: ")
     expect(training).to_contain_text("nats per character on the whole held-out tenth")
-    expect(page.get_by_role("region", name="Loss")).to_contain_text("bigram")
+    expect(page.get_by_role("region", name="Loss")).to_contain_text("letter pairs")
     expect(page.get_by_role("region", name="What it writes").locator(".ht-text")).not_to_be_empty()
     heads = page.get_by_role("region", name="Heads", exact=True)
     expect(heads.get_by_role("button")).to_have_count(4)
@@ -58,7 +60,7 @@ def test_a_gpt_is_trained_watched_and_opened(page: Any) -> None:
     # It is still there after a reload.
     page.reload()
     expect(heading).to_have_text(f"Trained: {name}")
-    page.get_by_role("button", name="Open in Look").click()
+    page.get_by_role("button", name="Write with it").click()
     expect_model(page, name, "2 layers")
     expect(page.get_by_role("slider", name="Training step")).to_be_visible()
     expect(text(page)).not_to_be_empty()

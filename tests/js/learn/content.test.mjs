@@ -29,15 +29,36 @@ test("what only looks like a mark stays text", () => {
   for (const text of ["ends with [EOS]", "a set {a, b}", "2 * 3"]) assert.equal(shown(marked(text)).join(""), text);
 });
 
+const MOST_WORDS = 2_000; // on all main paths together: ten minutes of reading
+
+/** All paragraphs, headings and remarks. @param {import("../../../web/js/learn/rung.js").Entry[]} entries */
+const textsIn = (entries) =>
+  entries.flatMap((entry) => (typeof entry === "string" ? [entry] : "remarks" in entry ? entry.items : []));
+
+test("the main paths are short", () => {
+  const texts = RUNGS.flatMap(({ steps, next }) => [next, ...steps.flatMap(({ text }) => textsIn(text))]);
+  const words = texts.flatMap((text) => text.split(/\s+/));
+  assert.ok(words.length <= MOST_WORDS, `${words.length} words`);
+});
+
 test("no rung's words contain a mark that is not one", () => {
-  for (const { opening, path, deeper, after = [] } of RUNGS) {
-    for (const entry of [...opening, ...path, ...deeper.parts, ...after].flatMap((each) =>
-      typeof each === "string" ? [each] : "remarks" in each ? each.items : [],
-    )) {
-      const rest = marked(entry)
-        .filter((part) => typeof part === "string")
-        .join("");
-      assert.doesNotMatch(rest.replace(/\{\w+\}/g, ""), /[`*[\]{}]/, entry);
+  for (const { steps, next, deeper, after = [] } of RUNGS) {
+    const entries = [...steps.flatMap(({ text }) => text), next, ...deeper.parts, ...after];
+    for (const text of textsIn(entries)) {
+      const rest = marked(text).filter((part) => typeof part === "string");
+      assert.doesNotMatch(rest.join("").replace(/\{\w+\}/g, ""), /[`*[\]{}]/, text);
     }
+  }
+});
+
+test("every step shows parts of the figure, and every exercise follows a step or stands at the end", () => {
+  for (const { name, steps, figure, exercises } of RUNGS) {
+    const parts = figure.flatMap((entry) => {
+      if (typeof entry === "string" || "remarks" in entry) return [];
+      return "show" in entry ? [entry.show] : "row" in entry ? entry.row : entry.controls;
+    });
+    for (const { show } of steps) for (const part of show) assert.ok(parts.includes(part), `${name}: ${part}`);
+    const titles = [undefined, ...steps.map(({ title }) => title)];
+    for (const { ask, after } of exercises) assert.ok(titles.includes(after), `${name}: ${ask}`);
   }
 });

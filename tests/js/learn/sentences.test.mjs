@@ -29,7 +29,7 @@ test("the caption of the losses says which text each curve is measured on", () =
   ])) {
     const words = aboutLosses({ watched_tokens, validation_tokens: 9000 });
     assert.match(words, new RegExp(`The held-out loss and that of the bigram model are measured on ${part};`));
-    assert.match(words, /the dashed curve is the mean loss of the batches that the model has just learned from/);
+    assert.match(words, /the dashed curve is that of the batches that the model has just learned from/);
     assert.doesNotMatch(words, /all losses/i);
   }
 });

@@ -3,10 +3,10 @@
 import { make } from "../lib/dom.mjs";
 import { ask } from "./server.mjs";
 import { fold } from "./widgets/elements.mjs";
-import { Play } from "./widgets/play.mjs";
 import { deeperFold, written } from "./widgets/content.mjs";
 import { exercises, ownExercise } from "./widgets/exercises.mjs";
 import { prediction } from "./widgets/prediction.mjs";
+import { Steps } from "./widgets/steps.mjs";
 import { classLinkButton } from "./widgets/class_link.mjs";
 import { notebookButton, sourceLines } from "./widgets/source_lines.mjs";
 
@@ -34,17 +34,32 @@ export class OpenLesson {
     this.data = null;
     this.own = make("div", {});
     this.built = content.build(this);
-    this.play = new Play(() => (this.data ? (this.built.play?.() ?? []) : []));
-    const { parts, explanation } = this.built;
-    const deeper = deeperFold(kept, content.deeper, parts);
-    const after = [deeper, ...written(content.after ?? [], parts), ...(explanation ? [explanation] : [])];
-    const shown = [this.play.element, ...written(content.path, parts), ...after, this.play.flight];
-    this.picture = make("div", { class: "hl-picture", hidden: !content.waitsForClick }, ...shown);
+    const { parts, explanation, formula } = this.built;
+    Object.assign(parts, { formula });
+    this.steps = new Steps(content, parts, {
+      explanation,
+      kept,
+      after: (title) => this.#afterStep(title),
+      stops: () => (this.data ? (this.built.play?.() ?? []) : []),
+    });
+    const deeper = [deeperFold(kept, content.deeper, parts), ...written(content.after ?? [], parts)];
+    this.deeper = make("div", { class: "hl-picture" }, ...deeper);
+    this.pictures = [this.steps.figure, this.deeper];
+    if (explanation) explainWhereUsed(this.pictures, explanation);
+    for (const picture of this.pictures) picture.hidden = !content.waitsForClick;
     this.elements = this.#makeElements();
   }
 
+  /** The prediction and the exercises that belong to a step. @param {string} title */
+  #afterStep(title) {
+    const { content, rung } = this;
+    const { progress } = this.lessons;
+    const first = title === content.steps[0].title ? [this.prediction] : [];
+    return [...first, ...exercises(content.exercises, title, { rung, progress })];
+  }
+
   #makeElements() {
-    const { rung, content, built, lessons, kept } = this;
+    const { rung, content, built, lessons, kept, steps } = this;
     const { progress } = lessons;
     const before = rung > 1 ? lessons.linkTo(rung - 1, (title) => `← ${title}`) : make("span");
     const does = content.notebookDoes ?? "prints the numbers of this page";
@@ -52,19 +67,20 @@ export class OpenLesson {
       ? "With your sentence and settings. It needs torch, safetensors, tokenizers and the folder of the model."
       : `With your sentence and settings. It needs torch alone, and ${does}.`;
     const after = lessons.linkTo(rung + 1, (title) => `${title} →`);
+    const more = exercises(content.exercises, undefined, { rung, progress });
+    const next = make("p", { class: "hl-next" }, content.next);
     return [
       make("p", { class: "hl-of" }, `Rung ${rung} of ${lessons.count}`),
       make("h2", { tabindex: -1 }, content.name),
+      lessons.note,
       make(
         "div",
-        { class: "hl-opening" },
-        make("div", { class: "hl-text" }, ...written(content.opening, built.parts)),
-        built.formula,
+        { class: "hl-scrolly" },
+        make("div", { class: "hl-text" }, ...steps.sections, this.own, next),
+        steps.figure,
       ),
-      this.prediction,
-      lessons.note,
-      this.picture,
-      fold(kept, "exercises", "Exercises", this.own, exercises(content.exercises, rung, progress, kept)),
+      this.deeper,
+      ...(more.length ? [fold(kept, "further", "More exercises", ...more)] : []),
       sourceLines(content.key),
       make(
         "div",
@@ -101,7 +117,7 @@ export class OpenLesson {
 
   /** Another rung is opened. */
   leave() {
-    this.play.reset();
+    this.steps.leave();
     this.built.leave?.();
   }
 
@@ -135,6 +151,17 @@ export class OpenLesson {
     return this.load(SLIDER_PAUSE);
   }
 
+  /** @param {boolean} isShown whether the server has numbers for the pictures */
+  #show(isShown) {
+    for (const picture of this.pictures) picture.hidden = !isShown;
+  }
+
+  /** The numbers have changed without `set` or `share`. */
+  renew() {
+    this.steps.update();
+    this.poseOwn();
+  }
+
   async load(pause = 0) {
     const { lessons } = this;
     lessons.article.setAttribute("aria-busy", "true");
@@ -145,17 +172,30 @@ export class OpenLesson {
       if (!data || !lessons.isOpen(this)) return;
       lessons.problem.textContent = "";
       lessons.note.textContent = data.note ?? "";
-      this.picture.hidden = false;
+      this.#show(true);
       this.built.update(data);
       this.data = data;
-      this.play.reset();
+      this.steps.update();
       this.poseOwn();
     } catch (error) {
       if (!lessons.isOpen(this)) return;
       lessons.problem.textContent = /** @type {Error} */ (error).message;
       lessons.note.textContent = "";
-      this.picture.hidden = true;
+      this.#show(false);
     }
     lessons.article.setAttribute("aria-busy", "false");
+  }
+}
+
+/**
+ * Keep the explanation of a number in the picture that is used.
+ * @param {HTMLElement[]} pictures
+ * @param {Node} explanation
+ */
+function explainWhereUsed(pictures, explanation) {
+  for (const picture of pictures) {
+    for (const event of ["pointerdown", "pointermove", "focusin"]) {
+      picture.addEventListener(event, () => explanation.parentNode !== picture && picture.append(explanation), true);
+    }
   }
 }

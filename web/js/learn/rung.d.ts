@@ -2,7 +2,7 @@
 
 import type { Data } from "./data.js";
 import type { Diagram } from "./widgets/diagram.mjs";
-import type { Play, Stop } from "./widgets/play.mjs";
+import type { Stop } from "./widgets/steps.mjs";
 
 export interface Prediction {
   ask: string;
@@ -20,12 +20,23 @@ export interface Prediction {
  */
 export type Exercise = {
   hint: string;
-  /** It stands behind the others, folded: it takes longer, or is about what is under “Deeper”. */
-  further?: boolean;
+  /** Another one, after a second wrong answer. */
+  second?: string;
+  /** The title of the step that it follows; without one it stands at the end, folded. */
+  after?: string;
 } & (
-  | ({ kind: "choice" } & Prediction)
+  | ({ kind: "choice"; /** To each option, empty for the right one. */ replies?: string[] } & Prediction)
   | { kind: "many"; ask: string; options: string[]; right: number[]; why: string }
-  | { kind: "number"; ask: string; right: number; alsoRight?: number[]; tolerance: number; why: string }
+  | {
+      kind: "number";
+      ask: string;
+      right: number;
+      alsoRight?: number[];
+      tolerance: number;
+      /** What known mistakes lead to, and what to say of each. */
+      mistakes?: { number: number; reply: string }[];
+      why: string;
+    }
   | { kind: "order"; ask: string; steps: string[]; why: string }
 );
 
@@ -60,14 +71,12 @@ export interface Lesson {
   readonly body: Settings;
   /** The picture of a whole GPT in the margin. */
   readonly diagram: Diagram;
-  /** One number's way through the rung; reset it when numbers change without `set` or `share`. */
-  readonly play: Play;
   /** The number of the rung. */
   readonly rung: number;
   /** Use another sentence on all rungs. */
   read(sentence: string): void;
-  /** Ask the exercise on the sentence again; its numbers have changed without `set` or `share`. */
-  poseOwn(): void;
+  /** The numbers have changed without `set` or `share`. */
+  renew(): void;
   /** Open another rung. */
   go(rung: number): void;
   /** Ask another question as the prediction before the picture. An answer to the one before does not count. */
@@ -96,6 +105,15 @@ export interface BuiltRung<Numbers> {
 export type Entry =
   string | { show: string } | { row: string[] } | { controls: string[] } | { remarks: string; items: string[] };
 
+export interface Step {
+  title: string;
+  text: Entry[];
+  /** The names of the parts of the figure that are shown with it. */
+  show: string[];
+  /** Which of the rung's stops the followed number has reached; a negative number counts from the last. */
+  follow?: number;
+}
+
 /** The words of a rung: what its file in content/ holds. */
 export interface Content {
   name: string;
@@ -109,8 +127,12 @@ export interface Content {
   notebookDoes?: string;
   /** Absent if it is made from the server's answer: see ``rephrase``. */
   prediction?: Prediction;
-  opening: Entry[];
-  path: Entry[];
+  /** The main path: what is read, and the parts of the figure that stand beside it. */
+  steps: Step[];
+  /** The question that leads to the next rung. */
+  next: string;
+  /** All that the figure can show, in its order. */
+  figure: Entry[];
   /** What is not on the main path, folded. */
   deeper: { topics: string; parts: Entry[] };
   /** What stands after it. */

@@ -1,8 +1,9 @@
-// The losses on the training text and on the held-out text, compared with guessing, a bigram model and the run before.
+// The chance that the model gives to the right character of the training text and of the held-out text, compared with
+// guessing, a bigram model and the run before.
 
 import { make } from "../lib/dom.mjs";
 import { legend, TimeChart } from "./time_chart.mjs";
-import { aboutLosses, aboutRise, clock, thousands, weights } from "./words.mjs";
+import { aboutLosses, aboutRise, clock, percent, thousands, weights } from "./words.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../widgets/table.mjs";
 
@@ -31,18 +32,19 @@ export class LossPanel {
   #start = null;
 
   constructor() {
-    this.chart = new TimeChart("Loss over the training", (seconds) => this.#point(seconds));
+    this.chart = new TimeChart("Chance of the right character over the training", (seconds) => this.#point(seconds));
     this.now = make("p", { class: "ht-now" });
     this.table = makeTable({});
-    this.more = make("details", {}, make("summary", {}, "Table"), make("div", { class: "ht-table" }, this.table));
+    this.more = make("details", {}, make("summary", {}, "Numbers, in nats"));
     this.more.addEventListener("toggle", () => this.#fillTable());
     this.hint = make("p", { class: "hs-hint" });
+    this.more.append(this.hint, make("div", { class: "ht-table" }, this.table));
     this.rise = make("p", { class: "ht-rise", role: "status", hidden: true });
     this.compared = make("p", { class: "ht-compared", hidden: true });
     this.legend = make("div");
-    const top = make("div", { class: "hs-top" }, make("h2", {}, "Loss"), this.now);
+    const top = make("div", { class: "hs-top" }, make("h2", {}, "Chance it gives the right next character"), this.now);
     this.element = make("section", { class: "hs-panel ht-loss", "aria-label": "Loss" }, top, this.chart.element);
-    this.element.append(this.legend, this.compared, this.rise, this.hint, this.more);
+    this.element.append(this.legend, this.compared, this.rise, this.more);
     new ResizeObserver(() => this.#draw()).observe(this.chart.element);
   }
 
@@ -116,8 +118,8 @@ export class LossPanel {
     this.compared.replaceChildren(
       `After ${clock(then.seconds)} and ${thousands(then.step)} steps, the run before (${name}, `,
       `${weights(start.n_parameters)}) was at `,
-      make("b", {}, then.validation_loss.toFixed(3)),
-      `; it ended at ${losses[losses.length - 1].validation_loss.toFixed(3)}. This one has taken `,
+      make("b", {}, chance(then.validation_loss)),
+      `; it ended at ${chance(losses[losses.length - 1].validation_loss)}. This one has taken `,
       `${thousands(last.step)} steps. `,
       isOther ? "It learned from another text, so the two curves compare only roughly. " : "",
       forget,
@@ -135,19 +137,18 @@ export class LossPanel {
       { ...HELD_OUT, points: pointsOf(this.#losses, "validation_loss") },
     ];
     const levels = [
-      { name: `uniform ${uniform.toFixed(2)}`, css: "ht-uniform", value: uniform },
-      { name: `bigram ${bigram.toFixed(2)}`, css: "ht-bigram", value: bigram },
+      { name: `guessing ${chance(uniform)}`, css: "ht-uniform", value: Math.exp(-uniform) },
+      { name: `letter pairs ${chance(bigram)}`, css: "ht-bigram", value: Math.exp(-bigram) },
     ];
-    const values = [uniform, bigram, ...lines.flatMap(({ points }) => points.map(([, value]) => value))];
     const last = Math.max(seconds, ...[this.#losses, earlier].map((losses) => losses.at(-1)?.seconds ?? 0));
-    const low = Math.floor(Math.min(...values) * 4 - 0.2) / 4;
-    const range = { last, low, high: Math.max(...values) * 1.04 };
+    /** @type {import("./time_chart.mjs").Range} */
+    const range = { last, low: 0, high: 1, say: ({ value }) => `${Math.round(100 * value)}%` };
     const lowest = this.#risenFrom;
     const spots = lowest
-      ? [{ name: "lowest, kept", css: "ht-held-out", at: pointsOf([lowest], "validation_loss")[0] }]
+      ? [{ name: "highest, kept", css: "ht-held-out", at: pointsOf([lowest], "validation_loss")[0] }]
       : [];
     this.chart.draw(lines, levels, range, spots);
-    this.chart.element.setAttribute("aria-label", `Loss over the training: ${describe(this.#losses)}`);
+    this.chart.element.setAttribute("aria-label", `Chance of the right character: ${describe(this.#losses)}`);
   }
 
   /** The lowest held-out loss, if it has clearly risen since; else null. */
@@ -171,11 +172,11 @@ export class LossPanel {
     const row = seconds === null ? this.#losses.at(-1) : nearest(this.#losses, seconds);
     if (!row) return;
     if (seconds !== null) this.chart.markAt(row.seconds);
-    const training = row.train_loss === null ? "" : ` · training ${row.train_loss.toFixed(3)}`;
-    const before = this.#other && nearest(this.#other.losses, row.seconds).validation_loss.toFixed(3);
+    const training = row.train_loss === null ? "" : ` · training ${chance(row.train_loss)}`;
+    const before = this.#other && nearest(this.#other.losses, row.seconds).validation_loss;
     this.now.replaceChildren(
-      make("b", {}, row.validation_loss.toFixed(3)),
-      ` held out${training} · step ${thousands(row.step)}${before ? ` · the run before ${before}` : ""}`,
+      make("b", {}, chance(row.validation_loss)),
+      ` held out${training} · step ${thousands(row.step)}${before ? ` · the run before ${chance(before)}` : ""}`,
     );
   }
 
@@ -195,10 +196,15 @@ export class LossPanel {
 /**
  * @param {LossEvent[]} losses
  * @param {"train_loss" | "validation_loss"} name
- * @returns {[number, number][]}
+ * @returns {[number, number][]} the chances at each time
  */
 const pointsOf = (losses, name) =>
-  losses.flatMap((row) => (row[name] === null ? [] : [/** @type {[number, number]} */ ([row.seconds, row[name]])]));
+  losses.flatMap((row) =>
+    row[name] === null ? [] : [/** @type {[number, number]} */ ([row.seconds, Math.exp(-row[name])])],
+  );
+
+/** The chance of the right character, a geometric mean, that belongs to a loss. @param {number} loss */
+const chance = (loss) => percent(Math.exp(-loss));
 
 /** @param {LossEvent[]} losses @param {number} seconds */
 const nearest = (losses, seconds) =>
@@ -210,8 +216,8 @@ const nearest = (losses, seconds) =>
 /** @param {LossEvent[]} losses */
 function describe(losses) {
   const [first, last] = [losses[0], losses[losses.length - 1]];
-  const [from, to] = [first.validation_loss.toFixed(2), last.validation_loss.toFixed(2)];
-  return `held-out loss from ${from} to ${to} at step ${last.step}`;
+  const [from, to] = [chance(first.validation_loss), chance(last.validation_loss)];
+  return `of the held-out text from ${from} to ${to} at step ${last.step}`;
 }
 
 /** @returns {Run | null} */

@@ -74,12 +74,22 @@ export class Setup {
       await start(() => this.send());
       this.describe();
     });
+    this.first = smallButton("", () => this.#startWithSample(start), { class: "hs-primary ht-first" });
     this.missing = make("p", { class: "hs-hint", id: "ht-missing" });
     this.button.setAttribute("aria-describedby", "ht-missing");
     this.queue = make("p", { class: "hs-hint" });
     this.promise = make("p", { class: "hs-hint" });
     this.element = make("div", { class: "ht-setup", hidden: true }, ...this.#parts());
     this.choose("paste");
+  }
+
+  /** Train the smallest model on the sample text. @param {(send: () => Promise<Response>) => Promise<void>} start */
+  async #startWithSample(start) {
+    const [smallest] = this.#state?.sizes ?? [];
+    if (!smallest) return;
+    this.first.disabled = true;
+    await start(() => send(sampleText(), { size: smallest.name, arch: Object.keys(ARCHITECTURES)[0] }));
+    this.first.disabled = false;
   }
 
   #makeText() {
@@ -99,42 +109,22 @@ export class Setup {
       "section",
       { class: "hs-panel ht-intro" },
       make("h2", {}, "Train your own GPT"),
+      make("p", { class: "ht-lead" }, "It starts from nothing and learns to guess the next letter of a text."),
+      make("div", { class: "ht-go" }, this.first, this.queue),
       make(
         "p",
-        {},
-        "It starts from scratch, reads your text character by character, and learns to predict the next character. " +
-          "You watch it learn, then write with it and look into its heads as with any other model here.",
-      ),
-      make(
-        "ol",
-        { class: "ht-steps" },
-        make(
-          "li",
-          {},
-          "The last tenth of the text is held out: the loss on it shows whether the model learns or only memorises.",
-        ),
-        make(
-          "li",
-          {},
-          "The loss starts near that of pure guessing and, with enough text and time, falls below that of a bigram " +
-            "model. On a short text it may rise again, as the model memorises the text: the best weights are kept.",
-        ),
-        make(
-          "li",
-          {},
-          "Again and again it writes a sample, and its heads are drawn anew. In such a short time few of them, or " +
-            "none, develop a clear role.",
-        ),
-        make("li", {}, "Then it opens in Look, with its earlier weights on the slider, and can be downloaded."),
+        { class: "hs-hint" },
+        "The sample has 640 short stories, which were put together from parts for this page.",
       ),
       this.promise,
     );
-    const source = make("section", { class: "hs-panel" }, make("h3", {}, "1. The text"), this.chooser.element);
+    const source = make("section", {}, make("h3", {}, "1. The text"), this.chooser.element);
     source.append(...Object.values(this.fields), this.note, this.warning);
-    const size = make("section", { class: "hs-panel" }, make("h3", {}, "2. The size"), this.sizes);
+    const size = make("section", {}, make("h3", {}, "2. The size"), this.sizes);
     size.append(make("p", {}, make("label", { for: "ht-arch" }, "Built like "), this.arch));
-    size.append(make("div", { class: "ht-go" }, this.button, this.missing, this.queue));
-    return [intro, source, size];
+    size.append(make("div", { class: "ht-go" }, this.button, this.missing));
+    const change = make("summary", {}, "Change the text or the size");
+    return [intro, make("details", { class: "hs-panel ht-change" }, change, source, size)];
   }
 
   /** Show what the server offers. @param {TrainState} state */
@@ -142,6 +132,8 @@ export class Setup {
     this.#state = state;
     const { sizes } = state;
     this.#size = sizes.some(({ name }) => name === this.#size) ? this.#size : (sizes[1] ?? sizes[0])?.name;
+    this.first.hidden = !sizes.length;
+    if (sizes.length) this.first.textContent = `Train on the sample text, ${duration(sizes[0].seconds)}`;
     this.sizes.replaceChildren(...sizes.map((size) => this.#card(size)));
     this.writer.replaceChildren(...state.writers.map((name) => make("option", { value: name }, name)));
     this.writing.textContent =
@@ -242,6 +234,9 @@ export class Setup {
     const chosen = { size: this.#size, arch: this.arch.value };
     if (this.#source === "model") return request("train/written", { body: { ...chosen, model: this.writer.value } });
     const body = this.#source === "file" ? /** @type {File} */ (this.#file) : this.text.value;
-    return request(`train/text?${new URLSearchParams(chosen)}`, { body });
+    return send(body, chosen);
   }
 }
+
+/** @param {File | string} text @param {Record<string, string>} chosen */
+const send = (text, chosen) => request(`train/text?${new URLSearchParams(chosen)}`, { body: text });

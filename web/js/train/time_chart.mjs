@@ -12,6 +12,10 @@ import { LineChart } from "../widgets/line_chart.mjs";
  * @property {[seconds: number, value: number][]} points
  */
 
+/**
+ * Of the seconds and the values, and how a value is written.
+ * @typedef {{ last: number, low: number, high: number, say?: (tick: { value: number, text: string }) => string }} Range
+ */
 /** @typedef {{ name: string, css: string, value: number }} Level a line across the chart */
 /** @typedef {{ name: string, css: string, at: [seconds: number, value: number] }} Spot a point that stands out */
 
@@ -42,16 +46,16 @@ export class TimeChart {
   /**
    * @param {Line[]} lines
    * @param {Level[]} levels
-   * @param {{ last: number, low: number, high: number }} range of the seconds and the values
+   * @param {Range} range
    * @param {Spot[]} [spots]
    */
-  draw(lines, levels, { last, low, high }, spots = []) {
+  draw(lines, levels, { last, low, high, say }, spots = []) {
     const { clientWidth: width, clientHeight: height } = this.element;
     const size = [width || SIZE[0], height || SIZE[1]];
     const chart = new LineChart({ size, frame: FRAME, x: [0, last], y: [low, high] });
     this.chart = chart;
     this.element.setAttribute("viewBox", chart.box);
-    chart.grid("ht-grid");
+    chart.grid("ht-grid", say);
     for (const { value: seconds } of roundTicks(0, last, size[0] < 420 ? 4 : 8)) {
       const isLast = chart.x(seconds) > chart.right - 24;
       const label = seconds && isLast ? `${clock(seconds)} min` : clock(seconds);

@@ -68,7 +68,7 @@ export class Watch {
       this.stop.disabled = true;
       actions.stop();
     });
-    this.look = smallButton("Open in Look", () => actions.open(this.#state.name), { class: "hs-primary" });
+    this.look = smallButton("Write with it", () => actions.open(this.#state.name), { class: "hs-primary" });
     this.download = make("a", { class: "hs-small", href: address("train/model.zip").href, download: "" }, "Download");
     this.download.title = "A zip archive with the checkpoint folder: Headscope, transformers and other engines open it";
     this.again = smallButton("Train another", () => this.#askToDelete());
@@ -93,7 +93,7 @@ export class Watch {
     this.sample = new SamplePanel();
     this.heads = new HeadsPanel();
     this.scores = new ScoresPanel();
-    const left = make("div", {}, this.loss.element, this.sample.element);
+    const left = make("div", {}, this.sample.element, this.loss.element);
     const right = make("div", {}, this.heads.element, this.scores.element);
     this.panels = make("div", { class: "ht-panels" }, left, right);
     this.element = make("div", { class: "ht-watch", hidden: true }, this.head, this.panels);

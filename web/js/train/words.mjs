@@ -39,9 +39,10 @@ export function aboutLosses({ watched_tokens, validation_tokens }) {
       ? `${thousands(watched_tokens)} characters, spread evenly over the held-out tenth`
       : `all ${thousands(validation_tokens)} held-out characters`;
   return (
-    "The loss is the model’s mean surprise at the right character, in nats: 0.7 for a probability of one half, 2.3 " +
-    "for one tenth. Uniform is blind guessing; bigram is guessing from the previous character alone. The held-out " +
-    `loss and that of the bigram model are measured on ${part}; the dashed curve is the mean loss of the batches ` +
+    "The loss is the model’s mean surprise at the right character, in nats: 0.7 for a chance of one half, 2.3 for " +
+    "one tenth. The chance in the chart is e to the power of −loss, a geometric mean. Guessing is blind; letter " +
+    "pairs are a bigram model, which guesses from the previous character alone. The held-out " +
+    `loss and that of the bigram model are measured on ${part}; the dashed curve is that of the batches ` +
     "that the model has just learned from."
   );
 }

@@ -76,6 +76,11 @@ export class Arithmetic {
       },
     });
     table.edit = edit ?? null;
+    table.point = (...place) => {
+      if (this.element.classList.contains("hl-pinned")) return;
+      table.startAt(place);
+      this.#select(table);
+    };
     if (edit) table.table.addEventListener("keydown", (event) => this.#type(table, event));
     table.table.addEventListener("click", () => this.#uncover(table));
     // Not "pointerover": a page that scrolls or grows under a resting mouse must not replace the chosen cell.

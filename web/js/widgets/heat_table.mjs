@@ -12,6 +12,7 @@ import { Roving } from "./roving.mjs";
 /** @typedef {(row: number, column: number) => void} Choose */
 
 const MAX_TITLE = 12; // characters of a title
+const EXACT = 4; // digits of a number that is pointed at
 const MAX_ROOMY = 7; // rows or columns; with more the cells are smaller, so that a rung stays short
 const MAX_DIGITS_OF_WIDE = 3; // of a number in a table with more columns; a click shows all
 
@@ -27,6 +28,8 @@ export class HeatTable {
   #place = [0, 0];
   /** @type {Edit | null} changes a number, if the visitor may */
   edit = null;
+  /** @type {Choose | null} explains a cell without choosing it */
+  point = null;
   /** @type {Edit | null} the one the cells were made for */
   #editBuilt = null;
 
@@ -119,9 +122,12 @@ export class HeatTable {
     columns?.forEach((name, c) => this.table.tHead?.rows[0].cells[c + 1].replaceWith(columnTitle(name)));
     this.#cells.forEach((line, r) => {
       line[0].parentElement?.firstElementChild?.replaceWith(rowTitle(rows[r]));
-      line.forEach(
-        (cell, c) => ((cell.firstElementChild ?? cell).textContent = this.#written(this.#values[r][c], r, c)),
-      );
+      line.forEach((cell, c) => {
+        const shown = /** @type {HTMLElement} */ (cell.firstElementChild ?? cell);
+        const value = this.#values[r][c];
+        shown.textContent = this.#written(value, r, c);
+        if (this.digits < EXACT && value !== null) shown.title = fixed(value, EXACT);
+      });
     });
   }
 
@@ -141,7 +147,7 @@ export class HeatTable {
   #sumOf(line) {
     if (!this.sums) return [];
     const total = line.reduce((/** @type {number} */ sum, value) => sum + (value ?? NaN), 0);
-    return [makeCell(Number.isNaN(total) ? "NaN" : this.#inPlace(total), { class: "hl-sum-of-row" })];
+    return [makeCell(Number.isNaN(total) ? "NaN" : this.#inPlace(total, this.digits), { class: "hl-sum-of-row" })];
   }
 
   /** @param {number} row @param {number} column */
@@ -185,9 +191,10 @@ export class HeatTable {
    */
   makeCell(value, row, column) {
     const text = this.#written(value, row, column);
-    if (!this.choose) return makeCell(text);
+    const title = this.digits < EXACT && value !== null ? fixed(value, EXACT) : "";
+    if (!this.choose) return makeCell(text, { title });
     const onclick = () => this.select(row, column);
-    const button = make("button", { type: "button", tabindex: -1, onclick }, text);
+    const button = make("button", { type: "button", tabindex: -1, title, onclick }, text);
     if (this.edit && value !== null) {
       button.classList.add("hl-editable");
       const change = (/** @type {number} */ next) => this.edit?.(row, column, next);

@@ -48,12 +48,17 @@ export class LineChart {
     this.parts.push(svg("line", { x1: this.left, x2: this.right, y1: y, y2: y, class: css }));
   }
 
-  /** Round numbers along the left edge, each with a line across. @param {string} css */
-  grid(css) {
+  /**
+   * Round numbers along the left edge, each with a line across.
+   * @param {string} css
+   * @param {(tick: { value: number, text: string }) => string} [say] writes a number
+   */
+  grid(css, say = ({ text }) => text) {
     const [low, high] = this.ends.y;
-    for (const { value, text } of roundTicks(low, high)) {
+    for (const tick of roundTicks(low, high)) {
+      const { value } = tick;
       this.level(value, css);
-      this.write(text, { x: this.left - 6, y: this.y(value) + 4, "text-anchor": "end" });
+      this.write(say(tick), { x: this.left - 6, y: this.y(value) + 4, "text-anchor": "end" });
     }
   }
 

@@ -13,26 +13,62 @@ export const content = {
     right: 0,
     why: "The word list has one id for everything it has never seen, so the word cannot be read back. Characters keep it as long as each letter is in the alphabet. Byte pairs keep any text: at worst they fall back to its bytes.",
   },
-  opening: [
-    "A model computes with numbers, so a text is cut into *tokens*, and each becomes its place in a list, its id. Tokens can be words, characters, or byte pairs: pieces grown from bytes by merging pairs that often occur together. GPTs use byte pairs.",
+  steps: [
+    {
+      title: "Why did it write “kite”?",
+      text: [
+        "A small GPT, stories-bpe, reads the beginning of a story. Ben has a new kite, the wind takes it up, and somebody says: “Look at my”. The model gives “kite” a chance of 94%.",
+        "It has seen no toy and no wind. It has only numbers, and the text before the gap. On these eleven rungs you take it apart, until you can say where the word came from. You may bring a sentence of your own: type it above.",
+      ],
+      show: ["story"],
+    },
+    {
+      title: "A text becomes numbers",
+      text: [
+        "A model can only compute, so a text is cut into *tokens*, and each is replaced by its place in a list, its id. Imagine a library that lends books by number alone.",
+        "The simplest list has the words of a training text, sorted. A word that is not in it gets the id of everything unknown, `<|unk|>`, and is lost.",
+        { show: "trainingText" },
+        { controls: ["add", "back"] },
+        { show: "formula" },
+      ],
+      show: ["words", "decoded"],
+      follow: 1,
+    },
+    {
+      title: "Letters lose nothing",
+      text: [
+        "A list of characters is short: here the 65 in “tiny Shakespeare”, a file of his plays. Any text of them can be read back. But the sequence is long, and a model can read only so many tokens at once. `·` is a space.",
+      ],
+      show: ["characters"],
+      follow: 2,
+    },
+    {
+      title: "Pieces in between",
+      text: [
+        "*Byte pairs* are the compromise that GPTs use. Start from single bytes. Merge the most frequent pair of neighbours, never across two words, into a new token. Repeat. `Ġ` is a space.",
+        { controls: ["merges"] },
+      ],
+      show: ["pairs", "learnedMerges", "mergeByMerge"],
+      follow: 3,
+    },
+    {
+      title: "All that a model sees",
+      text: [
+        "Such ids are all that a model sees of a text. Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, rungs 10 and 11 a trained model’s own tokens.",
+      ],
+      show: ["pairs", "known"],
+      follow: -1,
+    },
   ],
-  path: [
-    { show: "trainingText" },
-    "# Words of the training text",
-    "The list: its words and marks, sorted. All others get the same id, `<|unk|>`.",
+  next: "So “kite” is a number. But an id is only a place in a list: what can a model learn from it, and compute with it?",
+  figure: [
+    { show: "story" },
     { show: "words" },
     { show: "decoded" },
-    { controls: ["add", "back"] },
-    "# Characters of Shakespeare",
-    "The 65 in “tiny Shakespeare”, a file of his plays; `·` is a space. Any text of them can be read back, but the sequence is long.",
     { show: "characters" },
-    "# Byte pairs of the training text",
-    "Start from its bytes. Merge the most frequent pair of neighbours, never across two words, into a new token. Repeat. `Ġ` is a space.",
-    { controls: ["merges"] },
     { show: "pairs" },
     { row: ["learnedMerges", "mergeByMerge"] },
     { show: "known" },
-    "Such ids are all that a model sees of a text. Rungs 2 and 4 to 9 use words as tokens, rung 3 characters, rungs 10 and 11 a trained model’s tokens.",
   ],
   deeper: {
     topics: "special tokens, bytes that are no letters",
@@ -40,6 +76,12 @@ export const content = {
       { controls: ["special"] },
       { show: "specialSaid" },
       "Each byte is shown as one character: `Ġ` is a space, and ü, two bytes, is shown as `Ã¼`.",
+      {
+        remarks: "Another way to find the pieces",
+        items: [
+          "SentencePiece, which the first Llama models use, learns its pieces from the raw text, spaces included: it needs no rule for where a word ends.",
+        ],
+      },
       {
         remarks: "Special tokens",
         items: [
@@ -54,14 +96,22 @@ export const content = {
   exercises: [
     {
       kind: "number",
+      after: "Letters lose nothing",
       ask: "How many tokens is “Hi there!” if each character is a token? The space and the exclamation mark count too.",
       right: 9,
       tolerance: 0,
       hint: "Count every character: the letters, the space between the words, and the mark at the end.",
+      mistakes: [
+        { number: 2, reply: "That counts words." },
+        { number: 7, reply: "That leaves out the space and the mark." },
+        { number: 8, reply: "One of the space and the mark is missing." },
+      ],
+      second: "Hi has 2 characters, there has 5.",
       why: "Two letters, a space, five letters and a mark; in the alphabet of 65 their ids begin with 20, 47, 1.",
     },
     {
       kind: "order",
+      after: "Pieces in between",
       ask: "Byte pairs are learned in these steps. Put them in order.",
       steps: [
         "split the text into bytes",
@@ -70,23 +120,37 @@ export const content = {
         "count again, until there are enough tokens",
       ],
       hint: "Pairs must be counted before one is merged, and the text must be in pieces before pairs can be counted.",
+      second: "Splitting comes first, and counting again comes last.",
       why: "Each round adds one token, so the number of rounds decides the size of the vocabulary.",
     },
     {
       kind: "choice",
+      after: "All that a model sees",
       ask: "A vocabulary grows from 65 characters to 50,257 byte pairs. What happens to the same text?",
       options: ["It becomes a longer sequence", "It becomes a shorter sequence", "Its length stays the same"],
       right: 1,
-      hint: "Compare the lists of tokens above: the same sentence as characters, and as byte pairs.",
+      hint: "Compare the figures of two steps: the same sentence as characters, and as byte pairs.",
+      replies: [
+        "A longer list of tokens makes each text shorter: a token then covers more.",
+        "",
+        "Its characters stay the same, but they are cut into fewer pieces.",
+      ],
+      second: "If one token stands for several letters, how many tokens does a word need?",
       why: "Each token covers more characters, so there are fewer of them, from a larger list. That is the trade-off.",
     },
     {
       kind: "choice",
-      further: true,
       ask: "Find the mistake: notes on this chapter give the end of a text in GPT-2 as [EOS]. Which token marks it in GPT-2?",
       options: ["[EOS]", "<|endoftext|>", "<|unk|>", "[PAD]"],
       right: 1,
-      hint: "Open “Deeper: special tokens” above. GPT-2 has a single special token.",
+      hint: "Open “Deeper: special tokens” below. GPT-2 has a single special token.",
+      replies: [
+        "That is the name in the notes; GPT-2 cuts it into ordinary byte pairs.",
+        "",
+        "That is the unknown word of the word list; byte pairs have none.",
+        "That pads texts in a batch; GPT-2 has no such token.",
+      ],
+      second: "It is written with angle brackets and bars, like <|unk|>.",
       why: "[EOS] is a common name for such a token, but GPT-2 cuts it into byte pairs like any other text. Its only special token is <|endoftext|>, with the id 50256, the last one.",
     },
   ],

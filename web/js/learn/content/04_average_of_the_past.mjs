@@ -7,26 +7,50 @@ export const content = {
   core: true,
   learned: "A weighted average of the past is a product with a triangular matrix, which a masked softmax can produce.",
   prediction: {
-    ask: "What do the numbers in the last row of “Weights”, outlined below, add up to?",
+    ask: "Each token is about to get a row of weights, one for every token so far. What do the numbers in the last row of “Weights”, outlined in the figure, add up to?",
     options: ["The number of tokens", "1", "1 / the number of tokens"],
     right: 1,
     why: "With equal scores, each of n tokens has the weight 1 / n. The result is an average because each row adds up to 1. The same holds for attention weights.",
   },
-  opening: [
-    "The simplest way to use all tokens so far is to average them. A loop does it slowly; one product with a triangular matrix does the same. Softmax of equal scores, the future masked, gives that triangle. With scores that depend on the tokens, it becomes attention.",
+  steps: [
+    {
+      title: "Mix all that came before",
+      text: [
+        "The simplest way to use all tokens so far is to average them, like mixing paints. `b` holds three tokens with two numbers each. A product with ones adds all of them up, a triangle of ones those so far, and rows that add up to 1 average them.",
+        { show: "toyKind" },
+      ],
+      show: ["toy"],
+    },
+    {
+      title: "The same for a sentence",
+      text: [
+        "Each token averages itself and those before it. A loop does it slowly; one product with a triangular matrix does the same at once. [Softmax](softmax) of equal scores, the future masked, gives that very triangle. So does it matter which way you choose?",
+        { show: "vectors" },
+        { controls: ["way", "back"] },
+        { show: "formula" },
+      ],
+      show: ["x", "weights", "averages", "stamp"],
+      follow: 3,
+    },
+    {
+      title: "Let some count more",
+      text: [
+        "Type a score over a zero: softmax gives that token more weight. With scores that depend on the tokens, this average becomes attention.",
+        { show: "status" },
+      ],
+      show: ["masked", "weights", "averages"],
+      follow: 2,
+    },
+    {
+      title: "What an average loses",
+      text: [
+        "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And the importance: the token that matters most counts like any other.",
+      ],
+      show: ["masked", "averages"],
+    },
   ],
-  path: [
-    { show: "toy" },
-    "# The same for every token of a text",
-    { show: "vectors" },
-    { controls: ["way", "back"] },
-    { row: ["x", "masked"] },
-    { row: ["weights", "averages"] },
-    { show: "status" },
-    { show: "stamp" },
-    "# What an average loses",
-    "The order: swap two earlier tokens, and the average stays the same. That is why a GPT adds positions. And the importance: the token that matters most counts like any other. On rung 5, weights depend on the tokens.",
-  ],
+  next: "In the story, “kite” matters more than “the”. What could tell a model which words to look at?",
+  figure: [{ show: "toy" }, { row: ["x", "masked"] }, { row: ["weights", "averages"] }, { show: "stamp" }],
   deeper: {
     topics: "the lecture’s random tokens",
     parts: [{ controls: ["example"] }],
@@ -34,18 +58,33 @@ export const content = {
   exercises: [
     {
       kind: "number",
+      after: "Mix all that came before",
       ask: "Three tokens have the numbers 2, 6 and 6. What is the average at the third token?",
       right: 4.6667,
       tolerance: 0.01,
       hint: "The third token averages all three: add them up and divide by how many there are.",
+      mistakes: [
+        { number: 14, reply: "That is the sum: divide it by the number of tokens." },
+        { number: 7, reply: "That divides by 2, but there are three tokens." },
+        { number: 6, reply: "That is the token’s own number, or the average of the last two." },
+        { number: 4, reply: "That is the average of the first two: the third token counts itself, too." },
+      ],
+      second: "2 + 6 + 6 is 14.",
       why: "(2 + 6 + 6) / 3. The left column of the toy product computes this once each row is divided by its sum.",
     },
     {
       kind: "choice",
+      after: "What an average loses",
       ask: "What does an average of all tokens so far not tell you?",
       options: ["Which tokens there were", "In which order they came", "How many of each there were"],
       right: 1,
       hint: "Compare the averages of (2, 6) and of (6, 2).",
+      replies: [
+        "Other tokens may have the same average, it is true. But one of these is lost even if you know all tokens.",
+        "",
+        "With all tokens known, counting them is possible; something else is lost for good.",
+      ],
+      second: "Swap two numbers: which of these three has changed?",
       why: "Reorder the past and its average stays the same. The vectors themselves have to carry the positions.",
     },
   ],

@@ -13,14 +13,50 @@ export const content = {
     right: 0,
     why: "Weights come from queries and keys alone. Training changes the matrices that make them until these two match; the words’ own vectors can stay as they are.",
   },
-  opening: [
-    "So far, only the words’ own numbers decide who looks at whom. But a verb has to find its subject, and the two need not be alike. Three trainable matrices, together a *head*, decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
+  steps: [
+    {
+      title: "A verb looks for its subject",
+      text: [
+        "Who sleeps, the cat or the dogs? A verb has to find its subject, and the two need not be alike. Three trainable matrices, together a *head*, decide what a word looks for (query), what it is found by (key), and what it contributes (value).",
+        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; in “the dogs near the cat sleep”, the dogs. Each step changes the matrices a little, against the [gradient] of the loss, the surprise at the right noun. Words have no positions here: both “the” get the same weight.",
+        { controls: ["learningButtons"] },
+        { show: "learningStatus" },
+      ],
+      show: ["learning"],
+    },
+    {
+      title: "Why the scores are divided",
+      text: [
+        "The more numbers a query has, `head_dim`, the further apart its scores. Softmax then gives almost everything to one word and leaves hardly any gradient to learn from. So the scores are divided by √head_dim. Of the two heads shown, with 256 numbers in a query, only one divides.",
+        { controls: ["divisionButtons"] },
+        { show: "divisionStatus" },
+      ],
+      show: ["division"],
+    },
+    {
+      title: "Three roles of one word",
+      text: [
+        "The same steps for your sentence, with random matrices and two numbers in a query. Each word’s vector is multiplied by three matrices: so it can look for one thing and be found by another.",
+      ],
+      show: ["x", "projections"],
+      follow: 2,
+    },
+    {
+      title: "Scores, shares, contexts",
+      text: [
+        "From here on it is rung 5: query times key, divided by √head_dim, softmax, and the average of the values.",
+        { show: "formula" },
+      ],
+      show: ["scores", "weights", "context"],
+      follow: 4,
+    },
   ],
-  path: [
+  next: "So “my” can look for a thing that was named. But while it writes, the model must not look at words that are still to come. How are they hidden?",
+  figure: [
     { show: "learning" },
     { show: "division" },
-    "# The same steps for your sentence, with random matrices and head_dim 2",
-    { row: ["x", "projections"] },
+    { show: "x" },
+    { row: ["projections"] },
     { row: ["scores", "weights", "context"] },
   ],
   deeper: {
@@ -34,10 +70,11 @@ export const content = {
       {
         remarks: "Worth knowing",
         items: [
+          "Why values? In the lecture on tiny Shakespeare a head first averages the tokens’ own 32 numbers, so its output has the shape `(4, 8, 32)`; with values it is `(4, 8, 16)`, the size of the head. A value is what a token tells if it is found, which need not be all that it is.",
           "The words that learn above have fixed vectors without positions, and the verb’s context vector holds a logit for each noun. Without the division the gradient starts larger, before it all but vanishes.",
           "The book first makes the matrices with `requires_grad=False` to keep its outputs short. To train them they are `nn.Parameter`s or layers, and gradients are computed for them.",
           "Here three numbers become two, so that inputs and roles can be told apart. In a GPT d_in and d_out are usually the same, because input and output both belong to the residual stream.",
-          "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise below.",
+          "`nn.Linear` without a bias is the same product, but the spread of its initial numbers suits its size, which helps training. It stores its matrix transposed, as (out, in): see the exercise of the chapter.",
         ],
       },
       "# After training: two heads on your sentence",
@@ -52,7 +89,6 @@ export const content = {
   exercises: [
     {
       kind: "many",
-      further: true,
       ask: "Find the mistakes: under “Deeper”, choose “a reader’s code, with mistakes” as the matrices. It prints 0.2867 and 0.3880 for the first word. How does it differ from Raschka’s?",
       options: [
         "Query and key are swapped in the scores",
@@ -62,22 +98,33 @@ export const content = {
       ],
       right: [0, 1, 3],
       hint: "Point at a score: which rows light up? Point at a weight: what is the divisor? How was W query drawn?",
+      second: "Three of the four are true. The rows add up to 1: so which axis does the softmax take?",
       why: "The roles are swapped, the divisor is for queries of 256 numbers, and the matrices are drawn from another distribution. The divisor is far too large, so the weights are almost equal and all rows look alike.",
     },
     {
       kind: "number",
+      after: "Why the scores are divided",
       ask: "If head_dim is 64, by what are the scores divided?",
       right: 8,
       tolerance: 0,
       hint: "The divisor is the square root of head_dim, not head_dim itself.",
+      mistakes: [
+        { number: 64, reply: "That is head_dim itself." },
+        { number: 32, reply: "That is half of it: take the square root." },
+        { number: 0.125, reply: "That is what the scores are multiplied by." },
+      ],
+      second: "Which number times itself is 64?",
       why: "By √64, which brings their variance from about 64 back to about 1.",
     },
     {
       kind: "choice",
+      after: "Scores, shares, contexts",
       ask: "Which of the three matrices can change without changing the attention weights?",
       options: ["W query", "W key", "W value"],
       right: 2,
-      hint: "Point at an attention weight above and follow what lights up: which of the three never does?",
+      hint: "Point at an attention weight in the figure and follow what lights up: which of the three never does?",
+      replies: ["The query is one half of every score.", "The key is one half of every score.", ""],
+      second: "A score is a query times a key.",
       why: "The weights are computed from queries and keys. The values are only averaged with them.",
     },
   ],

@@ -12,17 +12,39 @@ export const content = {
     right: 1,
     why: "It has nothing else to look at, and a row adds up to 1.",
   },
-  opening: [
-    "A model that predicts the next word must not see it. *Causal* attention hides the keys j that come after the query i: their scores become minus infinity, whose exp is 0, and softmax shares the whole weight among the rest.",
+  steps: [
+    {
+      title: "No peeking",
+      text: [
+        "Whoever guesses the next word must not see it: a card player does not learn from open cards. In *causal* attention, no query looks at a key that comes after it.",
+        { show: "vectors" },
+        { show: "origin" },
+      ],
+      show: ["x", "scores"],
+      follow: 1,
+    },
+    {
+      title: "Minus infinity",
+      text: [
+        "The scores of later words become minus infinity, whose exp is 0. A table of 0 and 1, the *mask*, says which: 1 where a word may look.",
+        { show: "formula" },
+      ],
+      show: ["mask", "masked"],
+      follow: 1,
+    },
+    {
+      title: "The rest shares the weight",
+      text: [
+        "Softmax shares the whole weight among the words that are left, and each row still adds up to 1.",
+        { show: "hint" },
+        { controls: ["changed", "back"] },
+      ],
+      show: ["masked", "all_weights", "weights"],
+      follow: 2,
+    },
   ],
-  path: [
-    { show: "vectors" },
-    { show: "origin" },
-    { row: ["x", "scores", "masked"] },
-    { show: "hint" },
-    { controls: ["changed", "back"] },
-    { row: ["all_weights", "weights"] },
-  ],
+  next: "One head has one row of weights for each word. “My” needs to know both whose and what. How can it look for two things at once?",
+  figure: [{ row: ["x", "scores"] }, { row: ["mask", "masked"] }, { row: ["all_weights", "weights"] }],
   deeper: {
     topics: "other matrices, mask after the softmax, a way that fails, dropout, batches, the lecture’s head",
     parts: [
@@ -71,14 +93,22 @@ export const content = {
   exercises: [
     {
       kind: "choice",
+      after: "The rest shares the weight",
       ask: "The first row of causal attention weights is 1, 0, 0, … What is the first token’s context vector?",
       options: ["The average of all values", "Its own value", "Zero"],
       right: 1,
       hint: "A context vector is the weighted average of the values, and here only one weight is not 0.",
+      replies: [
+        "That would be so if all weights were equal.",
+        "",
+        "The weights of the others are 0, but its own is 1.",
+      ],
+      second: "1 × the first value + 0 × all others.",
       why: "All of its weight is on itself.",
     },
     {
       kind: "choice",
+      after: "The rest shares the weight",
       ask: "A model is trained while each word may also look at the next one. What happens?",
       options: [
         "Its loss falls towards 0, and it cannot write",
@@ -86,25 +116,34 @@ export const content = {
         "Nothing changes",
       ],
       right: 0,
-      hint: "Let the first word look at the second, in the masked scores above. What does it have to predict?",
+      hint: "Let the first word look at the second, in the masked scores. What does it have to predict?",
+      replies: ["", "It seems to, until there is no next word to look at.", "A model learns whatever lowers its loss."],
+      second: "If the answer is in sight, what is the easiest way to be right?",
       why: "It learns to copy the next word instead of predicting it. While it writes, there is no next word to copy.",
     },
     {
       kind: "choice",
-      further: true,
       ask: "Find the mistake: instead of using masked_fill, someone adds triu(ones, 1) × −∞ to the scores. What happens to the scores of the past?",
       options: ["They stay the same", "They become 0", "They become NaN"],
       right: 2,
       hint: "Below the diagonal, triu leaves zeros. What is 0 × ∞? See “A way that fails”.",
+      replies: ["That would be so if 0 × −∞ were 0.", "Adding 0 would leave them; but 0 × −∞ is not 0.", ""],
+      second: "In floating point, 0 times infinity is neither 0 nor infinity.",
       why: "The zeros below the diagonal are multiplied by infinity too, and 0 × ∞ is not a number. Adding is fine if the mask is filled, not multiplied: with 0 where a word may look and −∞ elsewhere.",
     },
     {
       kind: "number",
-      further: true,
       ask: "With dropout of p = 0.2, by what are the remaining weights multiplied?",
       right: 1.25,
       tolerance: 0.001,
       hint: "On average a fraction of 1 − p is kept. What restores the sum?",
+      mistakes: [
+        { number: 0.8, reply: "That is the part that is kept: divide by it." },
+        { number: 1.2, reply: "Not 1 + p: the part that is kept, times this number, is 1." },
+        { number: 5, reply: "That is 1 / p; the part that is kept is 1 − p." },
+        { number: 0.2, reply: "That is the part that is dropped." },
+      ],
+      second: "1 − 0.2 is 0.8: what times 0.8 gives 1?",
       why: "1 / (1 − 0.2), so that a row still adds up to 1 on average.",
     },
   ],

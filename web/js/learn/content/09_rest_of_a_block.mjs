@@ -12,21 +12,52 @@ export const content = {
     right: 1,
     why: "It divides by their standard deviation, which has also grown tenfold. So attention and the MLP read numbers of the same size in every layer, however much was added to the stream.",
   },
-  opening: [
-    "A GPT is a stack of blocks. Each word has a vector that passes through all of them, its *residual stream*. Attention, which moves information between words, and an *MLP*, which works on each word alone, read a copy of it, scaled to a standard size by *layer norm*, and add their results to it.",
+  steps: [
+    {
+      title: "A stream that is only added to",
+      text: [
+        "Think of a notebook that is handed from desk to desk: everyone reads it, and only adds to it. Each word has such a vector, its *residual stream*, which passes through all blocks of a GPT.",
+      ],
+      show: ["x", "scaled"],
+      follow: 1,
+    },
+    {
+      title: "Read at a standard size",
+      text: [
+        "Before anything reads it, *layer norm* scales a copy: subtract a row’s mean and divide by its standard deviation, so that a factor cancels. ε avoids a division by 0{epsilon}",
+        { controls: ["scale"] },
+      ],
+      show: ["scaled", "normed"],
+      follow: 2,
+    },
+    {
+      title: "Attention adds",
+      text: ["Attention moves information between words. What it finds is added to the stream."],
+      show: ["weights", "attended", "residMid"],
+      follow: 4,
+    },
+    {
+      title: "The MLP adds",
+      text: [
+        "The *MLP* works on each word alone. It makes four times as many numbers, raises negative ones to between −0.17 and 0 with *GELU*, and returns to three. Its result is added, too.",
+        { show: "formula" },
+      ],
+      show: ["mlpInput", "hidden", "mlpOutput", "after"],
+      follow: 6,
+    },
+    {
+      title: "What each part is worth",
+      text: [
+        "Each part lowers the loss. The residual stream and layer norm gain little in a single block, but four blocks need them.",
+      ],
+      show: ["ladder"],
+    },
   ],
-  path: [
-    "# 1. Layer norm",
-    "Subtract a row’s mean and divide by its standard deviation: the factor cancels. ε avoids a division by 0{epsilon}",
-    { controls: ["scale"] },
+  next: "You have built every part. Put them together: does that really write “kite”?",
+  figure: [
     { row: ["x", "scaled", "normed"] },
-    "# 2. Attention, added to the stream",
     { row: ["weights", "attended", "residMid"] },
-    "# 3. Layer norm again, and the MLP",
-    "The MLP makes four times as many numbers, raises negative ones to between −0.17 and 0 with *GELU*, and returns to three.",
     { row: ["mlpInput", "hidden", "mlpOutput", "after"] },
-    "# What each part is worth",
-    "Each part lowers the loss. The residual stream and layer norm gain little in a single block, but four blocks need them.",
     { show: "ladder" },
   ],
   deeper: {
@@ -50,26 +81,39 @@ export const content = {
   exercises: [
     {
       kind: "number",
+      after: "Read at a standard size",
       ask: "What is the mean of the numbers 1, 2 and 6 after layer norm, before its weight and bias?",
       right: 0,
       tolerance: 0.001,
       hint: "Their mean is 3. What is the mean after 3 has been subtracted from each number?",
+      mistakes: [
+        { number: 3, reply: "That is their mean before it is subtracted." },
+        { number: 1, reply: "That is the variance afterwards, not the mean." },
+      ],
+      second: "The mean of 1, 2 and 6 is 3: what are 1 − 3, 2 − 3 and 6 − 3 together?",
       why: "Layer norm subtracts the mean, whatever it is, and divides by the standard deviation.",
     },
     {
       kind: "choice",
-      further: true,
       ask: "All inputs to a block are multiplied by 10. What does attention read?",
       options: ["Numbers ten times as large", "Nearly the same numbers", "Zeros"],
       right: 1,
       hint: "Attention reads the stream after layer norm. What happens to the mean and the standard deviation?",
+      replies: [
+        "The stream is ten times as large, but attention reads a normalised copy.",
+        "",
+        "Only a row of equal numbers becomes zeros.",
+      ],
+      second: "Divide ten times the numbers by ten times their standard deviation.",
       why: "The standard deviation also grows tenfold, so dividing by it cancels the factor. Try it with the slider.",
     },
     {
       kind: "order",
+      after: "The MLP adds",
       ask: "Put the parts of a block in order.",
       steps: ["layer norm", "attention", "add to the residual stream", "layer norm again", "MLP", "add again"],
       hint: "Each half has the same three parts: normalise, compute, add. Attention comes in the first half.",
+      second: "Each part reads a normalised copy, and adds its result.",
       why: "Each part reads a normalised copy; the stream itself is only ever added to.",
     },
   ],

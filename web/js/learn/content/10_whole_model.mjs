@@ -6,18 +6,44 @@ export const content = {
   minutes: 7,
   core: true,
   learned: "A GPT gets from a token to the probabilities of the next one by the steps of these ten rungs alone.",
-  opening: [
-    "A trained model reads your sentence. Follow a token from its embedding through all layers to the probabilities of the next one. Each layer adds twice to its vector: what the heads gather, and what an [MLP] makes of it. Both read a copy, rescaled by [layer norm].",
+  steps: [
+    {
+      title: "A trained model reads",
+      text: [
+        "Now a model that somebody has trained reads your sentence. It is made of nothing but the parts that you know.",
+        { show: "facts" },
+      ],
+      show: ["story"],
+    },
+    {
+      title: "Follow one token",
+      text: [
+        "Choose a token. Its embedding goes through all layers, and each adds twice to its vector: what the heads gather, and what an [MLP] makes of it. Both read a copy, rescaled by [layer norm].",
+        { show: "tokens" },
+      ],
+      show: ["layers"],
+      follow: 0,
+    },
+    {
+      title: "Heads with a job",
+      text: [
+        "These are the heads that you have built: queries, keys, values, a mask and a softmax. Only their numbers come from training.",
+        { show: "layersSay" },
+      ],
+      show: ["layers", "tiles"],
+    },
+    {
+      title: "The next word",
+      text: [
+        "The last vector is compared with that of every token in the list. Softmax turns these scores into chances, and one token is drawn. So a word is written: “kite”, too.",
+        { show: "formula" },
+      ],
+      show: ["draw"],
+      follow: -1,
+    },
   ],
-  path: [
-    { show: "facts" },
-    { row: ["story", "tokens"] },
-    "# 2. Choose a layer and a head",
-    { show: "layersSay" },
-    { show: "layers" },
-    { show: "tiles" },
-    { show: "draw" },
-  ],
+  next: "Which heads found the kite? Some look back at what followed the last time. How can a head know what followed?",
+  figure: [{ show: "story" }, { show: "layers" }, { show: "tiles" }, { show: "draw" }],
   deeper: {
     topics: "the head and its layer number by number, Raschka’s case",
     parts: [
@@ -45,6 +71,7 @@ export const content = {
   exercises: [
     {
       kind: "order",
+      after: "Follow one token",
       ask: "Put the steps that a token takes through the model in order.",
       steps: [
         "token and position embedding",
@@ -54,23 +81,33 @@ export const content = {
         "softmax: probabilities",
       ],
       hint: "Follow the picture of the GPT in the margin from top to bottom.",
+      second: "First the embeddings, then the layers, and softmax is the last.",
       why: "The residual stream keeps its size all the way; there is one logit for each token of the vocabulary.",
     },
     {
       kind: "choice",
+      after: "The next word",
       ask: "Which row of the last layer’s output decides what is written next?",
       options: ["The first token’s", "The average of all rows", "The last token’s"],
       right: 2,
       hint: "The next token is what follows the end of the text. Which position has seen all of it?",
+      replies: ["The first token has seen only itself.", "No average is taken: each row predicts for itself.", ""],
+      second: "A text is continued at its end.",
       why: "Each position predicts its own next token. While a text is written, only the last prediction is used.",
     },
     {
       kind: "number",
-      further: true,
       ask: "The model gives the next token a probability of 0.5. How surprising is that token in nats?",
       right: 0.6931,
       tolerance: 0.006,
       hint: "Surprise is −ln p, and ln 0.5 is about −0.69.",
+      mistakes: [
+        { number: 1, reply: "That is in bits; nats take the natural logarithm." },
+        { number: 0.5, reply: "That is the probability, not its surprise." },
+        { number: -0.6931, reply: "Surprise is −ln p, which is not negative." },
+        { number: 0.301, reply: "That is the logarithm to base 10." },
+      ],
+      second: "−(−0.69) is positive.",
       why: "It is −ln 0.5. The loss is the mean surprise over a text.",
     },
   ],

@@ -17,22 +17,58 @@ export const content = {
     right: 1,
     why: "What it finds there is the answer: “sun”. The earlier “shiny” would only tell it what it already is. But how can “sun” be found by “shiny”? Its key has to hold the token before it.",
   },
-  opening: [
-    "Two layers can do what one cannot, such as *induction*: if A B has come before, and A comes again, predict B. A *previous-token head* in an early layer notes at each token which one came before. An *induction head* in a later layer asks at the second A: which token has A before it? It finds B, and copies it.",
-    "A model reads your sentence twice. Below each token is its surprise in [nats]. First follow one number.{watch}",
+  steps: [
+    {
+      title: "It has happened before",
+      text: [
+        "In the story, “kite” was written before the gap, and it comes again. Something in the model notices what has been said. Its simplest form is *induction*: if A B has come before, and A comes again, predict B.",
+        "A model reads your sentence twice. Below each token is its surprise in [nats]. {watch}",
+        { controls: ["step"] },
+        { show: "said" },
+      ],
+      show: ["phrase", "repetition"],
+      follow: 0,
+    },
+    {
+      title: "Two heads, one after the other",
+      text: [
+        "A *previous-token head* in an early layer notes at each token which one came before, as if it wrote a name on its back. An *induction head* in a later layer asks at the second A: which token has A before it? It finds B, and copies it.",
+        { show: "formula" },
+      ],
+      show: ["pictures", "column"],
+      follow: -2,
+    },
+    {
+      title: "How it formed",
+      text: [
+        "Neither head helps without the other. Where this model’s training was recorded, you can watch both form.",
+      ],
+      show: ["formation", "repetition"],
+    },
+    {
+      title: "Take one away",
+      text: ["Mute a head, and see what becomes of the repetition.", { controls: ["mute"] }, { show: "risen" }],
+      show: ["lossBars", "pictures"],
+    },
+    {
+      title: "So, why “kite”?",
+      text: [
+        "In the story, seven of the 64 heads of stories-bpe look back from “my” at “kite” and copy it. Without these seven it would expect “new”, and the chance of “kite” falls from 94% to 0.6%. Where [Look](#look) opens with this story, you can take them away yourself.",
+      ],
+      show: ["kiteAnswer"],
+    },
   ],
-  path: [
-    { show: "said" },
-    { controls: ["step"] },
+  next: "That is where the word came from.",
+  figure: [
     { show: "phrase" },
     { show: "repetition" },
     { row: ["pictures"] },
     { show: "column" },
     { show: "formation" },
-    "# Mute a head",
-    { controls: ["mute"] },
-    { show: "risen" },
     { show: "lossBars" },
+    { show: "kiteAnswer" },
+  ],
+  after: [
     {
       remarks: "Worth knowing",
       items: [
@@ -49,16 +85,22 @@ export const content = {
   exercises: [
     {
       kind: "number",
-      further: true,
       ask: "A phrase of 6 tokens is repeated, so the text has the tokens 0 to 11. At which token does an induction head look from token 8?",
       right: 3,
       tolerance: 0,
       hint: "Token 8 is the third token of the repetition. Which token followed the third token of the phrase?",
+      mistakes: [
+        { number: 2, reply: "That is the same token, earlier: the head looks at what followed it." },
+        { number: 9, reply: "That comes after token 8: it is hidden." },
+        { number: 7, reply: "That is the token before: the other head looks there." },
+      ],
+      second: "Token 8 is the same as token 2.",
       why: "Token 8 is the same as token 8 − 6 = 2, and token 3 followed it. It always looks 6 − 1 = 5 tokens back.",
     },
     {
       kind: "choice",
-      ask: "Mute the previous-token head above. Why does the induction head, itself intact, lose its place too?",
+      after: "Take one away",
+      ask: "Mute the previous-token head. Why does the induction head, itself intact, lose its place too?",
       options: [
         "Its values come from that head",
         "Its keys no longer hold which token came before each token",
@@ -66,10 +108,13 @@ export const content = {
       ],
       right: 1,
       hint: "The score is query · key. What must the key of “sun” hold for the query of “shiny” to find it?",
+      replies: ["Values say what is taken over, not where to look.", "", "Softmax always adds up to 1."],
+      second: "Who has written it there?",
       why: "The previous-token head adds to each token’s vector which token came before it, and the keys of the later layer are made from that vector. Without it nothing tells which token to look at.",
     },
     {
       kind: "choice",
+      after: "Two heads, one after the other",
       ask: "Can a model with a single layer have an induction head?",
       options: [
         "Yes, one head is enough",
@@ -78,6 +123,12 @@ export const content = {
       ],
       right: 1,
       hint: "What is the input of the first layer’s keys? Has any token looked at another by then?",
+      replies: [
+        "One head would have to find a token by its neighbour, which its key does not hold.",
+        "",
+        "Width adds numbers, but none about the token before.",
+      ],
+      second: "A key is made of its token’s vector. Before any head has spoken, what is in it?",
       why: "Before the first layer no token has seen another. It takes a head to note the neighbour and one to use it.",
     },
   ],

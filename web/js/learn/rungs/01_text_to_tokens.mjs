@@ -3,6 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { clamp, counted, number } from "../../lib/numbers.mjs";
 import { visible } from "../../lib/words.mjs";
+import { story } from "../widgets/kite.mjs";
 import { content } from "../content/01_text_to_tokens.mjs";
 import { Chips, choice, code, controls, heading, slider } from "../widgets/elements.mjs";
 import { formula, row, sub } from "../../widgets/formula.mjs";
@@ -69,6 +70,7 @@ export const textToTokens = {
         "text",
       ]),
       parts: {
+        story: story(),
         trainingText: make("label", {}, make("b", {}, "The training text"), text),
         words: words.element,
         decoded,

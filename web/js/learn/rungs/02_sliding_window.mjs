@@ -80,6 +80,7 @@ export const slidingWindow = {
     let data;
     const token = arithmetic.table({
       name: "Token embedding",
+      digits: 2,
       axes: "tokens × 3 numbers",
       explain: (r, c) => [
         paragraph(
@@ -91,6 +92,7 @@ export const slidingWindow = {
     });
     const position = arithmetic.table({
       name: "Position embedding",
+      digits: 2,
       axes: "positions × 3 numbers",
       explain: (r, c) => [
         paragraph(
@@ -100,6 +102,7 @@ export const slidingWindow = {
     });
     const x = arithmetic.table({
       name: "Their sum",
+      digits: 2,
       axes: "what the model reads",
       explain: (r, c) =>
         dotProduct({

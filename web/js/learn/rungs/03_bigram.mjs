@@ -74,7 +74,7 @@ export const bigram = {
       },
       after(event) {
         experiment.end(event);
-        lesson.poseOwn();
+        lesson.renew();
       },
     });
     const tooLong = make("p", { class: "hl-problem", role: "alert" });
@@ -119,7 +119,7 @@ export const bigram = {
         for await (const event of askForLines("bigram", body, signal)) {
           if (event.stage !== "writing") kept.events.push(event);
           report.show(event);
-          lesson.play.reset();
+          lesson.renew();
         }
       } catch (error) {
         report.end(signal.aborted ? report.stopped : /** @type {Error} */ (error).message);

@@ -8,7 +8,7 @@ import { chart, MEDIUM } from "../widgets/chart.mjs";
 import { Chips, slider, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
 
 /** @import { Lesson } from "../rung.js" */
-/** @import { Stop } from "../widgets/play.mjs" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 
 /**
  * The model at one step.
@@ -92,7 +92,7 @@ export class Report {
       format: (i) => number(this.#training.snapshots[i]?.step ?? 0),
       change: (i) => {
         this.#look(i);
-        lesson.play.reset();
+        lesson.renew();
       },
     });
     this.scrubbed = make("p", { class: "hl-count", role: "status" });

@@ -14,7 +14,7 @@ import {
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { ALL_THREE, Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/04_average_of_the_past.mjs";
-import { choice, code, controls, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { choice, paragraph, rowOf } from "../widgets/elements.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
@@ -76,11 +76,13 @@ export const averageOfThePast = {
     const edit = changeNumbers(lesson, () => data);
     const x = arithmetic.table({
       name: "The tokens x",
+      digits: 2,
       axes: "tokens × numbers",
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), ". All averages are made of these.")],
     });
     const weights = arithmetic.table({
       name: "Weights",
+      digits: 2,
       axes: "this token ↓ takes from that token →",
       sums: true,
       operands: (r) => (wayNow() === "by_softmax" ? [cellsOf(masked, r)] : []),
@@ -108,6 +110,7 @@ export const averageOfThePast = {
     });
     const averages = arithmetic.table({
       name: "Averages",
+      digits: 2,
       axes: "tokens × numbers",
       explain: (r, c) => {
         const words = `, number ${c}: each weight of its row × that number of the token`;
@@ -144,7 +147,8 @@ export const averageOfThePast = {
         ["y", "=", "softmax", "(", "masked zeros", ")", "x"],
       ),
       parts: {
-        toy: toy.elements,
+        toyKind: toy.kind,
+        toy: toy.picture,
         vectors: vectors.element,
         way: way.element,
         back,
@@ -256,17 +260,8 @@ function toyProduct(lesson) {
     operands: (r, c) => [cellsOf(a, r), columnOf(b, c)],
   });
   return {
-    elements: [
-      heading("A product that averages"),
-      paragraph(
-        code("b"),
-        " holds three tokens with two numbers each. Ones add all up, a triangle of ones those so far, and rows that ",
-        "add up to 1 average them.",
-      ),
-      controls(kind.element),
-      rowOf(a.element, b.element, product.element),
-      make("div", {}, arithmetic.element),
-    ],
+    kind: kind.element,
+    picture: [rowOf(a.element, b.element, product.element), make("div", {}, arithmetic.element)],
     /** @param {Data["averages"]["toy"]} found */
     update(found) {
       data = found;

@@ -21,7 +21,7 @@ import { paragraph } from "../widgets/elements.mjs";
 import { formula, fraction, row, sub, sum } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { BOOK_SENTENCE } from "../progress.mjs";
-import { looksMost } from "../widgets/play.mjs";
+import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
@@ -86,12 +86,14 @@ export const selfAttention = {
     }
     const x = arithmetic.table({
       name: "The words x",
+      digits: 2,
       axes: "words × 3 numbers; drag one sideways, or type",
       edit: (r, c, value) => change(placeOf(r), c, value),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
     });
     const scores = arithmetic.table({
       name: "Attention scores",
+      digits: 2,
       axes: AXES,
       explain: (r, c) => {
         const title = ["Score: ", ...pair(r, c), ", number by number"];
@@ -119,6 +121,7 @@ export const selfAttention = {
     };
     const weights = arithmetic.table({
       name: "Attention weights",
+      digits: 2,
       axes: "softmax of each row",
       sums: true,
       operands: (r) => [cellsOf(scores, r)],
@@ -126,6 +129,7 @@ export const selfAttention = {
     });
     const context = arithmetic.table({
       name: "Context vectors",
+      digits: 2,
       axes: "words × 3 numbers",
       explain: (r, c) => {
         const words = `, number ${c}: each word’s attention weight × its number ${c}`;

@@ -14,7 +14,7 @@ import {
 } from "../train_heads.mjs";
 import { Arrows } from "../widgets/arrows.mjs";
 import { bars, chart, SMALL } from "../widgets/chart.mjs";
-import { code, controls, defined, heading, paragraph, rowOf } from "../widgets/elements.mjs";
+import { rowOf } from "../widgets/elements.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 const STEPS = 150;
@@ -158,16 +158,9 @@ export function findTheSubject(settings) {
   training.begin();
   return {
     stop: training.stop,
-    elements: [
-      heading("See it learn: a verb finds its subject"),
-      paragraph(
-        "In “the cat near the dogs sleeps” the verb has to output its subject, the cat; in “the dogs near the cat ",
-        "sleep”, the dogs. Each step changes the matrices a little, against the ",
-        defined("gradient"),
-        " of the loss, the surprise at the right noun. Words have no positions here: both “the” get the same weight.",
-      ),
-      rowOf(make("div", {}, controls(...training.buttons, status), rowOf(looks, weightChart)), arrows.element),
-    ],
+    buttons: training.buttons,
+    status,
+    picture: [arrows.element, rowOf(looks, weightChart)],
   };
 }
 
@@ -212,18 +205,9 @@ export function divideTheScores(settings) {
   training.begin();
   return {
     stop: training.stop,
-    elements: [
-      heading("Why the scores are divided by √head_dim"),
-      paragraph(
-        "The more numbers a query has, ",
-        code("head_dim"),
-        ", the further apart its scores. Softmax then gives almost everything to one word and leaves hardly any ",
-        "gradient to learn from. So the scores are divided by √head_dim. ",
-        `Of the two heads below, with ${MANY} numbers in a query, only one divides.`,
-      ),
-      controls(...training.buttons, status),
-      rowOf(looks, weightChart, gradientChart),
-    ],
+    buttons: training.buttons,
+    status,
+    picture: [rowOf(looks, weightChart, gradientChart)],
   };
 }
 
@@ -312,22 +296,9 @@ export function twoJobs(settings) {
       words = [...new Set([...sentence, ...FILL])].slice(0, N_WORDS);
       draw();
     },
-    elements: [
-      heading("See them learn: two jobs for one head, and for two"),
-      paragraph(
-        "In random texts of your words, each word from the third on has to name the one before it and the first; the ",
-        "loss, in ",
-        defined("nats"),
-        ", is its surprise at the right ones. The vectors hold word and ",
-        defined("position"),
-        ". Two heads of 4 numbers share the work; one head of 8 has one row of weights for both: it mixes the two, or ",
-        "gives up one.",
-      ),
-      controls(...training.buttons),
-      status,
-      rowOf(tables[0].element, curves, lossBars),
-      rowOf(tables[1].element, tables[2].element),
-    ],
+    buttons: training.buttons,
+    status,
+    picture: [rowOf(tables[0].element, curves, lossBars), rowOf(tables[1].element, tables[2].element)],
   };
 }
 

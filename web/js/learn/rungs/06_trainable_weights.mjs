@@ -21,7 +21,7 @@ import { content } from "../content/06_trainable_weights.mjs";
 import { ask } from "../server.mjs";
 import { Arrows, dotInWords } from "../widgets/arrows.mjs";
 import { choice, code, controls, paragraph, rowOf } from "../widgets/elements.mjs";
-import { looksMost } from "../widgets/play.mjs";
+import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
@@ -116,6 +116,7 @@ export const trainableWeights = {
     const pair = (r, c) => looks(data.words[r], data.words[c]);
     const x = arithmetic.table({
       name: "The words x",
+      digits: 2,
       axes: "words × 3, as on rung 5",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
@@ -124,6 +125,7 @@ export const trainableWeights = {
     const makeMatrix = (role) =>
       arithmetic.table({
         name: `W ${role}`,
+        digits: 2,
         axes: "3 × 2",
         edit: (r, c, value) => {
           const matrices = { ...data.matrices, ...lesson.options.matrices };
@@ -146,6 +148,7 @@ export const trainableWeights = {
       projected: arithmetic.table({
         name,
         axes: `x · W ${role}`,
+        digits: 2,
         operands: (r, c) => [cellsOf(x, r), columnOf(matrices[role], c)],
         explain: (r, c) => {
           const words = `, number ${c}: its vector × column ${c} of W ${role}`;
@@ -157,6 +160,7 @@ export const trainableWeights = {
     const [queries, keys, values] = roles.map(({ projected }) => projected);
     const scores = arithmetic.table({
       name: "Attention scores",
+      digits: 2,
       axes: AXES,
       explain: (r, c) =>
         dotCell({ terms: data.score_terms, r, c, total: data.scores[r][c], title: ["Score: ", ...pair(r, c)] }),
@@ -167,6 +171,7 @@ export const trainableWeights = {
     });
     const weights = arithmetic.table({
       name: "Attention weights",
+      digits: 2,
       axes: "softmax",
       sums: true,
       operands: (r) => [cellsOf(scores, r)],
@@ -180,6 +185,7 @@ export const trainableWeights = {
     });
     const context = arithmetic.table({
       name: "Context vectors",
+      digits: 2,
       axes: "weights · values",
       explain: (r, c) => {
         const words = `, number ${c}: each attention weight × number ${c} of the value`;
@@ -248,8 +254,12 @@ export const trainableWeights = {
         ["Z", "=", "softmax", "(", fraction(row("Q", sup("K", "T")), root("head_dim")), ")", "V"],
       ),
       parts: {
-        learning: learning.elements,
-        division: division.elements,
+        learning: learning.picture,
+        learningButtons: learning.buttons,
+        learningStatus: learning.status,
+        division: division.picture,
+        divisionButtons: division.buttons,
+        divisionStatus: division.status,
         x: x.element,
         projections: roles.map(({ matrix, projected }) => make("section", {}, matrix.element, projected.element)),
         scores: scores.element,

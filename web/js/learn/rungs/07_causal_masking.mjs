@@ -7,7 +7,7 @@ import { formula, fraction, root, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/07_causal_masking.mjs";
 import { choice, slider, paragraph } from "../widgets/elements.mjs";
-import { looksMost } from "../widgets/play.mjs";
+import { looksMost } from "../widgets/steps.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
 import { contextOf, lectureHead, makeTables } from "./07_mask_tables.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
@@ -48,6 +48,7 @@ export const causalMasking = {
     const vectors = vectorsBar(lesson);
     const x = arithmetic.table({
       name: "The words x",
+      digits: 2,
       axes: "words × 3",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
@@ -139,6 +140,7 @@ export const causalMasking = {
         origin,
         x: x.element,
         scores: tables.scores.element,
+        mask: tables.mask.element,
         masked: tables.masked.element,
         hint,
         changed,

@@ -57,7 +57,16 @@ export function makeTables(arithmetic, current) {
   /** @param {string} name @returns {(r: number, c: number) => import("../../widgets/arithmetic.mjs").Operand[][]} */
   const cellIn = (name) => (r, c) => [[[tables[name], r, c]]];
   return Object.assign(tables, {
-    scores: arithmetic.table({ name: "Attention scores", axes: AXES, explain: score }),
+    scores: arithmetic.table({ name: "Attention scores", axes: AXES, digits: 2, explain: score }),
+    mask: arithmetic.table({
+      name: "The mask",
+      axes: "1: may look",
+      digits: 0,
+      explain: (r, c) => {
+        const may = isHidden(r, c) ? " may not look at " : " may look at ";
+        return [paragraph(named(current().words[r]), may, named(current().words[c]), ".")];
+      },
+    }),
     masked: arithmetic.table({
       name: "Masked scores",
       operands: cellIn("scores"),
@@ -71,6 +80,7 @@ export function makeTables(arithmetic, current) {
     }),
     all_weights: arithmetic.table({
       name: "Weights without the mask",
+      digits: 2,
       operands: rowIn("scores"),
       axes: "softmax of score / √head_dim",
       sums: true,
@@ -78,6 +88,7 @@ export function makeTables(arithmetic, current) {
     }),
     weights: arithmetic.table({
       name: "Attention weights",
+      digits: 2,
       operands: rowIn("masked"),
       axes: "softmax of masked score / √head_dim",
       sums: true,

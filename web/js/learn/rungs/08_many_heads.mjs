@@ -16,7 +16,7 @@ import { formula, row, sub } from "../../widgets/formula.mjs";
 import { Stamp } from "../../widgets/stamp.mjs";
 import { content } from "../content/08_many_heads.mjs";
 import { code, heading, paragraph, rowOf, choice, controls, remarks } from "../widgets/elements.mjs";
-import { looksMost } from "../widgets/play.mjs";
+import { looksMost } from "../widgets/steps.mjs";
 import { dotTolerance } from "../widgets/exercises.mjs";
 import { TwoHeads } from "../widgets/two_heads.mjs";
 import { changeNumbers, vectorsBar } from "../widgets/vectors_bar.mjs";
@@ -61,6 +61,7 @@ export const manyHeads = {
     );
     const x = arithmetic.table({
       name: "The words x",
+      digits: 2,
       axes: "words × 3",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, named(data.words[r]), `: ${data.origin}.`)],
@@ -88,12 +89,14 @@ export const manyHeads = {
     const weights = HEADS.map((head) =>
       arithmetic.table({
         name: `Attention weights, head ${head}`,
+        digits: 2,
         axes: "query ↓, key →",
         explain: (r, c) => explainWeight(head, r, c),
       }),
     );
     const values = arithmetic.table({
       name: "Values",
+      digits: 2,
       axes: "head 0 | head 1",
       explain(r, c) {
         const [head, i] = placeOf(c);
@@ -145,6 +148,7 @@ export const manyHeads = {
     const merged = {
       stacked: arithmetic.table({
         name: "Context vectors",
+        digits: 2,
         axes: "head 0 | head 1",
         explain: explainContext,
         operands: contextOperands,
@@ -158,11 +162,13 @@ export const manyHeads = {
     };
     const outMatrix = arithmetic.table({
       name: "W out",
+      digits: 2,
       axes: "4 × 4",
       explain: (r, c) => [paragraph(`From number ${r} of the heads to output ${c}: random here, learned in a model.`)],
     });
     const output = arithmetic.table({
       name: "Output",
+      digits: 2,
       axes: "both heads · W out + b out",
       explain(r, c) {
         const title = [`Output ${c} of `, named(data.words[r]), `: the numbers of both heads × column ${c} of W out`];
@@ -177,7 +183,9 @@ export const manyHeads = {
     return {
       formula: formula(["Z", "=", row("[", ...firstToLast, "]"), sub("W", "out"), "+", sub("b", "out")]),
       parts: {
-        learning: learning.elements,
+        learning: learning.picture,
+        learningButtons: learning.buttons,
+        learningStatus: learning.status,
         x: x.element,
         weights: weights.map((table) => table.element),
         values: values.element,

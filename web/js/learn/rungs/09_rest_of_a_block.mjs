@@ -67,12 +67,14 @@ export const restOfABlock = {
     const of = (r, words = "") => [named(data.words[r]), words];
     const x = arithmetic.table({
       name: "The words x",
+      digits: 2,
       axes: "words × 3",
       edit: changeNumbers(lesson, () => data),
       explain: (r, c) => [paragraph(`Number ${c} of `, ...of(r), `: ${data.origin}.`)],
     });
     const scaled = arithmetic.table({
       name: "x × the slider",
+      digits: 2,
       axes: "the stream",
       explain: (r, c) => [paragraph(`${number(data.x[r][c])} × ${number(data.scale)} = ${fixed(data.scaled[r][c])}`)],
       operands: (r, c) => [[[x, r, c]]],
@@ -90,6 +92,7 @@ export const restOfABlock = {
       arithmetic.table({
         name,
         axes: "mean 0, variance 1",
+        digits: 2,
         explain: (r, c) => [
           paragraph("Layer norm of ", ...of(r, `, number ${c}: (number − mean) / √(variance + ε)`)),
           paragraph(
@@ -109,6 +112,7 @@ export const restOfABlock = {
     });
     const weights = arithmetic.table({
       name: "Attention weights, head 0",
+      digits: 2,
       axes: "of 3 heads with 1 number each",
       sums: true,
       explain: (r, c) => {
@@ -122,6 +126,7 @@ export const restOfABlock = {
     });
     const attended = arithmetic.table({
       name: "What attention adds",
+      digits: 2,
       axes: "all heads",
       explain: (r, c) => {
         const title = ["Attention’s output for ", ...of(r, `, number ${c}`)];
@@ -138,6 +143,7 @@ export const restOfABlock = {
       arithmetic.table({
         name,
         axes: "the stream",
+        digits: 2,
         explain: (r, c) =>
           dotProduct({
             title: ["Number ", String(c), " of ", ...of(r, ": the stream, and what is added to it")],
@@ -181,6 +187,7 @@ export const restOfABlock = {
     }
     const mlpOutput = arithmetic.table({
       name: "What the MLP adds",
+      digits: 2,
       axes: "12 → 3",
       explain: (r, c) => {
         const title = ["The MLP’s output for ", ...of(r, `, number ${c}`)];

@@ -57,7 +57,7 @@ export class Draw {
     this.follows = make("p", { class: "hl-count", role: "status" });
     const titles = ["token", "logit", "probability", "drawn with", "drawn", ""];
     this.rows = makeTable({ titles }, { class: "hl-next", "aria-label": "The next token" });
-    this.title = heading("4. Draw the next token");
+    this.title = heading("Draw the next token");
     const lines = make(
       "details",
       { class: "hl-source" },

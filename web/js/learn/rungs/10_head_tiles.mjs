@@ -9,7 +9,7 @@ import { cells } from "../../lib/triangle.mjs";
 import { visible } from "../../lib/words.mjs";
 import { Chips } from "../widgets/elements.mjs";
 
-/** @import { Stop } from "../widgets/play.mjs" */
+/** @import { Stop } from "../widgets/steps.mjs" */
 
 const SHOWN_KEYS = 12; // the tokens that the head looks at most
 

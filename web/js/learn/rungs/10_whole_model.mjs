@@ -122,7 +122,7 @@ export const wholeModel = {
       parts: {
         facts,
         story,
-        tokens: make("div", {}, heading("1. Choose a token to follow"), tokens),
+        tokens,
         layersSay,
         layers: layers.element,
         tiles: tiles.element,

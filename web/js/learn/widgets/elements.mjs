@@ -53,8 +53,12 @@ export function fold(kept, name, title, ...children) {
   return element;
 }
 
-/** Open everything folded that an element is in. @param {Element} element */
+/** What an element of the figure says that is to be seen. */
+export const REVEAL = "hl-reveal";
+
+/** Open everything folded that an element is in, and the step that shows it. @param {Element} element */
 export function openFolds(element) {
+  element.dispatchEvent(new CustomEvent(REVEAL, { bubbles: true }));
   for (let at = element.closest("details"); at; at = at.parentElement?.closest("details") ?? null) at.open = true;
 }
 
@@ -186,6 +190,7 @@ const DEFINITIONS = {
     "For each number of the model, how fast the loss grows with it. A step of gradient descent changes every number " +
     "a little in the other direction.",
   float32: "The usual format of a model’s numbers: 32 bits each, about 7 digits, at most about 3.4 × 10³⁸.",
+  softmax: "Turns numbers into positive shares that add up to 1: e to the power of each, divided by the sum (rung 5).",
   seed: "The number that a random generator starts from: the same seed gives the same random numbers.",
   "dot product": "Multiply two vectors number by number and add up the products: (1, 2) · (3, 4) = 1·3 + 2·4 = 11.",
 };

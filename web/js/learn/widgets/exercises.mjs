@@ -1,10 +1,9 @@
-// Exercises after the picture: choose, give a number, or put steps in order. A wrong answer is followed by a hint;
-// after a second one the visitor can ask for the worked answer.
+// Exercises beside the figure: choose, give a number, or put steps in order. A wrong answer is followed by what was
+// mistaken, if that is known, and a hint; a second one by a second hint and an offer to show the worked answer.
 
 import { make } from "../../lib/dom.mjs";
 import { number } from "../../lib/numbers.mjs";
 import { keyOf } from "../progress.mjs";
-import { fold } from "./elements.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Answered, Exercise } from "../rung.js" */
@@ -22,23 +21,21 @@ const MIN_WRONG_ANSWERS = 2; // wrong answers before the worked answer is offere
  */
 
 /**
+ * Those that belong to a step, or to none.
  * @param {Exercise[]} list
- * @param {number} rung
- * @param {Progress} progress
- * @param {Record<string, any>} kept whether those that are folded are open
+ * @param {string | undefined} step its title
+ * @param {{ rung: number, progress: Progress }} lesson
  */
-export function exercises(list, rung, progress, kept) {
-  const items = list.map((exercise, place) => {
+export function exercises(list, step, { rung, progress }) {
+  const items = list.flatMap((exercise, place) => {
+    if (exercise.after !== step) return [];
     const id = `${rung}.${place}`;
     /** @param {Answered | null} answered */
     const keep = (answered) => progress.answer(id, exercise, answered);
-    return make("li", {}, ...oneExercise(exercise, progress.answerTo(id, exercise), keep));
+    return [make("li", {}, ...oneExercise(exercise, progress.answerTo(id, exercise), keep))];
   });
-  /** @param {boolean} isFurther */
-  const part = (isFurther) => make("ol", {}, ...items.filter((_, i) => Boolean(list[i].further) === isFurther));
-  const further = fold(kept, "further", "More exercises", part(true));
-  further.hidden = !list.some((exercise) => exercise.further);
-  return make("section", { class: "hl-exercises", "aria-label": "Exercises" }, part(false), further);
+  if (!items.length) return [];
+  return [make("section", { class: "hl-exercises", "aria-label": "Exercises" }, make("ol", {}, ...items))];
 }
 
 /**
@@ -76,7 +73,7 @@ function oneExercise(exercise, earlier, keep) {
     solve.hidden = isOver || (answered?.wrong ?? 0) < MIN_WRONG_ANSWERS;
     const opening = answered?.isRight ? "Yes. " : `The answer: ${rightAnswer(exercise)}. `;
     if (isOver) verdict.replaceChildren(make("b", {}, opening), exercise.why);
-    else verdict.replaceChildren(...(answered ? [make("b", {}, "Not yet. Hint: "), exercise.hint] : []));
+    else verdict.replaceChildren(...(answered ? aboutWrong(exercise, answered) : []));
   };
   /** @param {Answered | null} answered */
   const take = (answered) => {
@@ -117,6 +114,35 @@ function isRight(exercise, answer) {
   if (exercise.kind === "choice") return answer === exercise.right;
   const wanted = exercise.kind === "many" ? exercise.right : exercise.steps.map((_, i) => i);
   return String(answer) === String(wanted);
+}
+
+/** What was mistaken, if it is known, and hints. @param {Exercise} exercise @param {Answered} answered */
+function aboutWrong(exercise, { answer, wrong }) {
+  const { hint, second } = exercise;
+  const further = second && wrong >= MIN_WRONG_ANSWERS ? ` ${second}` : "";
+  return [make("b", {}, "Not yet. "), `${mistakeIn(exercise, answer)}Hint: ${hint}${further}`];
+}
+
+/** @param {Exercise} exercise @param {number | number[]} answer */
+function mistakeIn(exercise, answer) {
+  const found =
+    exercise.kind === "choice"
+      ? exercise.replies?.[Number(answer)]
+      : exercise.kind === "number"
+        ? nearestMistake(exercise, Number(answer))
+        : null;
+  return found ? `${found} ` : "";
+}
+
+/**
+ * The known mistake that leads to a number, if one does.
+ * @param {Pick<Extract<Exercise, { kind: "number" }>, "mistakes" | "tolerance">} exercise
+ * @param {number} answer
+ */
+export function nearestMistake({ mistakes = [], tolerance }, answer) {
+  const distances = mistakes.map(({ number: wrong }) => Math.abs(wrong - answer));
+  const nearest = distances.indexOf(Math.min(...distances));
+  return distances[nearest] <= tolerance ? mistakes[nearest].reply : null;
 }
 
 /** @param {Exercise} exercise */
@@ -180,8 +206,10 @@ function orderTask(steps) {
   let order = steps.map((_, i) => (2 * i + 1) % odd);
   const list = make("ol", { class: "hl-order" });
   let isLocked = false;
+  let isTouched = false;
   /** @param {number} place @param {number} by */
   const swap = (place, by) => {
+    isTouched = true;
     [order[place], order[place + by]] = [order[place + by], order[place]];
     draw();
     const selector = by < 0 ? "button" : "button:last-of-type";
@@ -202,10 +230,11 @@ function orderTask(steps) {
   draw();
   return {
     element: list,
-    read: () => [...order],
-    missing: "",
+    read: () => (isTouched ? [...order] : null),
+    missing: "Move at least one step first.",
     write(answer) {
       if (Array.isArray(answer) && String([...answer].sort()) === String([...order].sort())) order = [...answer];
+      isTouched = true;
       draw();
     },
     lock(locked) {

@@ -38,7 +38,7 @@ export function vectorsBar(lesson, rest = "") {
       shown = key;
     }
     back.hidden = !edited;
-    const changed = edited ? `You have changed ${counted(edited, "number")}; everything below is recomputed.` : "";
+    const changed = edited ? `You have changed ${counted(edited, "number")}; all that follows is recomputed.` : "";
     const isHere = lesson.rung === EXPLAINED;
     const how = make("a", { href: `#learn/${EXPLAINED}`, class: "hl-page-link" }, `Rung ${EXPLAINED} tells how.`);
     const parts = [`They are ${from}.`, isHere ? reduced : reduced && how, changed, rest].filter(Boolean);

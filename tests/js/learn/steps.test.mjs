@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { looksMost } from "../../../web/js/learn/widgets/play.mjs";
+import { looksMost } from "../../../web/js/learn/widgets/steps.mjs";
 
 test("the word that looks most at another one is followed", () => {
   const weights = [

@@ -1,0 +1,138 @@
+// The main path of a rung: steps to read, and beside them one figure that shows what the step at hand is about.
+
+import { make } from "../../lib/dom.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { written } from "./content.mjs";
+import { REVEAL } from "./elements.mjs";
+
+/** @import { HeatTable } from "../../widgets/heat_table.mjs" */
+/** @import { Content } from "../rung.js" */
+/** @import { Parts } from "./content.mjs" */
+
+/**
+ * Where the number that is followed is at a step: a cell of a table, whose arithmetic is then shown, or any element; a
+ * function finds one that may be drawn again.
+ * @typedef {object} Stop
+ * @property {[table: HeatTable, row: number, column: number] | Element | (() => Element) | null} at
+ * @property {string} words
+ * @property {string} [value] the number there, unless it is the text of the element
+ */
+
+const READING_LINE = "-45% 0px -54%"; // what crosses it is being read: a strip in the middle of the window
+
+export class Steps {
+  #now = 0;
+  /** @type {Element | null} */
+  #marked = null;
+
+  /**
+   * @param {Content} content
+   * @param {Parts} parts
+   * @param {object} rest
+   * @param {Node} [rest.explanation] explains a number of the figure
+   * @param {(title: string) => Node[]} rest.after what follows the text of a step
+   * @param {() => Stop[]} rest.stops empty if there are no numbers yet
+   * @param {Record<string, any>} rest.kept whether the whole figure is shown
+   */
+  constructor({ steps, figure }, parts, { explanation, after, stops, kept }) {
+    this.content = steps;
+    this.parts = parts;
+    this.stops = stops;
+    this.explanation = explanation instanceof Element ? explanation : null;
+    this.sections = steps.map(({ title, text }) =>
+      make("section", { class: "hl-step" }, make("h3", {}, title), ...written(text, parts), ...after(title)),
+    );
+    this.caption = make("p", { class: "hl-caption", role: "status" });
+    this.shown = make("div", {}, ...written(figure, parts));
+    this.kept = kept;
+    this.whole = smallButton("Whole figure", () => this.#showWhole(!kept.whole));
+    const last = explanation ? [explanation] : [];
+    this.figure = make("div", { class: "hl-sticky hl-picture" }, this.shown, this.caption, ...last, this.whole);
+    this.#showWhole(Boolean(kept.whole));
+    this.figure.addEventListener(REVEAL, ({ target }) => this.#reveal(/** @type {Element} */ (target)));
+    /** The parts that some step shows: only these are ever hidden. */
+    this.names = [...new Set(steps.flatMap(({ show }) => show))];
+    this.sections.forEach((section, i) => section.addEventListener("focusin", () => this.#go(i)));
+    this.reader = new IntersectionObserver(
+      (entries) => entries.forEach(({ isIntersecting, target }) => isIntersecting && this.#go(this.#indexOf(target))),
+      { rootMargin: READING_LINE },
+    );
+    for (const section of this.sections) this.reader.observe(section);
+    this.#show();
+  }
+
+  /** @param {Element} section */
+  #indexOf(section) {
+    return this.sections.findIndex((each) => each === section);
+  }
+
+  /** @param {boolean} isWhole */
+  #showWhole(isWhole) {
+    this.kept.whole = isWhole;
+    this.figure.classList.toggle("hl-whole", isWhole);
+    this.whole.setAttribute("aria-pressed", String(isWhole));
+  }
+
+  /** Go to the first step that shows an element of the figure. @param {Element} element */
+  #reveal(element) {
+    const holds = (/** @type {string} */ name) => [this.parts[name]].flat().some((node) => node.contains(element));
+    const step = this.content.findIndex(({ show }) => show.some(holds));
+    if (step < 0) return;
+    this.sections[step].scrollIntoView({ block: "center" });
+    this.#go(step);
+  }
+
+  /** @param {number} step */
+  #go(step) {
+    if (step === this.#now) return;
+    this.#now = step;
+    this.#show();
+  }
+
+  /** The numbers of the rung have changed. */
+  update() {
+    this.#show();
+  }
+
+  #show() {
+    const { show, follow } = this.content[this.#now];
+    this.sections.forEach((section, i) => section.classList.toggle("hl-reading", i === this.#now));
+    for (const name of this.names) {
+      for (const node of [this.parts[name]].flat()) {
+        if (node instanceof Element) node.classList.toggle("hl-off", !show.includes(name));
+      }
+    }
+    this.explanation?.classList.toggle("hl-off", follow === undefined);
+    this.#follow(follow === undefined ? undefined : this.stops().at(follow));
+  }
+
+  /** @param {Stop | undefined} stop */
+  #follow(stop) {
+    this.#marked?.classList.remove("hl-stop");
+    this.caption.textContent = stop?.words ?? "";
+    this.#marked = stop ? elementOf(stop.at) : null;
+    this.#marked?.classList.add("hl-stop");
+    if (Array.isArray(stop?.at)) stop.at[0].point?.(stop.at[1], stop.at[2]);
+    const box = this.figure.getBoundingClientRect();
+    const place = this.#marked?.getBoundingClientRect();
+    if (place && place.bottom > box.bottom) this.figure.scrollTop += place.bottom - box.bottom + box.height / 3;
+  }
+
+  /** Another rung is opened. */
+  leave() {
+    this.reader.disconnect();
+  }
+}
+
+/** @param {Stop["at"]} at */
+const elementOf = (at) => (Array.isArray(at) ? at[0].cellAt(at[1], at[2]) : typeof at === "function" ? at() : at);
+
+/**
+ * The query and the key of the largest weight between two different words.
+ * @param {number[][]} weights
+ */
+export function looksMost(weights) {
+  const others = weights.flatMap((row, r) => row.flatMap((weight, c) => (r === c ? [] : [{ place: [r, c], weight }])));
+  const first = { place: [0, 0], weight: 0 }; // for a single word
+  return others.reduce((most, one) => (one.weight > most.weight ? one : most), first).place;
+}
