@@ -10,7 +10,7 @@ from .modules.cache import Cache, attention_dtype
 from .modules.head_tensors import HeadMatrices, QueriesKeysValues, for_each_head, head_matrices, product_by_group
 from .modules.hooks import NO_HOOKS, Hooks
 from .modules.mask import causal_mask
-from .modules.norm import RMSNorm
+from .modules.norm import HeadNorm
 from .modules.rotary import Rotary
 
 
@@ -19,7 +19,7 @@ class MultiHeadAttention(nn.Module):
 
     A single projection computes queries, keys and values, which are split into heads of ``head_dim`` numbers, by
     default ``d_out / n_head``. If ``n_kv_head`` is smaller than ``n_head``, each key and value head serves a group of
-    query heads (Ainslie et al. 2023). ``qk_norm``, an epsilon, normalises each query and key; ``rotary`` rotates them.
+    query heads (Ainslie et al. 2023). ``qk_norm`` normalises queries and keys; ``rotary`` rotates them.
     The attention scores are multiplied by ``scale``, ``1 / sqrt(head_dim)`` by default. With a ``window``, a query
     sees only itself and the ``window - 1`` tokens before it. During training each attention weight is dropped with
     probability ``dropout``. Raises ``ValueError`` if ``d_out`` or ``n_kv_head`` does not fit ``n_head``.
@@ -38,7 +38,7 @@ class MultiHeadAttention(nn.Module):
         head_dim: int | None = None,
         qkv_bias: bool = True,
         proj_bias: bool = True,
-        qk_norm: float | None = None,
+        qk_norm: tuple[HeadNorm, HeadNorm] | None = None,
         rotary: Rotary | None = None,
         dropout: float = 0.0,
         scale: float | None = None,
@@ -54,8 +54,8 @@ class MultiHeadAttention(nn.Module):
         self.scale = self.head_dim**-0.5 if scale is None else scale
         self.dropout, self.rotary, self.window = dropout, rotary, window
         self.c_attn = nn.Linear(d_in, (n_head + 2 * self.n_kv_head) * self.head_dim, bias=qkv_bias)
-        self.q_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
-        self.k_norm = None if qk_norm is None else RMSNorm(self.head_dim, eps=qk_norm)
+        norms: tuple[HeadNorm | None, HeadNorm | None] = qk_norm or (None, None)
+        self.q_norm, self.k_norm = norms
         self.c_proj = nn.Linear(n_head * self.head_dim, d_out, bias=proj_bias)
 
     def forward(self, x: Tensor, *, hooks: Hooks = NO_HOOKS, **options: Any) -> tuple[Tensor, Tensor | None]:
@@ -174,8 +174,16 @@ class MultiHeadAttention(nn.Module):
         if head is None:
             query, key, value = self.split(self.c_attn(x), start)
             return QueriesKeysValues(query, *(for_each_head(x, self.n_head, dim=1) for x in (key, value)))
+        if self.q_norm and self.q_norm.n_joint > 1:  # one head's queries depend on those of all
+            return QueriesKeysValues(*(each[:, head, None] for each in self.queries_keys_values(x, start)))
         query, key, value = self.projected(x, head)
         return QueriesKeysValues(*self.stages(query, key, start)["rotated"], value)
+
+    def stages_of(self, x: Tensor, head: int) -> dict[str, tuple[Tensor, Tensor]]:
+        """The ``stages`` of one head for ``x`` ``(B, T, d_in)``: its queries and keys ``(B, T, head_dim)``."""
+        query, key, _ = self.by_heads(self.c_attn(x))
+        at, of_key = head, head * self.n_kv_head // self.n_head
+        return {name: (q[:, at], k[:, of_key]) for name, (q, k) in self.stages(query, key).items()}
 
     def projected(self, x: Tensor, head: int) -> QueriesKeysValues:
         """One head's queries, keys and values of ``x``, ``(B, 1, T, head_dim)``, not normalised and not rotated."""

@@ -14,9 +14,11 @@ MAX_VOCAB_SIZE = 4_000_000
 MAX_CONTEXT_LENGTH = 1_048_576
 MAX_PARAMETERS = 20_000_000_000
 
-# The tanh form of GELU, as in GPT-2; the exact one, as in nanoGPT; x * sigmoid(x), as in Llama.
-Activation = Literal["gelu_new", "gelu", "silu"]
+# The tanh form of GELU, as in GPT-2; the exact one, as in nanoGPT; x * sigmoid(x), as in Llama; max(x, 0).
+Activation = Literal["gelu_new", "gelu", "silu", "relu"]
 Norm = Literal["LayerNorm", "RMSNorm"]
+# Of a layer: what attention and the MLP read of the residual stream, what they add to it, or both.
+NormPlace = Literal["before", "after", "both"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +129,13 @@ class GPTConfig:
     head_dim: int = 0  # 0 means n_embd / n_head
     n_inner: int | None = None  # width of the MLP; None means 4 * n_embd
     rotary: RotaryConfig | None = None  # None: a learned embedding for each position
+    rotaries: tuple[RotaryConfig, ...] = ()  # of each layer, where these differ from each other
     windows: tuple[int | None, ...] = ()  # of each layer: how many tokens a query sees, itself included; None: all
     norm: Norm = "LayerNorm"
+    norm_place: NormPlace = "before"
     layer_norm_epsilon: float = 1e-5
     qk_norm: bool = False  # RMSNorm of each query and key, before the rotation (Henry et al. 2020)
+    joint_qk_norm: bool = False  # the queries of all heads are one vector for that norm, and so are the keys
     activation_function: Activation = "gelu_new"
     gated_mlp: bool = False  # a second product of the MLP's input multiplies the activations (Shazeer 2020)
     parallel: bool = False  # the MLP reads the same residual stream as attention (Wang & Komatsuzaki 2021)
@@ -138,7 +143,9 @@ class GPTConfig:
     attn_proj_bias: bool = True
     mlp_bias: bool = True
     tie_word_embeddings: bool = True  # the output head is the token embedding
+    scale_embeddings: bool = False  # multiply those of tokens by sqrt(n_embd), but not the output head
     scale_attn_weights: bool = True  # divide the attention scores by sqrt(head_dim)
+    query_pre_attn_scalar: float | None = None  # in place of head_dim there
     scale_attn_by_inverse_layer_idx: bool = False  # also divide the scores by layer + 1
     embd_pdrop: float = 0.0
     attn_pdrop: float = 0.0
@@ -168,8 +175,18 @@ class GPTConfig:
             if self.rotary.score_factor != 1 and self.rotary.n_dim != self.head_dim:
                 found = f"an attention_factor of yarn with {self.rotary.n_dim} rotated dimensions"
                 raise Mismatch(found, f"all {self.head_dim} rotated, or the factor 1")
+        if self.rotaries:
+            self.check_rotaries()
+        if self.norm_place not in get_args(NormPlace) or (self.parallel and self.norm_place != "before"):
+            raise InvalidValue("norm_place", self.norm_place, "'before', or in sequential blocks 'after' or 'both'")
+        if self.norm_place != "before" and self.norm != "RMSNorm":
+            raise Mismatch(f"{self.norm} after attention", "RMSNorm")
+        if self.joint_qk_norm and not self.qk_norm:
+            raise Mismatch("joint_qk_norm without qk_norm", "both")
+        if self.query_pre_attn_scalar is not None:
+            check_positive("query_pre_attn_scalar", self.query_pre_attn_scalar)
         if self.activation_function not in get_args(Activation):
-            raise InvalidValue("activation_function", self.activation_function, "'gelu_new', 'gelu' or 'silu'")
+            raise InvalidValue("activation_function", self.activation_function, "'gelu_new', 'gelu', 'silu' or 'relu'")
         if self.norm not in get_args(Norm):
             raise InvalidValue("norm", self.norm, "'LayerNorm' or 'RMSNorm'")
         if self.windows:
@@ -195,6 +212,23 @@ class GPTConfig:
         used = [None if window is None or window >= self.context_length else window for window in self.windows]
         object.__setattr__(self, "windows", tuple(used) if any(used) else ())
 
+    def check_rotaries(self) -> None:
+        """Raise ``ValueError`` for rotations that do not fit the model; those that are all ``rotary`` are left out."""
+        if self.rotary is None or len(self.rotaries) != self.n_layer:
+            raise Mismatch(f"{len(self.rotaries)} rotations for {self.n_layer} layers", "one for each layer")
+        if {each.n_dim for each in self.rotaries} != {self.rotary.n_dim}:
+            raise Mismatch("rotations of different sizes", "one size")
+        if {each.score_factor for each in self.rotaries} != {self.rotary.score_factor}:
+            raise Mismatch("different attention factors of yarn", "one for all layers")
+        if set(self.rotaries) == {self.rotary}:
+            object.__setattr__(self, "rotaries", ())
+
+    @property
+    def has_loops(self) -> bool:
+        """Whether the compiled loops know all of the model's choices. PyTorch's operations run any model."""
+        known = self.norm_place == "before" and not (self.rotaries or self.joint_qk_norm or self.scale_embeddings)
+        return known and self.activation_function != "relu"
+
     @property
     def inner_dim(self) -> int:
         return self.n_inner or 4 * self.n_embd
@@ -216,7 +250,8 @@ class GPTConfig:
         attention = n * self.qkv_dim + context * n + self.qkv_bias * self.qkv_dim + self.attn_proj_bias * n
         mlp_in = 2 * m if self.gated_mlp else m
         mlp = n * mlp_in + m * n + self.mlp_bias * (mlp_in + n)
-        block = attention + mlp + 2 * norm + self.qk_norm * 2 * self.head_dim
+        qk_norms = (self.n_head + self.n_kv_head if self.joint_qk_norm else 2) * self.head_dim * self.qk_norm
+        block = attention + mlp + (4 if self.norm_place == "both" else 2) * norm + qk_norms
         embeddings = self.vocab_size * (1 if self.tie_word_embeddings else 2)
         positions = 0 if self.rotary else self.context_length
         return (embeddings + positions) * n + self.n_layer * block + norm
@@ -225,21 +260,27 @@ class GPTConfig:
         """How many tokens a query sees in ``layer``, itself included; None if it sees all so far."""
         return self.windows[layer] if self.windows else None
 
+    def rotation(self, layer: int) -> RotaryConfig | None:
+        """The rotation of queries and keys in ``layer``; None if positions are learned."""
+        return self.rotaries[layer] if self.rotaries else self.rotary
+
     def attention_scale(self, layer: int) -> float:
         """The factor by which ``layer`` (counted from 0) multiplies its attention scores."""
-        scale = self.head_dim**-0.5 if self.scale_attn_weights else 1.0
+        scale = (self.query_pre_attn_scalar or self.head_dim) ** -0.5 if self.scale_attn_weights else 1.0
         scale *= 1.0 if self.rotary is None else self.rotary.score_factor
         return scale / (layer + 1) if self.scale_attn_by_inverse_layer_idx else scale
 
 
 SWITCHES = (
     "qk_norm",
+    "joint_qk_norm",
     "gated_mlp",
     "parallel",
     "qkv_bias",
     "attn_proj_bias",
     "mlp_bias",
     "tie_word_embeddings",
+    "scale_embeddings",
     "scale_attn_weights",
     "scale_attn_by_inverse_layer_idx",
 )

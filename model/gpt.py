@@ -9,10 +9,12 @@ from torch import Tensor, nn
 from .attention import MultiHeadAttention
 from .config import GPTConfig
 from .modules.cache import KVCache
+from .modules.embedding import TokenEmbedding
 from .modules.hooks import NO_HOOKS, Hooks
+from .modules.layer_norms import LayerNorms
 from .modules.mlp import MLP
-from .modules.norm import make_norm, normalise
-from .modules.rotary import Rotary
+from .modules.norm import make_norm, make_qk_norm, normalise
+from .modules.rotary import Rotary, rotaries_of
 
 # Runs a block's attention: on one batch of texts, or on many texts that each have their own cache.
 Attend = Callable[["Block", Tensor], Tensor]
@@ -25,16 +27,15 @@ class Forward(NamedTuple):
     attention: dict[int, Tensor]  # layer -> (B, n_head, T, S)
 
 
-class Block(nn.Module):
-    """One layer: attention, then the MLP. Each reads the normalised residual stream and adds its output to it.
+class Block(LayerNorms):
+    """One layer: attention, then the MLP. What each reads of the residual stream, adds to it, or both are normalised.
 
     In a ``parallel`` block the MLP reads the stream as it was before attention.
     """
 
     def __init__(self, config: GPTConfig, layer: int, rotary: Rotary | None = None) -> None:
-        super().__init__()
+        super().__init__(config)
         self.layer, self.parallel = layer, config.parallel
-        self.ln_1 = make_norm(config)
         self.attn = MultiHeadAttention(
             config.n_embd,
             config.n_embd,
@@ -43,13 +44,12 @@ class Block(nn.Module):
             head_dim=config.head_dim,
             qkv_bias=config.qkv_bias,
             proj_bias=config.attn_proj_bias,
-            qk_norm=config.layer_norm_epsilon if config.qk_norm else None,
+            qk_norm=make_qk_norm(config),
             rotary=rotary,
             dropout=config.attn_pdrop,
             scale=config.attention_scale(layer),
             window=config.window(layer),
         )
-        self.ln_2 = make_norm(config)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
@@ -58,23 +58,17 @@ class Block(nn.Module):
         # Calling idle dropout modules would slow down small models by 5%.
         drop: Callable[[Tensor], Tensor] = self.dropout if self.training else lambda y: y
         x = hooks.at("hook_resid_pre", x)
-        after = x + hooks.at("hook_attn_out", drop(attend(self, self.attention_input(x, hooks))))
+        added = normalise(self.ln_1_post, attend(self, self.attention_input(x, hooks)), hooks.within("ln1_post."))
+        after = x + hooks.at("hook_attn_out", drop(added))
         if not self.parallel:
             after = x = hooks.at("hook_resid_mid", after)
         added = self.mlp(normalise(self.ln_2, x, hooks.within("ln2.")), hooks.within("mlp."))
+        added = normalise(self.ln_2_post, added, hooks.within("ln2_post."))
         return hooks.at("hook_resid_post", after + hooks.at("hook_mlp_out", drop(added)))
-
-    def attention_input(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
-        """The input of attention: the normalised residual stream ``(..., C)``."""
-        return normalise(self.ln_1, x, hooks.within("ln1."))
 
     def neurons(self, x: Tensor) -> Tensor:
         """The MLP's neurons ``(..., inner_dim)`` from the residual stream that it reads."""
         return self.mlp.neurons(self.ln_2(x))
-
-    def fold_norm(self, rows: Tensor, *, centred: bool = True) -> Tensor:
-        """Convert ``rows`` ``(..., C)`` that act on attention's input into rows that act on the residual stream."""
-        return self.ln_1.fold(rows, centred=centred)
 
 
 class GPT(nn.Module):
@@ -83,11 +77,10 @@ class GPT(nn.Module):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.config = config
-        self.wte = nn.Embedding(config.vocab_size, config.n_embd)  # token embeddings
-        rotary = None if config.rotary is None else Rotary(config.rotary, config.context_length)
-        self.wpe = nn.Embedding(config.context_length, config.n_embd) if rotary is None else None  # of positions
+        self.wte = TokenEmbedding(config)
+        self.wpe = None if config.rotary else nn.Embedding(config.context_length, config.n_embd)  # of positions
         self.dropout = nn.Dropout(config.embd_pdrop)
-        self.h = nn.ModuleList(Block(config, layer, rotary) for layer in range(config.n_layer))
+        self.h = nn.ModuleList(Block(config, layer, rotary) for layer, rotary in enumerate(rotaries_of(config)))
         self.ln_f = make_norm(config)
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.tie_weights()

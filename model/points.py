@@ -32,6 +32,8 @@ LAYER_POINTS = (
     *WEIGHTS,
     "attn.hook_z",
     "attn.hook_result",
+    "ln1_post.hook_scale",
+    "ln1_post.hook_normalized",
     "hook_attn_out",
     "hook_resid_mid",
     "ln2.hook_scale",
@@ -39,6 +41,8 @@ LAYER_POINTS = (
     "mlp.hook_pre",
     "mlp.hook_pre_linear",
     "mlp.hook_post",
+    "ln2_post.hook_scale",
+    "ln2_post.hook_normalized",
     "hook_mlp_out",
     "hook_resid_post",
 )
@@ -51,6 +55,9 @@ def layer_points(config: GPTConfig) -> list[str]:
         missing.add("hook_resid_mid")
     if not config.gated_mlp:
         missing.add("mlp.hook_pre_linear")
+    for part in ("ln1", "ln2"):
+        unused = {"before": [f"{part}_post"], "after": [part], "both": []}[config.norm_place]
+        missing |= {f"{name}.{point}" for name in unused for point in ("hook_scale", "hook_normalized")}
     return [name for name in LAYER_POINTS if name not in missing]
 
 

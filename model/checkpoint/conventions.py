@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import CheckpointError, InvalidValue
 from ..sampling import SAMPLING_OPTIONS
 from ..tokenizer import END_OF_TEXT, Tokenizer
+from .families.gemma3 import GEMMA3
 from .families.gpt2 import GPT2
 from .families.gpt_neo import GPT_NEO
 from .families.gpt_neox import GPT_NEOX
@@ -30,12 +31,14 @@ MAX_TOKENIZER_CONFIG_BYTES = 8_000_000  # it may list every added token
 # The special tokens that transformers' tokenizers have unless a file says otherwise, by class.
 END_ALONE = dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT)
 CLASS_TOKENS: dict[str, dict[str, str]] = {
+    "GemmaTokenizer": {f"{kind}_token": f"<{kind}>" for kind in ("bos", "eos", "pad", "unk", "mask")},
     "GPT2Tokenizer": END_ALONE,
     "GPTNeoXTokenizer": END_ALONE | {"pad_token": "<|padding|>"},
     "LlamaTokenizer": {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
     "Qwen2Tokenizer": dict.fromkeys(("eos_token", "unk_token", "pad_token"), END_OF_TEXT),
 }
 CLASS_OF_FAMILY = {
+    GEMMA3.model_type: "GemmaTokenizer",
     GPT2.model_type: "GPT2Tokenizer",
     GPT_NEO.model_type: "GPT2Tokenizer",
     GPT_NEOX.model_type: "GPTNeoXTokenizer",

@@ -18,10 +18,11 @@ from ..config import GPTConfig
 from ..errors import MAX_FOUND, CheckpointError, InvalidValue, Mismatch, shorten
 from ..tokenizer import END_OF_TEXT, Tokenizer
 from .families.family import MAX_ROTARY_CONTEXT, Family
+from .families.gemma3 import GEMMA3
 from .families.gpt2 import GPT2
 from .families.gpt_neo import GPT_NEO
 from .families.gpt_neox import GPT_NEOX
-from .families.llama import LLAMA, MISTRAL, QWEN2, QWEN3
+from .families.llama import LLAMA, MISTRAL, OLMO2, QWEN2, QWEN3
 from .files import checkpoint_errors, read_json
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
@@ -36,7 +37,8 @@ MAX_CONFIG_BYTES = 1_000_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 # The special tokens that transformers has by name in every tokenizer; a tokenizer may have others of its own.
 STANDARD_TOKENS = tuple(f"{kind}_token" for kind in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
-FAMILIES = {family.model_type: family for family in (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3)}
+OPENED = (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO2, GEMMA3)
+FAMILIES = {family.model_type: family for family in OPENED}
 
 
 class ModelConfig(NamedTuple):

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ..config import check_int
+from ..gpt import Block
 from .answer import Answer, NotSent, PerHead, PerLayer, ProbableToken, TokenId, sent
 from .question import LIKELIEST, NextToken, Position, Reads
 from .text_pass import TextPass
@@ -23,6 +24,7 @@ class QueryAttention(NamedTuple):
     weights: Tensor  # (n_head, S), each row adding up to 1
     mask: Tensor  # (n_head,), the factor of each head's context vector: 1 unless the text was read with a head mask
     W_O: Tensor  # (n_head, head_dim, C): each head's rows of the output projection
+    block: Block
 
     @property
     def context(self) -> Tensor:
@@ -30,14 +32,28 @@ class QueryAttention(NamedTuple):
         return (self.weights[:, None] @ self.values)[:, 0] * self.mask[:, None]
 
     @property
-    def outputs(self) -> Tensor:
-        """What each head adds to the residual stream, ``(n_head, C)``."""
-        return (self.context[:, None] @ self.W_O)[:, 0]
+    def output(self) -> Tensor:
+        """The output of attention, ``(C,)``, before any norm that comes after it."""
+        return self.block.attn.output(self.context)
+
+    @property
+    def added(self) -> Tensor:
+        """What each head adds to the residual stream, ``(n_head, C)``; see ``Block.attention_adds``."""
+        return self.block.attention_adds((self.context[:, None] @ self.W_O)[:, 0], self.output)
+
+    @property
+    def added_by_bias(self) -> Tensor:
+        """What the bias of the output projection adds, ``(C,)``."""
+        return self.block.attention_adds(self.block.attn.matrices().b_O, self.output)
 
     def terms(self, head: int) -> Tensor:
-        """What each key adds to the residual stream through one head, ``(S, C)``: weight * value @ W_O."""
+        """Each key's part of the output of attention through one head, ``(S, C)``: weight * value @ W_O."""
         weighted = (self.weights[head] * self.mask[head])[:, None] * self.values[head]
         return weighted @ self.W_O[head]
+
+    def added_by_keys(self, head: int) -> Tensor:
+        """What each key adds to the residual stream through one head, ``(S, C)``."""
+        return self.block.attention_adds(self.terms(head), self.output)
 
 
 def attention_at(text: TextPass, layer: int, position: int) -> QueryAttention:
@@ -47,7 +63,7 @@ def attention_at(text: TextPass, layer: int, position: int) -> QueryAttention:
     query, key, value = block.attn.queries_keys_values(seen)
     attn_weights = block.attn.attention_weights(query[:, :, -1:], key)[0, :, 0]
     mask = attn_weights.new_ones(len(attn_weights)) if text.head_mask is None else text.head_mask[layer]
-    return QueryAttention(query[0, :, -1], key[0], value[0], attn_weights, mask, block.attn.matrices().W_O)
+    return QueryAttention(query[0, :, -1], key[0], value[0], attn_weights, mask, block.attn.matrices().W_O, block)
 
 
 def read_logit(text: TextPass, position: int, token: int, against: int | None = None) -> tuple[Tensor, float]:
@@ -138,12 +154,13 @@ def attribution(
     ] = None,
 ) -> Attribution:
     """What each head and MLP, the embedding and the biases of a model add to the logit of a next token, with the
-    scale of the final norm held fixed.
+    scales of the norms that they pass held fixed.
 
     The direct contributions to the logit of ``token`` as the next one after ``position`` (see ``prediction``).
 
     Every vector that is added to the residual stream at ``position`` is multiplied by the token's row of the output
-    head, after the final norm with its scale at that position (Elhage et al. 2021). The value bias of a head
+    head, after the final norm with its scale at that position (Elhage et al. 2021). Where a norm comes after attention,
+    a head adds its part of that norm's input, divided by the scale of the whole input. The value bias of a head
     belongs to the head and the output bias of an MLP to the MLP; the biases of attention's output projections and the
     bias of the final norm are ``biases``. Effects through later layers are not counted.
 
@@ -161,12 +178,13 @@ def attribution(
     heads, mlps, biases = [], [], constant
     for layer in range(text.config.n_layer):
         block = text.block(layer)
-        outputs, bias = attention_at(text, layer, position).outputs, block.attn.matrices().b_O
-        attended = outputs.sum(0) + bias
-        read_by_mlp = stream[layer] if block.parallel else stream[layer] + attended
-        heads.append(outputs @ direction)
+        here = attention_at(text, layer, position)
+        added, bias = here.added, here.added_by_bias
+        read_by_mlp = stream[layer] if block.parallel else stream[layer] + added.sum(0) + bias
+        heads.append(added @ direction)
         biases += float(bias @ direction)
-        mlps.append(block.mlp.output(block.neurons(read_by_mlp)) @ direction)
+        output = block.mlp.output(block.neurons(read_by_mlp))
+        mlps.append(block.mlp_adds(output, output) @ direction)
     logits = logits_at(text, position)
     probabilities = logits.softmax(-1)
     likeliest = probabilities.topk(min(N_ALTERNATIVES, text.config.vocab_size))

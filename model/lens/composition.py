@@ -129,7 +129,7 @@ def composition(
 def factors_of(block: Block, centred: bool, distance: int) -> HeadFactors:
     W_Q, W_K, W_V, W_O = (matrix.detach().cpu().double() for matrix in block.attn.matrices(distance)[:4])
     query, key, value = (block.fold_norm(matrix.mT, centred=centred).mT for matrix in (W_Q, W_K, W_V))
-    return HeadFactors(query, key, value, W_O.mT)
+    return HeadFactors(query, key, value, block.attention_adds(W_O).mT)
 
 
 def pair_scores(earlier: HeadFactors, later: HeadFactors, way: Way) -> tuple[Tensor, Tensor]:

@@ -457,7 +457,7 @@ def copying_scores(gpt: GPT, ids: Tensor) -> Tensor:
         matrices = block.attn.matrices()
         x = block.attention_input(tokens_alone(gpt, block.layer, ids))  # (N, C)
         # (n_head, N, N): from each attended token to each logit
-        raised = (x @ matrices.W_V) @ (reading @ matrices.W_O.mT).mT
+        raised = (x @ matrices.W_V) @ (reading @ block.attention_adds(matrices.W_O).mT).mT
         own = raised.diagonal(dim1=1, dim2=2)[..., None]
         below = (raised < own).float().sum(-1) + ((raised == own).float().sum(-1) - 1) / 2
         scores.append((below / (N - 1)).mean(-1).cpu())

@@ -124,15 +124,15 @@ def ledger(
     weighted = (attn_weights * here.mask[head])[:, None] * values  # (S, head_dim)
     context = weighted.sum(0)
 
-    projected = attn.projected(text.block(layer).attention_input(text.stream[layer][:, : query + 1]), head)
-    steps = attn.stages(projected.query, projected.key).items()
+    steps = attn.stages_of(text.block(layer).attention_input(text.stream[layer][:, : query + 1]), head).items()
+    changed = {"normalised": attn.q_norm is not None, "rotated": attn.rotary is not None}
     stages = [
-        LedgerStage(step, queries_before[0, 0, query].cpu(), keys_before[0, 0, key].cpu())
-        for (_, (queries_before, keys_before)), (step, (queries_after, _)) in pairwise(steps)
-        if queries_after is not queries_before
+        LedgerStage(step, queries[0, query].cpu(), keys[0, key].cpu())
+        for (_, (queries, keys)), (step, _) in pairwise(steps)
+        if changed[step]
     ]
     direction, _ = read_logit(text, query, token)
-    reading = here.W_O[head] @ direction  # (head_dim,)
+    reading = here.block.attention_adds(here.W_O[head], here.output) @ direction  # (head_dim,)
     parts = (weighted * reading).sum(-1)
     whole = attribution(text, position=query, token=token)
     own_weights = text.attention(layer, query + 1, first=query, heads=[head])[0, 0]

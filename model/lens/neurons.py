@@ -163,7 +163,8 @@ def batches(windows: Iterable[Window]) -> Iterator[list[Window]]:
 def neurons_of(gpt: GPT, layer: int, x: Tensor) -> Tensor:
     """The neurons ``(B, T, inner_dim)`` of a layer, from the stream before the first layer."""
     x, block = gpt.run_blocks(x, attend, stop=layer), gpt.blocks[layer]
-    return block.neurons(x if block.parallel else x + attend(block, block.attention_input(x)))
+    output = attend(block, block.attention_input(x))
+    return block.neurons(x if block.parallel else x + block.attention_adds(output, output))
 
 
 def attend(block: Block, x: Tensor) -> Tensor:
@@ -195,7 +196,8 @@ def neuron_writes(gpt: GPT, layer: int, neuron: int, k: int) -> Written:
     unit = gpt.wte.weight.new_zeros(2, gpt.config.inner_dim)
     unit[0, neuron] = 1
     one, none = block.mlp.output(unit)  # the bias cancels in the difference
-    logits = direct_logits(gpt, one - none)
+    direction = block.mlp_adds(one - none)
+    logits = direct_logits(gpt, direction)
     k = min(k, len(logits))
     top, bottom = logits.topk(k), logits.topk(k, largest=False)
-    return Written(top.indices, top.values, bottom.indices, bottom.values, float((one - none).norm()))
+    return Written(top.indices, top.values, bottom.indices, bottom.values, float(direction.norm()))

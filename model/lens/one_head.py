@@ -149,7 +149,8 @@ def head(
     The four measures of a head for the query at ``position`` and the next token (see ``attribution.prediction``).
 
     - ``weight``: the attention weight alpha, where the head looks.
-    - ``norm``: the length of alpha v W_O, the vector that the key adds to the residual stream (Kobayashi et al. 2020).
+    - ``norm``: the length of alpha v W_O, the vector that the key adds to the residual stream (Kobayashi et al. 2020),
+      after any norm that comes after attention, with its scale held fixed.
     - ``attribution``: that vector's contribution to the token's logit (``attribution.attribution``); they sum to the
       head's.
     - ``loss_change``: the change of the token's loss when the edge is cut (``edge_losses``), through all later
@@ -160,7 +161,7 @@ def head(
     text.check_head(layer, head)
     position, token = prediction(text, position, token)
     here = attention_at(text, layer, position)
-    terms = here.terms(head)
+    added = here.added_by_keys(head)
     direction, _ = read_logit(text, position, token)
     changes, done = [], 0
     for some in edge_losses(text, layer, head, position, token):
@@ -177,12 +178,12 @@ def head(
         position,
         token,
         weight=here.weights[head].cpu(),
-        norm=terms.norm(dim=-1).cpu(),
-        attribution=(terms @ direction).cpu(),
+        norm=added.norm(dim=-1).cpu(),
+        attribution=(added @ direction).cpu(),
         loss_change=torch.cat(changes),
         logit=float(logits[token]),
         probability=float(logits.softmax(-1)[token]),
-        output_norm=float(terms.sum(0).norm()),
+        output_norm=float(added.sum(0).norm()),
         removed=removed,
     )
 
@@ -233,7 +234,7 @@ def edge_losses(text: TextPass, layer: int, head: int, position: int, token: int
     that is computed again, at this position; earlier positions do not see it.
     """
     here = attention_at(text, layer, position)
-    before, attended = text.stream[layer][0, position], text.block(layer).attn.output(here.context)
+    before, attended = text.stream[layer][0, position], here.output
     later = [attention_at(text, i, position) for i in range(layer + 1, text.config.n_layer)]
     plain = logits_at(text, position).log_softmax(-1)[token]
     for terms in here.terms(head).split(EDGES_AT_A_TIME):

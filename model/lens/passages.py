@@ -340,20 +340,27 @@ def firing(gpt: GPT, marks: TokenMarks, *, progress: Progress = ignore) -> Firin
 
 
 def output_squares(block: Block) -> Tensor:
-    """``W_O W_O^T`` of each head, ``(n_head, head_dim, head_dim)``: ``||z W_O||^2 = z (W_O W_O^T) z^T``."""
-    W_O = block.attn.matrices().W_O
+    """``W_O W_O^T`` of each head, ``(n_head, head_dim, head_dim)``: ``||z W_O||^2 = z (W_O W_O^T) z^T``.
+
+    ``W_O`` is followed by any norm after attention, but for its division.
+    """
+    W_O = block.attention_adds(block.attn.matrices().W_O)
     return W_O @ W_O.mT
 
 
 def read_window(gpt: GPT, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each layer's attention weights ``(n_head, T, T)`` and context vectors ``(n_head, T, head_dim)``."""
+    """Each layer's attention weights ``(n_head, T, T)`` and context vectors ``(n_head, T, head_dim)``.
+
+    The context vectors are divided as a norm after attention divides them.
+    """
     outputs: list[tuple[Tensor, Tensor]] = []
 
     def attend(block: Block, x: Tensor) -> Tensor:
         context, weights = block.attn.context(x, need_weights=True)
         assert weights is not None
-        outputs.append((weights[0], context[0].transpose(0, 1)))
-        return block.attn.output(context)
+        output = block.attn.output(context)
+        outputs.append((weights[0], block.divided(context[0].transpose(0, 1), output[0])))
+        return output
 
     x = gpt.embed(ids[None].to(gpt.device))
     for block in gpt.blocks:

@@ -250,7 +250,7 @@ def vocabulary_circuit(
         return without_bias(block, read(ids)) @ reading.W_V[head]
 
     def logits(ids: Tensor) -> Tensor:
-        return gpt.fold_norm(gpt.lm_head.weight[ids]) @ reading.W_O[head].mT
+        return gpt.fold_norm(gpt.lm_head.weight[ids]) @ block.attention_adds(reading.W_O[head]).mT
 
     def query(ids: Tensor) -> Tensor:
         x = block.attention_input(read(ids))[:, None]
@@ -265,7 +265,7 @@ def vocabulary_circuit(
         assert earlier is not None
         other = gpt.blocks[earlier[0]]
         written = other.attn.matrices()
-        between = written.W_V[earlier[1]] @ (written.W_O[earlier[1]] @ block.fold_norm(W.mT).mT)
+        between = written.W_V[earlier[1]] @ (other.attention_adds(written.W_O[earlier[1]]) @ block.fold_norm(W.mT).mT)
         return lambda ids: without_bias(other, tokens_alone(gpt, other.layer, ids)) @ between
 
     left: Factor = value if circuit == "ov" else query

@@ -39,7 +39,9 @@ class MLP(nn.Module):
         return self.nonlinear(hooks.at("hook_pre", hidden))
 
     def nonlinear(self, x: Tensor) -> Tensor:
-        """SiLU, or GELU (Hendrycks & Gimpel 2016), exact or in its tanh form."""
+        """SiLU, ReLU, or GELU (Hendrycks & Gimpel 2016), exact or in its tanh form."""
         if self.activation == "silu":
             return F.silu(x)
+        if self.activation == "relu":
+            return F.relu(x)
         return F.gelu(x, approximate="tanh" if self.activation == "gelu_new" else "none")

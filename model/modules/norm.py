@@ -1,4 +1,4 @@
-"""The normalisations of the residual stream before attention, the MLP and the output head.
+"""The normalisations of what attention, the MLP and the output head read, and of what a layer adds.
 
 Both are linear except for a division: ``norm(x) = linear(x) / divisor(x) + bias``.
 """
@@ -63,8 +63,40 @@ class RMSNorm(nn.RMSNorm):
         return 0.0
 
 
-def normalise(norm: LayerNorm | RMSNorm, x: Tensor, hooks: Hooks) -> Tensor:
+class HeadNorm(RMSNorm):
+    """The norm of queries or keys ``(B, heads, T, head_dim)``: of each, or of those of ``n_joint`` heads together."""
+
+    def __init__(self, head_dim: int, n_joint: int, *, eps: float) -> None:
+        super().__init__(head_dim * n_joint, eps=eps)
+        self.n_joint = n_joint
+
+    def forward(self, heads: Tensor) -> Tensor:
+        if self.n_joint == 1:
+            return super().forward(heads)
+        joined = super().forward(heads.transpose(1, 2).flatten(2))
+        return joined.unflatten(-1, (self.n_joint, -1)).transpose(1, 2)
+
+
+class NoNorm(nn.Identity):
+    """In place of a norm that a model lacks."""
+
+    def fold(self, rows: Tensor, *, centred: bool = True) -> Tensor:
+        """``rows`` ``(..., C)`` as they are."""
+        del centred
+        return rows
+
+    def divisor(self, x: Tensor) -> Tensor:
+        """1 for each of ``x`` ``(..., C)``, ``(...)``."""
+        return x.new_ones(x.shape[:-1])
+
+
+AnyNorm = LayerNorm | RMSNorm | NoNorm
+
+
+def normalise(norm: AnyNorm, x: Tensor, hooks: Hooks) -> Tensor:
     """``norm(x)``, with hooks at its divisor and at the quotient."""
+    if isinstance(norm, NoNorm):
+        return x
     if not hooks.have("hook_scale", "hook_normalized"):
         plain: Tensor = norm(x)
         return plain
@@ -72,6 +104,24 @@ def normalise(norm: LayerNorm | RMSNorm, x: Tensor, hooks: Hooks) -> Tensor:
     return norm.scaled(hooks.at("hook_normalized", divided))
 
 
+def held(norm: AnyNorm, part: Tensor, whole: Tensor | None) -> Tensor:
+    """What ``part`` ``(..., C)`` of an RMSNorm's input is of its output, divided as the ``whole`` input is.
+
+    Parts that add up to the whole then add up to its norm. Without a ``whole``, nothing is divided.
+    """
+    gained = norm.fold(part)
+    return gained if whole is None else gained / norm.divisor(whole)[..., None]
+
+
 def make_norm(config: GPTConfig) -> LayerNorm | RMSNorm:
     """The norm of a residual stream, ``(..., C) -> (..., C)``."""
     return (RMSNorm if config.norm == "RMSNorm" else LayerNorm)(config.n_embd, eps=config.layer_norm_epsilon)
+
+
+def make_qk_norm(config: GPTConfig) -> tuple[HeadNorm, HeadNorm] | None:
+    """The norms of a layer's queries and keys, if it has any."""
+    if not config.qk_norm:
+        return None
+    n_joint = (config.n_head, config.n_kv_head) if config.joint_qk_norm else (1, 1)
+    query, key = (HeadNorm(config.head_dim, n, eps=config.layer_norm_epsilon) for n in n_joint)
+    return query, key

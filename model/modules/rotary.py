@@ -5,14 +5,14 @@ import math
 import torch
 from torch import Tensor
 
-from ..config import LinearScaling, Llama3Scaling, RotaryConfig, YarnScaling
+from ..config import GPTConfig, LinearScaling, Llama3Scaling, RotaryConfig, YarnScaling
 
 
 class Rotary:
     """Rotates queries and keys by their positions (Su et al. 2021, section 3.2).
 
     Numbers ``i`` and ``i + n_dim / 2`` of a head are a point in a plane, which position ``p`` rotates by the angle
-    ``p * frequencies[i]``. All layers of a model share one of these objects.
+    ``p * frequencies[i]``. Layers of a model share these objects.
     """
 
     def __init__(self, config: RotaryConfig, context_length: int) -> None:
@@ -67,3 +67,10 @@ class Rotary:
         half = self.config.n_dim // 2
         a, b = x[..., :half], x[..., half : 2 * half]
         return torch.cat([a * cos - b * sin, b * cos + a * sin, x[..., 2 * half :]], -1).to(x.dtype)
+
+
+def rotaries_of(config: GPTConfig) -> list[Rotary | None]:
+    """The rotation of each layer; None where positions are learned. Layers with the same one share the object."""
+    kinds = [config.rotation(layer) for layer in range(config.n_layer)]
+    made = {kind: Rotary(kind, config.context_length) for kind in set(kinds) if kind}
+    return [made[kind] if kind else None for kind in kinds]

@@ -13,11 +13,11 @@ from .threads import available_cores
 def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None, *, share: bool = True) -> Reader | None:
     """A reader that is faster than torch's modules: compiled loops on a CPU, CUDA graphs on an NVIDIA GPU.
 
-    None if there is neither: on other devices, GPUs after the first, without Numba, and on processors that the loops do
-    not support. Compiling takes a few seconds, most of them only the first time if ``cache`` is a folder that can be
-    written. Afterwards, with ``share``, a large ``gpt`` computes with the weights of the loops, and its own are gone. A
-    bfloat16 model multiplies in bfloat16 where that is faster. Products in bfloat16 or int8 are in tiles (AMX) where
-    that is faster.
+    None if there is neither: on other devices, GPUs after the first, without Numba, on processors that the loops do not
+    support, and for a model with choices that they do not know (``GPTConfig.has_loops``). Compiling takes a few
+    seconds, most of them only the first time if ``cache`` is a folder that can be written. Afterwards, with ``share``,
+    a large ``gpt`` computes with the weights of the loops, and its own are gone. A bfloat16 model multiplies in
+    bfloat16 where that is faster. Products in bfloat16 or int8 are in tiles (AMX) where that is faster.
     """
     device = gpt.device.type
     if device == "cuda":
@@ -26,7 +26,7 @@ def choose_reader(gpt: GPT, n_slots: int, cache: Path | None = None, *, share: b
         from .graph_reader import GraphReader
 
         return GraphReader(gpt, n_slots)
-    if device != "cpu" or importlib.util.find_spec("numba") is None:
+    if device != "cpu" or not gpt.config.has_loops or importlib.util.find_spec("numba") is None:
         return None
     from ..kernels import jit
 

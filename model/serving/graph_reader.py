@@ -79,7 +79,8 @@ class GraphReader(TorchReader):
 
     def has_kernels(self, on_gpu: bool) -> bool:
         """Whether there are kernels of our own for this model: they attend to all keys."""
-        return on_gpu and not self.gpt.config.windows and importlib.util.find_spec("triton") is not None
+        config = self.gpt.config
+        return on_gpu and config.has_loops and not config.windows and importlib.util.find_spec("triton") is not None
 
     def compiled_step(self) -> Callable[[], None] | None:
         """The step as kernels of our own, compiled; None if they cannot be compiled for this GPU."""

@@ -33,14 +33,23 @@ NEO |= {
     "resid_dropout": 0.3,
     "attention_layers": ["local", "global"],
 }
-UNROTATED = {"gpt_neo"}
 REQUIRED = {"gpt_neo": ("num_layers", "num_heads", "hidden_size", "vocab_size")}
+GEMMA = {name: value for name, value in ROTATED.items() if name != "hidden_act"} | {
+    "hidden_activation": "gelu",
+    "query_pre_attn_scalar": 7,
+    "tie_word_embeddings": False,
+    "sliding_window": 16,
+    "layer_types": ["full_attention", "sliding_attention"],
+    "rope_local_base_freq": 20.0,
+}
 FIELDS: dict[str, dict[str, Any]] = {
     "llama": ROTATED | {"mlp_bias": True},
     "mistral": ROTATED | WINDOW,
     "qwen2": ROTATED | QWEN_WINDOW,
     "qwen3": ROTATED | QWEN_WINDOW,
     "gpt_neo": {NEO_SIZES.get(name, name): value for name, value in COMMON.items() if name != "attention_bias"} | NEO,
+    "gemma3_text": GEMMA,
+    "olmo2": {name: value for name, value in ROTATED.items() if name != "head_dim"},
     "gpt_neox": COMMON | NEOX | {"attention_bias": False, "rotary_pct": 1.0, "rotary_emb_base": 50.0},
 }
 # As transformers 4 writes the rotation, and as transformers 5 does.
@@ -53,6 +62,15 @@ ROPES: list[dict[str, Any]] = [
     {"rope_parameters": DYNAMIC},
     {"rope_parameters": YARN | {"mscale": 2.0, "mscale_all_dim": 0.5, "beta_fast": None}},
 ]
+# Gemma's, one for each kind of layer.
+GEMMA_ROPES: list[dict[str, Any]] = [
+    ROPES[0],
+    {"rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_theta": 50.0},
+    {"rope_parameters": {"full_attention": DYNAMIC, "sliding_attention": {"rope_type": "default", "rope_theta": 30.0}}},
+    {"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0}}},
+    {"rope_parameters": {"sliding_attention": {"rope_type": "default"}, "full_attention": None}},
+]
+OTHER_ROPES: dict[str, list[dict[str, Any]]] = {"gpt_neo": [{}], "gemma3_text": GEMMA_ROPES}
 
 
 def outcome(content: dict[str, Any]) -> ModelConfig | str:
@@ -63,7 +81,7 @@ def outcome(content: dict[str, Any]) -> ModelConfig | str:
 
 
 @pytest.mark.parametrize(
-    ("model_type", "rope"), [(each, rope) for each in FIELDS for rope in ([{}] if each in UNROTATED else ROPES)]
+    ("model_type", "rope"), [(each, rope) for each in FIELDS for rope in OTHER_ROPES.get(each, ROPES)]
 )
 def test_each_absent_field_has_the_default_of_transformers(model_type: str, rope: dict[str, Any]) -> None:
     whole = {"model_type": model_type, **FIELDS[model_type], **rope}

@@ -15,6 +15,9 @@ ELSEWHERE = {"num_key_value_heads", "head_dim", "sliding_window", "layer_types",
 def test_fields_that_are_left_out(model_type: str) -> None:
     theirs = AutoConfig.for_model(model_type)
     rope = getattr(theirs, "rope_parameters", {})
-    found = vars(theirs) | {name: rope.get(key) for name, key in ROPE.items()}
+    found = vars(theirs) | {name: rope.get("full_attention", rope).get(key) for name, key in ROPE.items()}
+    if "sliding_attention" in rope:
+        found["rope_local_base_freq"] = rope["sliding_attention"]["rope_theta"]
+        found["sliding_window_pattern"] = theirs._sliding_window_pattern
     ours = {name: value for name, value in FAMILIES[model_type].defaults.items() if name not in ELSEWHERE}
     assert ours == {name: found[name] for name in ours}

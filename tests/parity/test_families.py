@@ -118,7 +118,7 @@ def test_batched_texts_equal_transformers(
     loaded = load(write(reference(name), tmp_path))
     reader = READERS[kind](loaded.gpt)
     if reader is None:
-        pytest.skip("the loops cannot be compiled for this processor")
+        pytest.skip("the loops do not know this model, or this processor")
     engine = Engine(loaded, max_batch=4, reader=reader)
     mask = torch.ones(loaded.config.n_layer, loaded.config.n_head)
     mask[1, 0] = 0

@@ -78,10 +78,10 @@ def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
         for layer in range(theirs.n_layer):
             W_O, context = theirs.output(layer).weight, own[str(layer)][position]
             for head in range(theirs.n_head):
-                added = W_O[:, theirs.span(head)] @ context[theirs.span(head)]
+                added = theirs.adds(layer, W_O[:, theirs.span(head)] @ context[theirs.span(head)], context)
                 part = theirs.part_of_logit(stream, added, TOKEN)
                 assert float(ours.heads[layer, head]) == pytest.approx(part, abs=EXACT)
-            added = theirs.part_of(layer, "mlp")(found[f"mlp{layer}"][position])
+            added = theirs.part_of(layer, "post_2")(theirs.part_of(layer, "mlp")(found[f"mlp{layer}"][position]))
             assert float(ours.mlps[layer]) == pytest.approx(theirs.part_of_logit(stream, added, TOKEN), abs=EXACT)
         embedded = theirs.embedded(text.ids)[position]
         assert ours.embedding == pytest.approx(theirs.part_of_logit(stream, embedded, TOKEN), abs=EXACT)
@@ -94,8 +94,8 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     layer, head, position = 0, theirs.n_head - 1, 6
     answer = theirs(text.ids, output_attentions=True)
-    normed = inputs_of(theirs, {"attention": theirs.part_of(layer, "norm_1")}, text.ids)["attention"]
-    value = theirs.part(layer, "v", theirs.part_of(layer, "norm_1")(normed))
+    stream = inputs_of(theirs, {"layer": theirs.layer(layer)}, text.ids)["layer"]
+    value = theirs.part(layer, "v", theirs.part_of(layer, "norm_1")(stream))
     value = value[:, head * value.shape[1] // theirs.n_head]
     weights = answer.attentions[layer][0, head, position, : position + 1]
     plain = -float(answer.logits[0, position].log_softmax(-1)[TOKEN])
@@ -116,14 +116,16 @@ def test_edges_and_ledger_equal_hooks_on_transformers(both: Both) -> None:
     assert max_difference(arithmetic.weights, weights) <= EXACT
     assert max_difference(arithmetic.value, value[4]) <= EXACT
     own_layer = theirs.part_of(layer, "attention")
-    before = theirs.part_of(layer, "norm_1")(normed)
+    before = theirs.part_of(layer, "norm_1")(stream)
     for which, at, final in (("q", position, arithmetic.query), ("k", 4, arithmetic.key)):
         vectors = theirs.part(layer, which, before)
         vector = vectors[at, head * vectors.shape[1] // theirs.n_head]
         stages = [getattr(stage, {"q": "query", "k": "key"}[which]) for stage in arithmetic.stages]
         assert max_difference([*stages, final][0], vector) <= EXACT
         if hasattr(own_layer, "q_norm"):
-            vector = getattr(own_layer, f"{which}_norm")(vector)
+            norm = getattr(own_layer, f"{which}_norm")
+            joined = vectors if len(norm.weight) == theirs.size else vectors.flatten(-2)
+            vector = norm(joined).view_as(vectors)[at, head * vectors.shape[1] // theirs.n_head]
             assert [stage.before for stage in arithmetic.stages] == ["normalised", "rotated"]
             assert max_difference(stages[1], vector) <= EXACT
         if arithmetic.frequencies is None:
@@ -194,8 +196,10 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     modules = {"x": theirs.layer(layer)}
     x = inputs_of(theirs, modules, text.ids)["x"]
     span = theirs.span(earlier)
-    context = contexts(theirs, text.ids)["0"][:, span]
-    seen = {"direct": x - (context - context.mean(0)) @ theirs.output(0).weight[:, span].T}
+    whole = contexts(theirs, text.ids)["0"]
+    context = whole[:, span]
+    change = (context - context.mean(0)) @ theirs.output(0).weight[:, span].T
+    seen = {"direct": x - theirs.adds(0, change, whole)}
     with hooked(theirs.output(0), replacing(span, context.mean(0)), before=True):
         seen["every"] = inputs_of(theirs, modules, text.ids)["x"]
     assert max_difference(seen["direct"], seen["every"]) > 0.1  # the layers between make something of it
@@ -204,7 +208,7 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     def run() -> tuple[Tensor, Tensor]:
         """The head's attention weights and what it writes."""
         weights = theirs(text.ids, output_attentions=True).attentions[layer][0, head]
-        return weights, contexts(theirs, text.ids)[str(layer)][:, theirs.span(head)] @ writes.T
+        return weights, theirs.adds(layer, contexts(theirs, text.ids)[str(layer)][:, theirs.span(head)] @ writes.T)
 
     plain, output = run()
     for route, stream in seen.items():
@@ -234,8 +238,7 @@ def test_composition_equals_hooks_on_transformers(both: Both) -> None:
         with pytest.raises(model.InputError, match="normalises each query and key"):
             composition(text.gpt)
         return
-    gain = theirs.part_of(1, "norm_1").weight.double()
-    earlier_gain = theirs.part_of(0, "norm_1").weight.double()
+    gain, earlier_gain = (theirs.gain(theirs.part_of(layer, "norm_1")).double() for layer in (1, 0))
     for distance in distances(theirs):
         ours = composition(text.gpt, distance=distance)
         for head, earlier in [(0, 1), (3, 2)]:
@@ -271,26 +274,30 @@ def test_copying_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
     ids = torch.arange(5, 25)
     scores = copying_scores(text.gpt, ids)
-    x = theirs.part_of(0, "norm_1")(theirs.embedding.weight[ids])
-    read = theirs.head.weight[ids] * theirs.norm.weight
+    x = theirs.part_of(0, "norm_1")(theirs.embedding(ids))
+    read = theirs.head.weight[ids] * theirs.gain(theirs.norm)
     read = read - read.mean(-1, keepdim=True) if theirs.is_centred else read
     for head in range(theirs.n_head):
-        seen = x @ theirs.weight(0, "v", head).T @ theirs.output(0).weight[:, theirs.span(head)].T @ read.T
+        added = x @ theirs.weight(0, "v", head).T @ theirs.output(0).weight[:, theirs.span(head)].T
+        seen = theirs.adds(0, added) @ read.T
         below = (seen < seen.diagonal()[:, None]).float().sum(-1) / (len(ids) - 1)
         assert float(scores[0, head]) == pytest.approx(float(below.mean()), abs=1e-3)
 
 
 def alone(theirs: Theirs, layer: int) -> Tensor:
     """Every token's embedding, plus the first MLP's output for it after the first layer, ``(V, C)``."""
-    x = theirs.embedding.weight
-    return x if layer == 0 else x + theirs.part_of(0, "mlp")(theirs.part_of(0, "norm_2")(x))
+    x = theirs.embedding(torch.arange(len(theirs.embedding.weight)))
+    if layer == 0:
+        return x
+    return x + theirs.part_of(0, "post_2")(theirs.part_of(0, "mlp")(theirs.part_of(0, "norm_2")(x)))
 
 
 def written(theirs: Theirs, layer: int, head: int) -> Tensor:
     """What a head writes for every token if it gives it all of its attention, apart from what is the same for all."""
     norm, x = theirs.part_of(layer, "norm_1"), alone(theirs, layer)
     seen = norm(x) - norm(torch.zeros_like(x))
-    return seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+    part = seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+    return theirs.adds(layer, part)
 
 
 @torch.inference_mode()
@@ -302,7 +309,8 @@ def test_ov_circuits_equal_whole_matrices(both: Both) -> None:
         added = written(theirs, layer, head)
         if earlier is not None:
             seen = theirs.gained(theirs.part_of(layer, "norm_1"), written(theirs, *earlier))
-            added = seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+            part = seen @ theirs.weight(layer, "v", head).T @ theirs.output(layer).weight[:, theirs.span(head)].T
+            added = theirs.adds(layer, part)
         whole = theirs.gained(theirs.norm, added) @ theirs.head.weight.T
         assert max_difference(ours.left @ ours.right.T, whole) <= EXACT * float(whole.abs().max())
 
@@ -353,7 +361,8 @@ def test_neurons_equal_hooks_on_transformers(both: Both) -> None:
     assert max_difference(torch.tensor(found.highest[0].activations), expected[found.highest[0].start :]) <= EXACT
     assert found.highest[0].activation == pytest.approx(float(expected.max()), abs=EXACT)
     assert found.lowest[0].position == int(expected.argmin())
-    logits = theirs.gained(theirs.norm, last.weight[:, index]) @ theirs.head.weight.T
+    written = last.weight[:, index] * theirs.gain(theirs.part_of(layer, "post_2"))
+    logits = theirs.gained(theirs.norm, written) @ theirs.head.weight.T
     writes = found.writes
     assert max_difference(writes.raised, logits.topk(5).values) <= EXACT
     assert max_difference(writes.lowered, logits.topk(5, largest=False).values) <= EXACT

@@ -45,9 +45,11 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
 
     def add_norm(at: str, name: str) -> None:
+        if name not in inputs:
+            return
         x, norm = inputs[name], modules[name]
         x = x - x.mean(-1, keepdim=True) if isinstance(norm, torch.nn.LayerNorm) else x
-        eps = norm.eps if isinstance(norm, torch.nn.LayerNorm) else norm.variance_epsilon
+        eps = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
         found[f"{at}.hook_scale"] = (x.square().mean(-1, keepdim=True) + eps).sqrt()
         found[f"{at}.hook_normalized"] = x / found[f"{at}.hook_scale"]
 
@@ -75,15 +77,17 @@ def expected_points(gpt: Any, ids: list[int]) -> dict[str, Tensor]:
         weight = modules[output].weight.detach()
         by_head = (weight if kind == "gpt2" else weight.T).unflatten(0, (n_head, -1))
         found[at + "attn.hook_result"] = torch.einsum("thd,hdc->thc", z, by_head)
-        found[at + "hook_attn_out"] = outputs[output]
+        found[at + "hook_attn_out"] = outputs.get(f"{block}.{parts.post_1}", outputs[output])
+        add_norm(at + "ln1_post", f"{block}.{parts.post_1}")
         if not (kind == "gpt_neox" and config.use_parallel_residual):
-            found[at + "hook_resid_mid"] = inputs[ln2]
+            found[at + "hook_resid_mid"] = inputs.get(ln2, inputs[mlp])
         add_norm(at + "ln2", ln2)
         found[at + "mlp.hook_pre"] = outputs[first]
         if f"{mlp}.up_proj" in outputs:
             found[at + "mlp.hook_pre_linear"] = outputs[f"{mlp}.up_proj"]
         found[at + "mlp.hook_post"] = inputs[last]
-        found[at + "hook_mlp_out"] = outputs[last]
+        found[at + "hook_mlp_out"] = outputs.get(f"{block}.{parts.post_2}", outputs[last])
+        add_norm(at + "ln2_post", f"{block}.{parts.post_2}")
         found[at + "hook_resid_post"] = outputs[block]
     last_block = f"blocks.{config.num_hidden_layers - 1}.hook_resid_post"
     found[last_block] = inputs[final]

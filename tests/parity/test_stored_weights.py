@@ -134,6 +134,8 @@ def test_a_token_without_a_row(name: str, tmp_path: Path, caplog: pytest.LogCapt
     gpt = write(name, folder, vocab_size=400)
     spec = tokenizer.spec | {"added_tokens": [*tokenizer.spec["added_tokens"], PAD]}
     write_json(folder / "tokenizer.json", spec)
+    # transformers' own class of Gemma's vocabularies needs tokens of theirs
+    write_json(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"})
     ids = AutoTokenizer.from_pretrained(folder)("Hello there").input_ids
     loaded = model.load(folder, device="cpu", dtype="float32")
     assert "theirs: the model has no row for 1 token; prompts with one are refused" in caplog.text

@@ -26,7 +26,7 @@ from ...config import (
 )
 from ...errors import InvalidValue, Mismatch, NotMultiple
 
-OPENS = "these types open: gpt2, gpt_neo, gpt_neox, llama, mistral, qwen2, qwen3"
+OPENS = "these types open: gemma3_text, gpt2, gpt_neo, gpt_neox, llama, mistral, olmo2, qwen2, qwen3"
 # Positions used of a model whose positions are rotary: a GPU's graphs need room for the whole context of every text at
 # once, while a CPU's memory is taken only as texts become longer.
 MAX_ROTARY_CONTEXT = 8_192

@@ -1,9 +1,10 @@
-"""Llama (Touvron et al. 2023) and the families that differ from it in a few choices: Mistral, Qwen 2 and Qwen 3."""
+"""Llama (Touvron et al. 2023) and families that differ from it in a few choices: Mistral, Qwen 2 and 3, and OLMo 2."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...config import MAX_N_EMBD, GPTConfig, check_int
 from .family import (
@@ -48,15 +49,22 @@ DEFAULTS: Json = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
+AFTER = {"post_attention_layernorm": "ln_1_post", "post_feedforward_layernorm": "ln_2_post"}
+NORMS = {
+    "before": {"input_layernorm": "ln_1", "post_attention_layernorm": "ln_2"},
+    "after": AFTER,
+    "both": {"input_layernorm": "ln_1", "pre_feedforward_layernorm": "ln_2"} | AFTER,
+}
 FULL, SLIDING = "full_attention", "sliding_attention"
 WINDOW: Json = {"use_sliding_window": False, "sliding_window": 4_096, "max_window_layers": 28, "layer_types": None}
 QWEN_DEFAULTS = DEFAULTS | WINDOW | {"num_key_value_heads": 32, "max_position_embeddings": 32_768}
 QWEN_DEFAULTS |= {"bos_token_id": None, "eos_token_id": None}
 
 
-def config_from(content: Json, **choices: bool) -> GPTConfig:
+def config_from(content: Json, **choices: Any) -> GPTConfig:
     """``choices`` are those of ``GPTConfig`` in which a family differs, whatever the file says."""
-    function = activation(content, "hidden_act", SILU)
+    if "activation_function" not in choices:
+        choices["activation_function"] = activation(content, "hidden_act", SILU)
     check_off(content)
     size = sizes(content, SIZES)
     head_dim, n_kv_head, bias = content["head_dim"], content["num_key_value_heads"], content["attention_bias"]
@@ -74,7 +82,6 @@ def config_from(content: Json, **choices: bool) -> GPTConfig:
         head_dim=head_dim or 0,
         rotary=rotary(content, head_dim or size["n_embd"] // size["n_head"]),
         norm="RMSNorm",
-        activation_function=function,
         gated_mlp=True,
         **biases | choices,
     )
@@ -104,10 +111,10 @@ def sliding_layers(kinds: object, n_layer: int) -> list[int]:
     return [layer for layer, kind in enumerate(kinds) if kind == SLIDING]
 
 
-def with_windows(content: Json, config: GPTConfig, layers: Iterable[int]) -> GPTConfig:
-    """``config`` with the file's window in these ``layers``. Raises ``InvalidValue``."""
+def with_windows(content: Json, config: GPTConfig, layers: Iterable[int], **choices: Any) -> GPTConfig:
+    """``config`` with the file's window in these ``layers``, and other ``choices``. Raises ``InvalidValue``."""
     windows = dict.fromkeys(layers, content["sliding_window"])
-    return replace(config, windows=tuple(windows.get(layer) for layer in range(config.n_layer)))
+    return replace(config, windows=tuple(windows.get(layer) for layer in range(config.n_layer)), **choices)
 
 
 def config_to(config: GPTConfig) -> Json:
@@ -150,8 +157,8 @@ def tensors(config: GPTConfig) -> Iterator[tuple[str, Stored]]:
     m = config.inner_dim
     for i in range(config.n_layer):
         theirs, ours = f"layers.{i}", f"h.{i}"
-        yield f"{theirs}.input_layernorm.weight", Stored(f"{ours}.ln_1.weight")
-        yield f"{theirs}.post_attention_layernorm.weight", Stored(f"{ours}.ln_2.weight")
+        for their_norm, our_norm in NORMS[config.norm_place].items():
+            yield f"{theirs}.{their_norm}.weight", Stored(f"{ours}.{our_norm}.weight")
         for part, place in parts_of_rows(config).items():
             yield from layer(f"{theirs}.self_attn.{part}_proj", f"{ours}.attn.c_attn", config.qkv_bias, **place)
         for part in "qk" if config.qk_norm else "":
@@ -193,4 +200,10 @@ QWEN3 = LLAMA._replace(
     defaults=QWEN_DEFAULTS | {"head_dim": 128},
     config_from=partial(qwen_from, qk_norm=True),
     config_to=qwen_to,
+)
+OLMO2 = LLAMA._replace(
+    model_type="olmo2",
+    architecture="Olmo2ForCausalLM",
+    defaults=DEFAULTS | {"rms_norm_eps": 1e-5, "bos_token_id": None, "eos_token_id": 50_279},
+    config_from=partial(config_from, mlp_bias=False, norm_place="after", qk_norm=True, joint_qk_norm=True),
 )

@@ -272,7 +272,9 @@ def describe(run: PatchRun, head: Head, lost: float, progress: Progress) -> Head
     there = (run.clean - effects(run, SITES["z"], units, progress)) / (run.clean - run.corrupted)
     position = int(there.abs().argmax())
     weights = text.attention(layer, heads=[index])[0, position]
-    written = text.context(layer)[0, position, index] @ text.block(layer).attn.matrices().W_O[index]
+    block, context = text.block(layer), text.context(layer)[0, position]
+    part = context[index] @ block.attn.matrices().W_O[index]
+    written = block.attention_adds(part, block.attn.output(context))
     promoted = direct_logits(text.gpt, written).topk(min(N_PROMOTED, text.config.vocab_size)).indices
     key = int(weights.argmax())
     return HeadInCircuit(

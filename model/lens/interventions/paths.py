@@ -214,7 +214,8 @@ def cut_paths(
     contexts, read = read_reference(text, method, reference)
     plain = parts_of(text, layer, head, text.stream[layer])
     weights = head_weights(text, layer, plain["q"], plain["k"])
-    W_O = text.block(layer).attn.matrices().W_O[head]  # (head_dim, C)
+    block = text.block(layer)  # the division in a norm after attention cancels in what is compared
+    W_O = block.attention_adds(block.attn.matrices().W_O[head])  # (head_dim, C)
     output = weights @ plain["v"] @ W_O
     n_queries = max(len(text.ids) - 1, 1)
     moved: dict[Route, dict[Way, Tensor]] = {}
@@ -341,10 +342,12 @@ def without_each(
         block, context = text.block(earlier), text.context(earlier)  # (1, T, n_head, head_dim)
         change = context[0] - replacement(text, earlier, method, reference)[0]
         removed = change.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
+        output = block.attn.output(context)
         for heads in torch.arange(n_head).split(text.batch_size):
-            x = text.stream[layer] - removed[heads]
             if route == "every":
-                x = text.run_with_output(earlier, block.attn.output(context) - removed[heads], stop=layer)
+                x = text.run_with_output(earlier, output - removed[heads], stop=layer)
+            else:
+                x = text.stream[layer] - block.attention_adds(removed[heads], output)
             yield earlier, heads, x
 
 

@@ -90,6 +90,44 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "gpt_neox",
         {"use_parallel_residual": False, "tie_word_embeddings": True, "hidden_act": "gelu_new"},
     ),
+    "gemma3": (
+        "gemma3_text",
+        {
+            "num_key_value_heads": 2,
+            "head_dim": 6,
+            "query_pre_attn_scalar": 5,
+            "sliding_window": 5,
+            "sliding_window_pattern": 2,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 50.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 20.0},
+            },
+        },
+    ),
+    "gemma3, biases, a window as long as the context": (
+        "gemma3_text",
+        {
+            "num_key_value_heads": 1,
+            "head_dim": 10,
+            "sliding_window": 32,
+            "layer_types": ["full_attention", "sliding_attention"],
+            "attention_bias": True,
+            "tie_word_embeddings": False,
+            "rms_norm_eps": 1e-2,
+        },
+    ),
+    "olmo2": ("olmo2", {"num_key_value_heads": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 50.0}}),
+    "olmo2, odd heads, biases, tied": (
+        "olmo2",
+        {
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "hidden_size": 24,
+            "num_hidden_layers": 3,
+            "attention_bias": True,
+            "tie_word_embeddings": True,
+        },
+    ),
     "gpt_neo": ("gpt_neo", {"num_hidden_layers": 3, "window_size": 5}),
     "gpt_neo, odd heads, every layer global": (
         "gpt_neo",
@@ -119,10 +157,12 @@ ONE_OF_EACH = [
     "qwen3",
     "pythia",
     "gpt_neo",
+    "gemma3",
+    "olmo2",
 ]
 # One of each kind: absolute positions, groups of heads, windows, normalised queries and keys, attention and MLP side by
 # side.
-KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia", "gpt_neo"]
+KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia", "gpt_neo", "gemma3", "olmo2"]
 
 
 def one_of_each_kind(names: Iterable[str]) -> list[Any]:
@@ -148,7 +188,7 @@ def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
         for parameter_name, parameter in gpt.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator) * 0.25
             is_gain = ("norm" in parameter_name or "ln_" in parameter_name) and parameter_name.endswith("weight")
-            parameter.copy_(noise + 1 if is_gain else noise)
+            parameter.copy_(noise + 1 if is_gain and model_type != "gemma3_text" else noise)
     return gpt.eval()
 
 

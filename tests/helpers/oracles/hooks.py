@@ -27,6 +27,8 @@ class Names(NamedTuple):
     first: str  # product of the MLP, or its gate
     last: str
     projections: tuple[str, ...]  # of queries, keys and values, or one of all
+    post_1: str = ""  # the norms after attention and after the MLP, if there are any
+    post_2: str = ""
 
 
 LLAMA = Names(
@@ -55,7 +57,10 @@ GPT2 = Names(
     last="mlp.c_proj",
     projections=("attn.c_attn",),
 )
+AFTER = {"post_1": "post_attention_layernorm", "post_2": "post_feedforward_layernorm"}
 NAMES = {
+    "gemma3_text": LLAMA._replace(norm_2="pre_feedforward_layernorm", **AFTER),
+    "olmo2": LLAMA._replace(norm_1="", norm_2="", **AFTER),
     "gpt2": GPT2,
     "gpt_neo": GPT2._replace(
         output="attn.attention.out_proj",
@@ -86,7 +91,8 @@ class Theirs:
         self.norm = self.body.get_submodule(self.names.final)
         self.is_fused = len(self.names.projections) == 1
         self.is_centred = isinstance(self.norm, torch.nn.LayerNorm)
-        self.scale = 1.0 if gpt.config.model_type == "gpt_neo" else self.size_of(gpt.config) ** -0.5
+        self.scale = getattr(gpt.config, "query_pre_attn_scalar", self.size_of(gpt.config)) ** -0.5
+        self.scale = 1.0 if gpt.config.model_type == "gpt_neo" else self.scale
         self.head = gpt.get_output_embeddings()
         self.embedding = gpt.get_input_embeddings()
         config = gpt.config
@@ -102,8 +108,9 @@ class Theirs:
         return self.body.get_submodule(f"{self.names.layers}.{layer}")
 
     def part_of(self, layer: int, name: str) -> Any:
-        """A part of a layer by its name in ``Names``."""
-        return self.layer(layer).get_submodule(getattr(self.names, name))
+        """A part of a layer by its name in ``Names``; a norm that it lacks does nothing."""
+        theirs = getattr(self.names, name)
+        return self.layer(layer).get_submodule(theirs) if theirs else torch.nn.Identity()
 
     def output(self, layer: int) -> Any:
         """The output projection of attention, whose input are the context vectors."""
@@ -118,18 +125,33 @@ class Theirs:
 
     def embedded(self, ids: list[int]) -> Tensor:
         """Embeddings of tokens and, if they are learned, of positions, ``(T, C)``."""
-        tokens: Tensor = self.embedding(torch.tensor(ids))
+        tokens: Tensor = self.embedding(torch.as_tensor(ids))
         wpe = getattr(self.body, "wpe", None)
         return tokens if wpe is None else tokens + wpe.weight[: len(ids)]
 
+    @staticmethod
+    def gain(norm: Any) -> Tensor:
+        """What a norm multiplies by."""
+        if isinstance(norm, torch.nn.Identity):
+            return torch.ones(())
+        return norm.weight + 1 if "Gemma" in type(norm).__name__ else norm.weight
+
     def gained(self, norm: Any, x: Tensor) -> Tensor:
         """A norm without its bias and its division."""
-        return (x - x.mean(-1, keepdim=True) if self.is_centred else x) * norm.weight
+        return (x - x.mean(-1, keepdim=True) if self.is_centred else x) * self.gain(norm).to(x)
 
     def divisor(self, norm: Any, x: Tensor) -> Tensor:
+        if isinstance(norm, torch.nn.Identity):
+            return torch.ones(())
         x = x - x.mean(-1, keepdim=True) if self.is_centred else x
-        eps = norm.eps if self.is_centred else norm.variance_epsilon
+        eps = norm.variance_epsilon if hasattr(norm, "variance_epsilon") else norm.eps
         return (x.square().mean(-1, keepdim=True) + eps).sqrt()
+
+    def adds(self, layer: int, part: Tensor, context: Tensor | None = None) -> Tensor:
+        """What a part of attention's output adds to the stream, with the scale at ``context`` of a norm after it."""
+        norm = self.part_of(layer, "post_1")
+        gained = part * self.gain(norm).to(part)
+        return gained if context is None else gained / self.divisor(norm, self.output(layer)(context))
 
     def span(self, head: int) -> slice:
         return slice(head * self.size, (head + 1) * self.size)

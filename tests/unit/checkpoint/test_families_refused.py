@@ -25,6 +25,7 @@ MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
 KINDS = "'full_attention' or 'sliding_attention' for each of the 2 layers"
 NEO = {"model_type": "gpt_neo", "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
 NEO_KINDS = "'global' or 'local' for each of the 2 layers"
+GEMMA = {"model_type": "gemma3_text", "num_key_value_heads": 4}
 MISTRAL: dict[str, Any] = {"model_type": "mistral", "num_key_value_heads": 4}
 QWEN: dict[str, Any] = {
     "model_type": "qwen2",
@@ -93,6 +94,23 @@ QWEN: dict[str, Any] = {
         (NEO | {"attention_types": {"global": 2}}, "attention_types .*, expected " + NEO_KINDS + OPEN),
         (NEO | {"attention_layers": "local"}, "attention_layers 'local', expected " + NEO_KINDS + OPEN),
         (NEO | {"num_heads": 3}, "hidden_size 32 with num_heads 3, expected hidden_size to be a multiple of num_heads"),
+        (GEMMA | {"hidden_activation": "silu"}, "hidden_activation 'silu', expected 'gelu_new' or 'gelu'" + OPEN),
+        (GEMMA | {"query_pre_attn_scalar": 0}, "query_pre_attn_scalar 0, expected a number above 0"),
+        (GEMMA | {"query_pre_attn_scalar": "8"}, "query_pre_attn_scalar '8', expected a number above 0"),
+        (GEMMA | {"use_bidirectional_attention": True}, "use_bidirectional_attention true, expected false" + OPEN),
+        (GEMMA | {"sliding_window_pattern": 0}, "sliding_window_pattern 0, expected an integer from 1 "),
+        (GEMMA | {"rope_local_base_freq": 0}, "rope_local_base_freq 0, expected a number above 0"),
+        (GEMMA | {"rope_scaling": 5}, "rope_scaling 5, expected an object"),
+        (
+            GEMMA | {"rope_parameters": {"rope_theta": 9}},
+            "rope_parameters {.*}, expected 'full_attention' and ",
+        ),
+        (GEMMA | {"rope_parameters": {"full_attention": 5}}, "rope_parameters 5, expected an object"),
+        (
+            GEMMA | {"rope_parameters": {"sliding_attention": {"rope_type": "linear", "factor": 2}}},
+            "rope_parameters.sliding_attention {.*}, expected rope_type 'default'" + OPEN,
+        ),
+        (GEMMA | {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping 50.0, expected null"),
         ({"num_experts": 8}, "num_experts 8" + MIXTURE),
         ({"num_local_experts": 8}, "num_local_experts 8" + MIXTURE),
         (
@@ -125,7 +143,7 @@ QWEN: dict[str, Any] = {
         ({"model_type": "gpt_neox", "hidden_dropout": 2}, "hidden_dropout 2, expected a number of at least"),
         ({"model_type": "gpt_neox", "use_parallel_residual": 1}, "use_parallel_residual 1, expected true or false"),
         ({"intermediate_size": ..., "vocab_size": ...}, "no intermediate_size and no vocab_size, expected each of "),
-        ({"model_type": "mixtral"}, "model_type 'mixtral', expected one of 'gpt2', .*'qwen3'$"),
+        ({"model_type": "mixtral"}, "model_type 'mixtral', expected one of 'gpt2', .*'gemma3_text'$"),
     ],
 )
 def test_unsupported_configs_are_refused_in_one_sentence(changes: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -210,7 +210,8 @@ def test_path_patching_equals_transformers_with_hooks(tiny: LoadedModel, theirs:
 
 
 def test_sites_are_found_by_their_names() -> None:
-    config, rotary = tiny_config(), tiny_config(rotary=RotaryConfig(n_dim=4), gated_mlp=True)
+    every: dict[str, Any] = {"gated_mlp": True, "norm": "RMSNorm", "norm_place": "both"}
+    config, rotary = tiny_config(), tiny_config(rotary=RotaryConfig(n_dim=4), **every)
     for site in SITES.values():
         names = [site.name, site.hook, site.hook.rpartition(".")[2]]
         for name in names[: 2 if site.hook.startswith("ln") else 3]:

@@ -14,6 +14,7 @@ KNOWN_TO = {
     "model/attention.py",
     "model/modules/head_tensors.py",
     "model/modules/initial_weights.py",
+    "model/modules/layer_norms.py",
     "model/modules/mlp.py",
     # The forward pass for many texts at once.
     "model/serving/torch_reader.py",
