@@ -2,7 +2,8 @@
 
     python -m bench.view [--quick]
 
-The weights are those of 144 heads over 192 tokens, from random scores, which compress worse than a model's.
+The weights are those of 144 heads over 192 tokens, from random scores, which compress worse than a model's. Also the
+size of a saved text: 48 heads over 256 tokens that a model wrote, with its next tokens, as ``Trace.to_html`` writes it.
 """
 
 from pathlib import Path
@@ -11,8 +12,8 @@ from tempfile import TemporaryDirectory
 import torch
 from torch import Tensor
 
-from bench.harness import Row, arguments, need_packages, report
-from model import view
+from bench.harness import ROOT, Row, arguments, need_packages, report
+from model import load, view
 
 N_LAYER, N_HEAD, N_TOKENS = 12, 12, 192
 
@@ -52,10 +53,21 @@ def rows(n_tokens: int) -> list[Row]:
     return found
 
 
+def saved_text() -> Row:
+    """The file that someone gets who saves a text."""
+    loaded = load(ROOT / "checkpoints" / "shakespeare-char", device="cpu")
+    written = loaded.generate("ROMEO:", 256, seed=1)
+    ids = [*written.request.prompt, *(step.token_id for step in written)][:256]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "text.html"
+        loaded.trace(ids).to_html(path)
+        return Row("48 heads x 256 tokens, a saved text", "MB", path.stat().st_size / 1e6, "less")
+
+
 def main() -> None:
     quick = arguments(__doc__ or "").quick
     need_packages("bertviz")
-    report("view", rows(N_TOKENS // 4 if quick else N_TOKENS))
+    report("view", [*rows(N_TOKENS // 4 if quick else N_TOKENS), saved_text()])
 
 
 if __name__ == "__main__":
