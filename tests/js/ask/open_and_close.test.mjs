@@ -91,7 +91,7 @@ test("opening and closing every question 50 times leaves as many effects, observ
   for (const { key } of QUESTIONS) {
     let most = 0;
     for (let i = 0; i < 50; i++) {
-      store.view.set({ ask: key, askWith: "" });
+      store.view.set({ ask: key, askWith: "", details: true });
       panel.refresh();
       assert.equal(panel.element.hidden, false);
       most ||= live.size;

@@ -4,7 +4,7 @@ import { make, NextFrame, setFlag, steadily } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
-import { copyMenu } from "./copy_answer.mjs";
+import { copyMenu } from "../export/copy_answer.mjs";
 import { readChoices, writeChoices } from "./choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
@@ -104,7 +104,8 @@ export class AskPanel {
 
   /** Show what the view says: nothing, the list, or a question. */
   refresh() {
-    const { ask, askWith } = this.store.view.options;
+    const { ask: open, askWith, details } = this.store.view.options;
+    const ask = details ? open : ""; // without details, the stage answers
     const question = QUESTIONS.find(({ key }) => key === ask) ?? null;
     const wasHidden = this.element.hidden;
     this.element.hidden = ask === "";

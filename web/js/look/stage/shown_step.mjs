@@ -15,9 +15,11 @@ import { PREPARED, preparedAttribution } from "../state/prepared.mjs";
 import { vocabulary } from "../state/run_fetcher.mjs";
 import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
 
+/** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { PictureId } from "../../types.js" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Kind } from "./gains.mjs" */
@@ -64,7 +66,7 @@ export class ShownStep {
   #known = signal(NOTHING);
   /** @type {RunFetcher | null} */
   #fetcher = null;
-  /** @type {Map<string, Promise<number[]>>} what heads add, by step and mask; kept as long as the text is shown */
+  /** @type {Map<string, Promise<AttributionAnswer>>} by step and mask; kept as long as the text is shown */
   #added = new Map();
   #turn = 0;
   #isAsking = false; // what the heads add, for this turn
@@ -254,23 +256,36 @@ export class ShownStep {
     this.#judge(mask ? { off: known } : { whole: known, isCurrent: true });
   }
 
-  /** @param {number} token @param {Mask} mask @returns {Promise<number[]>} */
-  #addsTo(token, mask) {
+  /** What every part of the model adds to the next word, and how that is asked. Throws an `Error` with the reason. */
+  async parts() {
+    const { shown, isOff, cut } = this;
+    if (shown?.target == null) throw new Error("There is no model to ask.");
+    const asked = this.#attribution(shown.target, isOff ? (cut?.mask ?? null) : null);
+    return { asked, answer: await this.#answerTo(asked) };
+  }
+
+  /** @param {number} token @param {Mask} mask */
+  #attribution(token, mask) {
     const { store, query } = this;
     const { model, head_mask } = store.pointer;
-    const key = [query, token, JSON.stringify(mask)].join();
     const used = mask ?? head_mask;
-    const body = {
-      model,
-      tokens: store.ids.slice(0, query + 1),
-      position: query,
-      token,
-      ...(used && { head_mask: used }),
-    };
-    const asked = this.#added.get(key) ?? askServer({ route: "attribution", body }).then(({ heads }) => heads.flat());
-    this.#added.set(key, asked);
-    asked.catch(() => this.#added.delete(key));
-    return asked;
+    const tokens = store.ids.slice(0, query + 1);
+    const body = { model, tokens, position: query, token, ...(used && { head_mask: used }) };
+    return { route: /** @type {const} */ ("attribution"), body };
+  }
+
+  /** @param {AskRequest} asked @returns {Promise<AttributionAnswer>} */
+  #answerTo(asked) {
+    const key = JSON.stringify(asked.body);
+    const answer = this.#added.get(key) ?? askServer(asked);
+    this.#added.set(key, answer);
+    answer.catch(() => this.#added.delete(key));
+    return answer;
+  }
+
+  /** @param {number} token @param {Mask} mask @returns {Promise<number[]>} */
+  async #addsTo(token, mask) {
+    return (await this.#answerTo(this.#attribution(token, mask))).heads.flat();
   }
 
   /** More is known: decide what the heads do, and of which something is said. @param {Partial<Known>} changes */

@@ -20,6 +20,7 @@ import { Sentence } from "./sentence.mjs";
 import { ShownStep } from "./shown_step.mjs";
 import { Tiles } from "./tiles.mjs";
 import { Verdict } from "./verdict.mjs";
+import { Why } from "./why.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../ask/mixer.mjs" */
@@ -82,10 +83,11 @@ export class Stage {
     );
     this.tiles = new Tiles(store, this.step, (head) => this.#point(head));
     this.card = new HeadCard(store, this.step, (by) => this.#turn(by));
+    this.why = new Why(store, this.step, (head) => this.#point(head));
     const said = make("div", { class: "hs-said" }, this.verdict.element, this.editor.side, this.board.element);
     this.top = make("div", { class: "hs-stage-top" }, this.sentence.element, this.editor.element, said);
     const field = make("section", { "aria-label": "All heads" }, this.tiles.element);
-    const body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element);
+    const body = make("div", { class: "hs-stage-body" }, this.#heading(), field, this.card.element, this.why.element);
     const birth = texts ? [this.birth.element] : [];
     const parts = [this.about, this.top, ...birth, body];
     this.element = make("section", { class: "hs-stage hs-simple", "aria-label": "Stage" }, ...parts);
@@ -124,6 +126,7 @@ export class Stage {
         this.step.known,
         this.opening.part,
         store.view.options.details,
+        this.why.isOpen,
       ],
       () => this.draw(),
     );

@@ -1,7 +1,7 @@
 // What is said of the next word, in one or two sentences, and what can be done about it. Both stand below the sentence
 // at the left; the list of next words is at their right.
 
-import { isStill, make, setText } from "../../lib/dom.mjs";
+import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
@@ -46,7 +46,7 @@ export class Verdict {
     this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
       make("button", { type: "button", class: kind, onclick: act }, label);
-    const ask = () => store.view.set({ ask: "attribution", details: true });
+    const ask = () => store.view.set({ ask: store.view.options.ask ? "" : "attribution" });
     this.why = button("Why this word?", ask, "hs-action hs-why");
     this.why.title = "What every part of the model adds to it";
     this.next = button("Next", next);
@@ -75,6 +75,7 @@ export class Verdict {
     this.off.hidden = this.why.hidden = why.hidden = this.next.hidden = isGrowing;
     this.off.disabled = !n || isBusy;
     this.why.disabled = isBusy;
+    setFlag(this.why, "aria-expanded", store.view.options.ask !== "");
     this.off.classList.toggle("hs-is-off", step.isOff);
     const how = step.isOff ? [onWide("back "), "on"] : ["off"];
     if (n === 1) this.off.replaceChildren("Turn it ", ...how);

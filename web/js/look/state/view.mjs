@@ -8,6 +8,9 @@ import { isFile } from "./prepared.mjs";
 
 /** @import { Options, PictureId, Pointer } from "../../types.js" */
 
+/** The question that the stage answers in place; the others belong to the details. */
+const ON_STAGE = "attribution";
+
 export class View {
   #options = signal(/** @type {Readonly<Options>} */ ({ ...DEFAULTS }));
   #open = signal(/** @type {PictureId} */ ([0, 0]));
@@ -29,7 +32,9 @@ export class View {
 
   /** @param {Partial<Options>} chosen */
   set(chosen) {
-    const changes = chosen.ask ? { ...chosen, details: true } : chosen; // the questions belong to the details
+    // The one answer that a file has is in its details.
+    const needsDetails = chosen.ask && (chosen.ask !== ON_STAGE || this.isLookOnly);
+    const changes = needsDetails ? { ...chosen, details: true } : chosen;
     const options = this.#options.peek();
     const names = /** @type {(keyof Options)[]} */ (Object.keys(changes));
     if (names.some((name) => options[name] !== changes[name])) this.#options.value = { ...options, ...changes };

@@ -1,0 +1,43 @@
+// The waterfall of "Why this word?".
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+Object.assign(globalThis, { matchMedia: () => ({ matches: false, addEventListener: () => {} }) });
+const { barsOf, largestHeads } = await import("../../../web/js/look/stage/why.mjs");
+
+const ANSWER = {
+  heads: [
+    [1, -2],
+    [4, 0.5],
+  ],
+  mlps: [0.25, 0.25],
+  embedding: -1,
+  biases: 0.5,
+};
+
+test("the bars follow one another and end at the score", () => {
+  const bars = barsOf(ANSWER, [2, 1]);
+  assert.deepEqual(
+    bars.map(({ name, value, from, head }) => [name, value, from, head]),
+    [
+      ["Before any layer", -0.5, 0, undefined],
+      ["All 2 MLPs", 0.5, -0.5, undefined],
+      ["2 other heads", 1.5, 0, undefined],
+      ["", -2, 1.5, 1],
+      ["", 4, -0.5, 2],
+    ],
+  );
+});
+
+test("a model with one MLP and no other head says so", () => {
+  const bars = barsOf({ heads: [[3]], mlps: [1], embedding: 0, biases: 0 }, [0]);
+  assert.deepEqual(
+    bars.map(({ name }) => name),
+    ["Before any layer", "The MLP", ""],
+  );
+});
+
+test("heads that work against a word are among the largest", () => {
+  assert.deepEqual(largestHeads([0.1, -3, 2], 2), [1, 2]);
+});

@@ -1,0 +1,257 @@
+// Why this word: what the heads and the rest of the model add to its score, as a waterfall in the place of the open
+// head. The field shows the same contributions as ink, and the sentence the same heads as threads.
+
+import { curl } from "../../calls/call.mjs";
+import { lensCall } from "../../calls/python.mjs";
+import { make, setText } from "../../lib/dom.mjs";
+import { headAt, headEntries, headName } from "../../lib/heads.mjs";
+import { fixed, share, signed } from "../../lib/numbers.mjs";
+import { whenever } from "../../lib/reactive.mjs";
+import { capitalised, plainly, spoken, unitOf } from "../../lib/words.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
+import { makeTable } from "../../widgets/table.mjs";
+import { copyMenu } from "../export/copy_answer.mjs";
+import { spokenHead } from "./field.mjs";
+
+/** @import { AttributionAnswer } from "../../lens.js" */
+/** @import { AskRequest } from "../state/ask_server.mjs" */
+/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownStep } from "./shown_step.mjs" */
+
+/** Whether the answer stands below the field, where it may be out of view. */
+const STACKED = matchMedia("(width < 960px)");
+const MOST_ROWS = 8; // heads that have a row of their own
+
+const METHOD =
+  "A word’s score, its logit, is a sum of what the parts of the model write: one part from each head, one from each " +
+  "layer’s MLP, one from the last word itself (its embedding), and one from the biases. With all other scores as " +
+  "they are, 1 more makes the odds of a word 2.7 times as high. The scale of the final norm is held fixed.";
+const CAUTION =
+  "Only what each part writes straight into the prediction is counted. A head that helps another head gets no credit.";
+
+/** @typedef {{ name: string, value: number, from: number, head?: number }} Bar `from`: the sum of those before it */
+
+/**
+ * The bars of a waterfall from zero to the score: some heads by themselves, everything else together.
+ * @param {Pick<AttributionAnswer, "heads" | "mlps" | "embedding" | "biases">} answer
+ * @param {number[]} own the numbers of the heads that have a bar of their own
+ * @returns {Bar[]}
+ */
+export function barsOf({ heads, mlps, embedding, biases }, own) {
+  const all = heads.flat();
+  const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
+  const others = all.filter((_, head) => !own.includes(head));
+  const mlpName = mlps.length === 1 ? "The MLP" : `All ${mlps.length} MLPs`;
+  const parts = [
+    { name: "Before any layer", value: embedding + biases },
+    { name: mlpName, value: sum(mlps) },
+    ...(others.length
+      ? [{ name: `${others.length} other head${others.length > 1 ? "s" : ""}`, value: sum(others) }]
+      : []),
+    ...own.toSorted((a, b) => a - b).map((head) => ({ name: "", value: all[head], head })),
+  ];
+  let total = 0;
+  return parts.map((part) => ({ ...part, from: (total += part.value) - part.value }));
+}
+
+/** The heads that add most, or take away most. @param {number[]} adds @param {number} [most] */
+export const largestHeads = (adds, most = MOST_ROWS - 2) =>
+  adds
+    .map((_, head) => head)
+    .sort((a, b) => Math.abs(adds[b]) - Math.abs(adds[a]))
+    .slice(0, most);
+
+export class Why {
+  #shown = ""; // the step whose answer is shown or awaited
+  /** @type {{ asked: AskRequest, answer: AttributionAnswer } | null} */
+  #answered = null;
+
+  /**
+   * @param {Store} store
+   * @param {ShownStep} step
+   * @param {(head: number | null) => void} point at a head
+   */
+  constructor(store, step, point) {
+    this.store = store;
+    this.step = step;
+    this.point = point;
+    this.question = make("h3", {});
+    const close = smallButton("Close", () => store.view.closeAsk());
+    this.say = make("p", { class: "hs-why-say", role: "status" });
+    this.picture = make("div", { class: "hs-why-picture" });
+    const caution = make("p", { class: "hs-why-caution" }, make("b", {}, "What this does not show. "), CAUTION);
+    this.numbers = make("div", { class: "hs-why-numbers", tabindex: 0, role: "region", "aria-label": "All parts" });
+    this.code = make("pre", { tabindex: 0, "aria-label": "Code" });
+    const details = smallButton("With other words, in Details", () => store.view.set({ details: true }));
+    const tools = make(
+      "div",
+      { class: "hs-why-tools" },
+      copyMenu(() => this.#answered),
+      details,
+    );
+    this.fold = make("details", {}, make("summary", {}, "Numbers, method, code"), make("p", {}, METHOD), tools);
+    this.fold.append(this.numbers, this.code);
+    const top = make("header", {}, this.question, close);
+    const parts = [top, this.say, this.picture, caution, this.fold];
+    this.element = make("section", { class: "hs-why-answer", "aria-label": "Answer", hidden: true }, ...parts);
+    this.picture.addEventListener("pointerleave", () => point(null));
+    whenever(
+      () => [store.view.options.ask, store.view.options.details, step.known, store.pointer],
+      () => this.draw(),
+    );
+  }
+
+  /** Whether it is open. */
+  get isOpen() {
+    const { ask, details } = this.store.view.options;
+    return ask === "attribution" && !details;
+  }
+
+  draw() {
+    const { store, step, element } = this;
+    const isOpened = element.hidden && this.isOpen;
+    element.hidden = !this.isOpen;
+    element.parentElement?.classList.toggle("hs-answering", this.isOpen);
+    if (!this.isOpen || !store.rows) return;
+    const target = step.texts[step.shown?.target ?? -1];
+    setText(this.question, `Why ${target === undefined ? `this ${unitOf(store)}` : spoken(target)}?`);
+    if (isOpened && STACKED.matches) element.scrollIntoView();
+    const shown = `${store.pointer.run} ${step.query} ${step.shown?.target} ${step.shown?.isKnown} ${step.isOff}`;
+    if (shown !== this.#shown) void this.#ask(shown);
+  }
+
+  /** @param {string} shown */
+  async #ask(shown) {
+    this.#shown = shown;
+    this.element.setAttribute("aria-busy", "true");
+    if (!this.step.shown?.isKnown) return; // drawn again once it is
+    try {
+      const answered = await this.step.parts();
+      if (shown !== this.#shown) return;
+      this.#answered = answered;
+      this.#show(answered);
+    } catch (error) {
+      if (shown !== this.#shown) return;
+      this.#shown = ""; // asked again when more is known
+      setText(this.say, /** @type {Error} */ (error).message);
+    }
+    this.element.setAttribute("aria-busy", "false");
+  }
+
+  /** @param {{ asked: AskRequest, answer: AttributionAnswer }} answered */
+  #show({ asked, answer }) {
+    const { step, store } = this;
+    const { n_head } = store.pointer;
+    const group = step.isOff ? null : step.group;
+    const adds = answer.heads.flat();
+    const copying = group?.copied == null ? [] : group.heads.map(([layer, head]) => layer * n_head + head);
+    const named = copying.length && copying.length <= MOST_ROWS ? copying : largestHeads(adds);
+    this.say.replaceChildren(...this.#words(answer, copying));
+    this.picture.replaceChildren(this.#table(answer, barsOf(answer, named)));
+    this.numbers.replaceChildren(numbersTable(answer));
+    setText(this.code, `${curl(`v1/lens/${asked.route}`, asked)}\n\n${lensCall(asked)}`);
+  }
+
+  /** The answer in one sentence. @param {AttributionAnswer} answer @param {number[]} copying */
+  #words({ heads, token, logit, probability }, copying) {
+    const all = heads.flat();
+    const strong = (/** @type {string} */ words) => make("b", {}, words);
+    const word = spoken(token.text);
+    const sum = (/** @type {number[]} */ values) => values.reduce((total, value) => total + value, 0);
+    const byHeads = sum(all);
+    const end = `: together ${fixed(logit, 1)}, enough for ${share(probability)}.`;
+    const rest = `the rest of the model ${signed(logit - byHeads, 1)}`;
+    if (!copying.length) {
+      const [first] = largestHeads(all, 1);
+      const most = `${capitalised(spokenHead(headAt(first, this.store.pointer)))} counts most, with `;
+      return [
+        `No head copies ${word}. `,
+        most,
+        strong(signed(all[first], 1)),
+        `; all heads add `,
+        signed(byHeads, 1),
+        `, ${rest}${end}`,
+      ];
+    }
+    const given = sum(copying.map((head) => all[head]));
+    const n = copying.length;
+    const who = n === 1 ? "one head looks back at it and adds " : `${n} heads look back at it and add `;
+    const others = `the other ${all.length - n} heads ${signed(byHeads - given, 1)}`;
+    return [
+      `${capitalised(word)} is already in the text: `,
+      who,
+      strong(signed(given, 1)),
+      `, ${others}, ${rest}${end}`,
+    ];
+  }
+
+  /** @param {AttributionAnswer} answer @param {Bar[]} bars */
+  #table({ token, logit, probability }, bars) {
+    const ends = [0, logit, ...bars.flatMap(({ from, value }) => [from, from + value])];
+    const [low, high] = [Math.min(...ends), Math.max(...ends)];
+    const at = (/** @type {number} */ value) => (value - low) / Math.max(high - low, 1e-9);
+    const rows = bars.map(({ name, value, from, head }) => {
+      const row = this.#row(head === undefined ? name : this.#headButton(head), value, at(from), at(from + value));
+      row.append(make("td", {}, head === undefined ? "" : this.#looks(head)));
+      if (head !== undefined) {
+        row.classList.add("hs-why-head");
+        row.dataset.kind = this.step.kinds[head] ?? "other";
+        row.addEventListener("pointerenter", () => this.point(head));
+      } else row.addEventListener("pointerenter", () => this.point(null));
+      return row;
+    });
+    const total = this.#row(spoken(token.text), logit, at(0), at(logit), fixed(logit, 1));
+    total.className = "hs-why-total";
+    total.append(make("td", {}, `enough for ${share(probability)}`));
+    const caption = make("caption", { class: "hs-hidden" }, "What each part adds to the score, one after the other");
+    return make("table", {}, caption, make("tbody", {}, ...rows, total));
+  }
+
+  /**
+   * @param {string | Node} name
+   * @param {number} value
+   * @param {number} from where the bar begins, from 0 to 1
+   * @param {number} to
+   * @param {string} [text]
+   */
+  #row(name, value, from, to, text = signed(value, 1)) {
+    const bar = make("i", { class: value < 0 ? "hs-against" : "" });
+    const label = make("b", {}, text);
+    const cell = make("td", { class: "hs-why-bar" }, make("span", {}, bar, label));
+    cell.style.setProperty("--from", String(Math.min(from, to)));
+    cell.style.setProperty("--to", String(Math.max(from, to)));
+    return make("tr", {}, make("th", { scope: "row" }, name), cell);
+  }
+
+  /** @param {number} head */
+  #headButton(head) {
+    const { store } = this;
+    const picture = headAt(head, store.pointer);
+    const open = () => store.choosePicture(picture);
+    const button = make("button", { type: "button", onclick: open }, capitalised(spokenHead(picture)));
+    button.addEventListener("focus", () => this.point(head));
+    button.addEventListener("blur", () => this.point(null));
+    return button;
+  }
+
+  /** Where a head looks. @param {number} head */
+  #looks(head) {
+    const { shown } = this.step;
+    if (!shown) return "";
+    const key = shown.keys[head];
+    return `${share(shown.rows[head][key])} on “${plainly(this.store.tokens[key].text)}”`;
+  }
+}
+
+/** Every part by itself, in the order of the model. @param {AttributionAnswer} answer */
+function numbersTable({ embedding, heads, mlps, biases, sum, logit }) {
+  const rows = [
+    ["embedding", signed(embedding, 4)],
+    ...headEntries(heads).map(({ picture, value }) => [headName(picture), signed(value, 4)]),
+    ...mlps.map((value, layer) => [`MLP of layer ${layer}`, signed(value, 4)]),
+    ["biases", signed(biases, 4)],
+    ["sum", fixed(sum, 4)],
+    ["the model’s logit", fixed(logit, 4)],
+  ];
+  return makeTable({ name: "All parts", titles: ["part", "adds"], rows }, { class: "hs-answer-table" });
+}
