@@ -30,7 +30,7 @@ def settle(page: Any, rung: int) -> None:
     page.evaluate("document.querySelectorAll('.hl-fold').forEach(fold => (fold.open = true))")
     whole = page.locator(".hl-sticky > button[aria-pressed=false]:visible")
     if whole.count():
-        whole.click()
+        whole.dispatch_event("click")  # the mouse stays where it is
 
 
 def say(page: Any, sentence: str) -> None:

@@ -158,6 +158,7 @@ export class OpenLesson {
 
   /** The numbers have changed without `set` or `share`. */
   renew() {
+    if (!this.data) return; // a training is shown again while the rung is built
     this.steps.update();
     this.poseOwn();
   }
