@@ -327,7 +327,11 @@ def head_roles(loaded: TokenizedModel, *, progress: Progress = ignore) -> HeadRo
 
 
 def roles(lens: Lens, *, progress: Progress = ignore) -> HeadRoles:
-    """What each head of a model looks at on random tokens that are repeated once, and whether it copies."""
+    """What each head of a model looks at on random tokens that are repeated once, and whether it copies.
+
+    The random tokens are drawn from part of the vocabulary: from printable tokens and, in a byte-level vocabulary, from
+    merged ones (``ordinary_tokens``). On tokens drawn from the whole vocabulary, scores may be lower.
+    """
     return head_roles(lens, progress=progress)
 
 

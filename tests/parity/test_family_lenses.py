@@ -196,12 +196,15 @@ def test_paths_equal_hooks_on_transformers(name: str, tmp_path: Path) -> None:
     modules = {"x": theirs.layer(layer)}
     x = inputs_of(theirs, modules, text.ids)["x"]
     span = theirs.span(earlier)
-    whole = contexts(theirs, text.ids)["0"]
+    own = contexts(theirs, text.ids)
+    whole = own["0"]
     context = whole[:, span]
     change = (context - context.mean(0)) @ theirs.output(0).weight[:, span].T
     seen = {"direct": x - theirs.adds(0, change, whole)}
     with hooked(theirs.output(0), replacing(span, context.mean(0)), before=True):
         seen["every"] = inputs_of(theirs, modules, text.ids)["x"]
+        with hooked(theirs.output(1), replacing(slice(None), own["1"]), before=True):
+            seen["mlps"] = inputs_of(theirs, modules, text.ids)["x"]
     assert max_difference(seen["direct"], seen["every"]) > 0.1  # the layers between make something of it
     writes = theirs.output(layer).weight[:, theirs.span(head)]
 

@@ -356,6 +356,7 @@ export interface PatchedPaths {
   clean: number;
   corrupted: number;
   direct: Record<"q" | "k" | "v", number[][]>;
+  mlps: Record<"q" | "k" | "v", number[][]>;
   every: Record<"q" | "k" | "v", number[][]>;
 }
 
@@ -369,6 +370,7 @@ export interface PathsAnswer {
   reference: ReferenceSet | null;
   patched: PatchedPaths | null;
   direct: Record<"q" | "k" | "v", number[][]>;
+  mlps: Record<"q" | "k" | "v", number[][]>;
   every: Record<"q" | "k" | "v", number[][]>;
 }
 
@@ -409,6 +411,7 @@ export interface RolePathsAnswer {
   plain: RoleScore;
   uniform: number;
   direct: CutRoleScores;
+  mlps: CutRoleScores;
   every: CutRoleScores;
 }
 

@@ -14,13 +14,14 @@ from ..head_roles import ROLES, Role, random_texts
 from ..lens import Lens
 from ..progress import Progress, ignore, part, parts
 from ..question import AnswerToken, HeadIndex, Layer, PatchDirection, Reads, WrongToken
-from ..text_pass import Text, TextPass
+from ..text_pass import Edit, Text, TextPass
 from .patch_run import check_prompts, patch_run
 from .patching import Differences, PairContent, about
 from .reference import HeadReplacement, Method, Reference, ReferenceSet, contexts_of, read_reference, replacement
 
-# From an earlier head to a later one: directly through the residual stream, or also through the layers between.
-Route = Literal["direct", "every"]
+# From an earlier head to a later one: directly through the residual stream; also through the MLPs between, with all
+# other heads as they were, the route of Wang et al. 2023; or also through the heads between.
+Route = Literal["direct", "mlps", "every"]
 ROUTES: tuple[Route, ...] = get_args(Route)
 
 
@@ -31,6 +32,7 @@ class PatchedPaths(PairContent):
     """The logit differences with a path patched, normalised: 0 is the corrupted prompt, 1 the clean one."""
 
     direct: PerWay
+    mlps: PerWay
     every: PerWay
 
 
@@ -45,8 +47,10 @@ class PathPatching(Differences):
     effects: dict[Route, dict[Way, Tensor]]
 
     def content(self) -> PatchedPaths:
-        direct, every = ({way: self.restored(each) for way, each in self.effects[route].items()} for route in ROUTES)
-        return {**self.about(), "direct": direct, "every": every}
+        direct, mlps, every = (
+            {way: self.restored(each) for way, each in self.effects[route].items()} for route in ROUTES
+        )
+        return {**self.about(), "direct": direct, "mlps": mlps, "every": every}
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,12 @@ class Cuts(Answer):
     def direct(self) -> PerWay:
         """``[earlier layer][earlier head]`` for q, k and v: only the direct path in the residual stream is cut."""
         return self.moved["direct"]
+
+    @property
+    @sent
+    def mlps(self) -> PerWay:
+        """The paths through MLPs are cut, too: all other heads are as they were (Wang et al. 2023)."""
+        return self.moved["mlps"]
 
     @property
     @sent
@@ -129,6 +139,11 @@ class RoleCuts(Answer):
     @sent
     def direct(self) -> PerRole:
         return self.cut["direct"]
+
+    @property
+    @sent
+    def mlps(self) -> PerRole:
+        return self.cut["mlps"]
 
     @property
     @sent
@@ -206,8 +221,9 @@ def cut_paths(
     This is path patching (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's context vectors are
     replaced as in ``knockout``, with ``method`` and ``reference``, by default by their mean over a reference set. The
     rest of the head, such as its queries when its keys are cut, stays unchanged. On the "direct" route, only the
-    earlier head's own output changes in the residual stream that the head reads. On the "every" route, the layers
-    between are recomputed too, so that what an MLP made of the earlier head's output changes as well. Raises
+    earlier head's own output changes in the residual stream that the head reads. On the route "mlps", that of Wang et
+    al., the MLPs between are recomputed, and all other heads are as they were. On the "every" route, the heads between
+    are recomputed too. Raises
     ``InputError`` if there is no such head, or for a method or reference that does not fit.
     """
     text.check_head(layer, head)
@@ -251,8 +267,9 @@ def patch_paths(
 
     Path patching between two prompts (Wang et al. 2023, Goldowsky-Dill et al. 2023): the earlier head's output is taken
     from the other prompt, but only where the later head's queries, keys or values are computed from it; everything
-    after the later head is recomputed. Routes are those of ``cut_paths``, the prompts and the measure those of
-    ``patching.patch``. Raises ``InputError`` as that does, and if there is no such head.
+    after the later head is recomputed. Routes are those of ``cut_paths``, of which "mlps" is that of Wang et al.; the
+    prompts and the measure are those of ``patching.patch``. Raises ``InputError`` as that does, and if there is no such
+    head.
     """
     clean.check_head(layer, head)
     run = patch_run(clean, corrupted, answer=answer, wrong=wrong, direction=direction)
@@ -338,16 +355,18 @@ def without_each(
     Yields the earlier layer, some of its heads ``(B,)``, and the streams ``(B, T, C)``.
     """
     n_head = text.config.n_head
+    own = [text.context(between) for between in range(layer)]
+    edits: dict[Route, Edit | None] = {"mlps": lambda between, _: own[between], "every": None}
     for earlier in range(layer):
-        block, context = text.block(earlier), text.context(earlier)  # (1, T, n_head, head_dim)
+        block, context = text.block(earlier), own[earlier]  # (1, T, n_head, head_dim)
         change = context[0] - replacement(text, earlier, method, reference)[0]
         removed = change.transpose(0, 1) @ block.attn.matrices().W_O  # (n_head, T, C)
         output = block.attn.output(context)
         for heads in torch.arange(n_head).split(text.batch_size):
-            if route == "every":
-                x = text.run_with_output(earlier, output - removed[heads], stop=layer)
-            else:
+            if route == "direct":
                 x = text.stream[layer] - block.attention_adds(removed[heads], output)
+            else:
+                x = text.run_with_output(earlier, output - removed[heads], edits[route], stop=layer)
             yield earlier, heads, x
 
 

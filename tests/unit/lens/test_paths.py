@@ -48,16 +48,26 @@ def stream_without(loaded: LoadedModel, earlier: int, head: int, route: str, ins
         mean = context[0, :, part].mean(0) if instead is None else instead
         contexts.append(context[0, :, part] - mean)
         context[..., part] = mean
-        return (context,) if route == "every" else inputs
+        return inputs if route == "direct" else (context,)
 
+    between = [gpt.h[layer].attn.c_proj for layer in range(earlier + 1, LAYER)] if route == "mlps" else []
+    own: list[tuple[Tensor, ...]] = []
+    for output in between:  # each pass adds the context vectors of one layer
+        handle = output.register_forward_pre_hook(lambda _module, inputs: own.append(inputs))
+        gpt(torch.tensor([IDS]))
+        handle.remove()
     hooks = [
+        *(
+            output.register_forward_pre_hook(lambda *_, plain=plain: plain)
+            for output, plain in zip(between, own, strict=True)
+        ),
         gpt.h[earlier].attn.c_proj.register_forward_pre_hook(replace),
         gpt.h[LAYER].register_forward_pre_hook(lambda _module, inputs: kept.append(inputs[0][0])),
     ]
     gpt(torch.tensor([IDS]))
     for hook in hooks:
         hook.remove()
-    if route == "every":
+    if route != "direct":
         return kept[0]
     return kept[0] - contexts[0] @ gpt.h[earlier].attn.c_proj.weight[:, part].T
 
