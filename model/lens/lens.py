@@ -111,7 +111,11 @@ def call_question(question: Callable[..., Answered], lens: Lens, *args: Any, **o
     """Call a question with texts in place of passes, and a lens in place of whatever it reads of the model."""
     signature, hints = inspect.signature(question), get_type_hints(question)
     about = {name: lens if kind is Lens else lens.gpt for name, kind in hints.items() if kind in (Lens, GPT)}
-    given = without(signature, about).bind(*args, **options)
+    own = without(signature, about)
+    try:
+        given = own.bind(*args, **options)
+    except TypeError as error:
+        raise TypeError(f"{question.__name__}: {error}. It takes {', '.join(own.parameters)}.") from None
     reads = {option.name: option.reads for option in options_of(question)}
     for name, value in given.arguments.items():
         if hints[name] is TextPass:

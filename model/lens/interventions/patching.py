@@ -391,7 +391,11 @@ def attribution_patching(
     into, n_layer = run.into, run.into.config.n_layer
     with torch.inference_mode(False), torch.enable_grad():
         final = into.stream[-1].clone().requires_grad_()
-        (after,) = torch.autograd.grad(run.measure(final).sum(), [final])
+        plain = run.measure(final).sum()
+        if not plain.requires_grad:
+            message = "An estimate takes the gradient of metric, which must return a tensor computed from the logits."
+            raise InputError("metric", message)
+        (after,) = torch.autograd.grad(plain, [final])
     changes = []
     for layer in reversed(range(n_layer)):
         slope, before = gradients(into, layer, after, site)

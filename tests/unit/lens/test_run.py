@@ -312,6 +312,15 @@ def test_arguments_are_read_alike_and_answers_are_short() -> None:
     assert all(repr(answer).count("\n") < 30 and len(repr(answer)) < 2000 for answer in answers)
 
 
+def test_an_unknown_option_is_named_with_those_there_are() -> None:
+    loaded = tiny_model()
+    with pytest.raises(TypeError, match="knockout: .* 'heads'. It takes text, method, reference, progress."):
+        loaded.knockout("To be", heads=[])  # type: ignore[call-arg]
+    row = {"prompt": "To be", "corrupted": "No be"}
+    with pytest.raises(TypeError, match="patch_site: .* 'positions'. It takes clean, .*each_position"):
+        loaded.over_prompts("patch_site", [row], site="z", positions="all")
+
+
 def test_tables_show_the_tokens() -> None:
     loaded = tiny_model()
     readings = loaded.logit_lens("To be")

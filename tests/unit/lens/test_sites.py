@@ -261,6 +261,10 @@ def test_a_metric_of_ones_own(tiny: LoadedModel) -> None:
         tiny.patch_site(CLEAN, CORRUPTED, "z", metric=lambda logits: logits)
     with pytest.raises(InputError, match="stands in the place of answer and wrong"):
         tiny.patch_site(CLEAN, CORRUPTED, "z", answer=ANSWER, metric=lambda logits: logits.sum())
+    with pytest.raises(InputError, match="An estimate takes the gradient of metric"):
+        tiny.patch_site(
+            CLEAN, CORRUPTED, "z", metric=lambda logits: logits[0, -1, 3].item(), exact=False, estimate=True
+        )
     with pytest.raises(InputError, match="Both prompts give a metric of 0"):
         tiny.patch_site(CLEAN, CORRUPTED, "z", metric=lambda logits: 0.0)
 
