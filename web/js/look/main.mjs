@@ -18,6 +18,7 @@ import { stopWriting, TextWriter } from "./state/text_writer.mjs";
 import { PageHistory } from "./history.mjs";
 import { View } from "./state/view.mjs";
 import { Guide } from "./stage/guide.mjs";
+import { keepTheme } from "./theme.mjs";
 import { onChange, until, whenever } from "../lib/reactive.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
@@ -49,6 +50,7 @@ export function start(startGradio) {
   const theme = new URLSearchParams(location.search).get("__theme");
   const isDark = theme === "dark" || (theme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.body.classList.toggle("dark", isDark); // as Gradio does later
+  keepTheme();
   page = new Page(controls, gradioWrites, withTraining);
   const version = /** @type {any} */ (window).gradio_config.version.replaceAll(".", "-");
   const place = make("div", { class: "headscope" }, page.element);

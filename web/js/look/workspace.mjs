@@ -13,6 +13,7 @@ import { headsPanel } from "./panels/heads_panel.mjs";
 import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Stage } from "./stage/stage.mjs";
+import { wayBack } from "./stage/way_back.mjs";
 import { Store } from "./state/store.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { effect, listen, whenever } from "../lib/reactive.mjs";
@@ -52,7 +53,8 @@ export class Workspace {
     this.head = new HeadPanel(store, actionsOfHead).element;
     this.panels.append(heads, this.head);
     this.stage = new Stage(store, mixer, texts, view.isLookOnly ? null : link());
-    this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, this.panels);
+    const back = view.isLookOnly ? [] : [wayBack(store)];
+    this.element = make("div", { class: "hs-workspace" }, this.notices, this.stage.element, ...back, this.panels);
     onThemeChange(() => store.redraw());
     if (!view.isLookOnly) loadRoles(store);
     whenever(

@@ -42,16 +42,19 @@ export class Birth {
     this.button = make("button", { type: "button", class: "hs-switch hs-play-steps" }, "Play");
     this.button.addEventListener("click", () => (this.#playing.value ? this.pause() : void this.play()));
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Step of the training" });
-    this.range.addEventListener("input", () => {
-      const at = Number(this.range.value);
-      this.pause();
-      this.#show(at);
+    this.range.addEventListener("input", () => this.#choose(this.#nearest(Number(this.range.value))));
+    this.range.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      this.#choose(Math.max(0, Math.min(this.#readings.length - 1, this.#at + by)));
     });
     this.line = svg("path", { class: "hs-birth-line", "vector-effect": "non-scaling-stroke" });
     this.area = svg("path", { class: "hs-birth-area" });
     const box = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" };
     this.marks = make("div", { class: "hs-birth-marks", "aria-hidden": "true" });
-    const parts = [svg("svg", box, this.area, this.line), this.range, this.marks];
+    this.title = make("span", { class: "hs-birth-title", "aria-hidden": "true" });
+    const parts = [this.title, svg("svg", box, this.area, this.line), this.range, this.marks];
     const curve = make("div", { class: "hs-birth-curve" }, ...parts);
     this.element = make("div", { class: "hs-birth", hidden: true }, this.button, curve);
     whenever(
@@ -146,6 +149,18 @@ export class Birth {
     return readings;
   }
 
+  /** @param {number} step @returns {number} the number of the reading nearest to a step */
+  #nearest(step) {
+    const away = this.#readings.map((reading) => Math.abs(reading.step - step));
+    return away.indexOf(Math.min(...away));
+  }
+
+  /** @param {number} at the number of a reading */
+  #choose(at) {
+    this.pause();
+    this.#show(at);
+  }
+
   /** @param {number} at the number of a reading */
   #show(at) {
     showReading(this.store, this.#readings[at].pointer);
@@ -193,20 +208,23 @@ export class Birth {
     setText(this.button, this.#playing.value ? "Pause" : "Play");
     const at = this.#at;
     const last = this.#readings.length - 1;
-    setRange(this.range, at, { max: last });
     const { step, probability } = this.#readings[at];
+    const end = this.#readings[last].step;
+    setRange(this.range, step, { max: end });
+    setText(this.title, `How likely ${this.#word} is`);
     const said = `After ${step.toLocaleString("en")} steps of training: ${share(probability)}`;
     this.range.setAttribute("aria-valuetext", said);
     const half = this.#readings.findIndex((reading) => reading.probability >= 0.5);
     const marked = [...new Set([0, half, last])].filter((i) => i >= 0);
     this.marks.replaceChildren(
       ...marked.map((i) => {
-        const mark = make("span", {}, this.#readings[i].step.toLocaleString("en"));
-        mark.style.left = `${(100 * i) / last}%`;
+        const own = this.#readings[i].step;
+        const mark = make("span", {}, own.toLocaleString("en"), i === last ? " steps of training" : "");
+        mark.style.left = `${(100 * own) / end}%`;
         return mark;
       }),
     );
-    const x = (/** @type {number} */ i) => (WIDTH * i) / (this.#readings.length - 1);
+    const x = (/** @type {number} */ i) => (WIDTH * this.#readings[i].step) / end;
     const points = this.#readings.map((reading, i) => `${x(i)},${HEIGHT - 2 - (HEIGHT - 4) * reading.probability}`);
     this.line.setAttribute("d", `M${points.join("L")}`);
     this.area.setAttribute("d", `M0,${HEIGHT}L${points.join("L")}L${WIDTH},${HEIGHT}Z`);

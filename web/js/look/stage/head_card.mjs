@@ -36,7 +36,8 @@ export class HeadCard {
     this.row = make("i", { class: "hs-card-row", "aria-hidden": "true" });
     this.cell = make("i", { class: "hs-card-cell", "aria-hidden": "true" });
     this.labels = make("div", { class: "hs-card-labels", "aria-hidden": "true" });
-    this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels);
+    const axes = make("div", { class: "hs-card-axes", "aria-hidden": "true" }, make("span", {}, "to →"), "from ↓");
+    this.matrix = make("div", { class: "hs-card-matrix" }, this.canvas, this.row, this.cell, this.labels, axes);
     this.name = make("h3", {});
     this.role = make("p", { class: "hs-card-role" });
     this.adds = make("p", {
@@ -166,7 +167,8 @@ export class HeadCard {
   #label({ query, key }) {
     const n = this.#rows;
     const pitch = this.matrix.clientHeight / n;
-    const rows = pitch >= LABEL ? [...Array(n).keys()] : [...new Set([key, query])];
+    const isNear = (query - key) * pitch < LABEL; // the labels would stand on each other
+    const rows = pitch >= LABEL ? [...Array(n).keys()] : isNear ? [query] : [key, query];
     const { tokens } = this.store;
     this.labels.replaceChildren(
       ...rows.map((i) => {
