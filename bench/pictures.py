@@ -48,7 +48,7 @@ def replay(page: Any) -> bytes:
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("button", name="Replay").click()
     watch(PLAYED)
-    page.get_by_role("switch", name="Turn these").click()
+    page.get_by_role("button", name="Turn these").click()
     watch(SWITCHED)
     file = BytesIO()
     durations = [FRAME] * (len(frames) - 1) + [LAST_FRAME]
