@@ -19,6 +19,8 @@ FOLDER = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "web" / "js"
 ENTRY = "look/saved/main.mjs"
 STYLES = ("widgets/styles/*.css", "look/styles/**/*.css")
 PAGE = "widgets/styles/page.css"
+# How the paths of the kit's sheets begin, of the tabs', the stage's, and of the one that hides elements.
+LAYERS = (("widgets/",), ("learn/", "look/", "train/", "use/"), ("look/styles/stage/",), ("widgets/styles/shown.css",))
 ROOTS = {"learn": ".hl-page", "train": ".ht-page", "use": ".hu-page"}  # by folder; others hold for all
 
 # The modules import and export by name only, and load or name other files, in these forms alone.
@@ -120,14 +122,21 @@ def root_of(path: str) -> str:
     return "body" if path == PAGE else ROOTS.get(path.partition("/")[0], ".headscope")
 
 
+def layer_of(path: str) -> int:
+    """The number of a style sheet's layer: its rules outweigh every rule of a lower one, whatever their selectors."""
+    return max(number for number, starts in enumerate(LAYERS) if path.startswith(starts))
+
+
 def scoped(path: str) -> str:
     """A style sheet whose rules hold within its root only, which ``&`` stands for.
 
-    Each outweighs Gradio's: the root is given by its class or by an id. No element has this id, but it counts.
+    Each outweighs Gradio's, which are in no ``@layer`` and so would outweigh all that are in one: an id that no
+    element has counts in each, once more for each layer.
     """
     rules = re.sub(r"/\*[\s\S]*?\*/", "", (FOLDER / path).read_text(encoding="utf-8"))
     animations = "".join(KEYFRAMES.findall(rules))  # which no rule may contain
-    return f"{animations}:is(#hs, {root_of(path)}) {{\n{KEYFRAMES.sub('', rules)}}}\n"
+    weight = ":not(#hs)" * layer_of(path)
+    return f"{animations}:is(#hs, {root_of(path)}){weight} {{\n{KEYFRAMES.sub('', rules)}}}\n"
 
 
 def script() -> str:

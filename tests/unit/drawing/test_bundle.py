@@ -103,20 +103,24 @@ def test_every_style_sheet_is_in_one_sheet() -> None:
     assert sum(map(len, alone)) == len(sheets) and all(sheet in sheets for sheet in alone)
 
 
-def test_rules_hold_within_their_root_and_outweigh_gradios(folder: Path) -> None:
+def test_rules_hold_within_their_root_and_outweigh_gradios_and_those_of_lower_layers(folder: Path) -> None:
     turn = "@keyframes turn {\n  to {\n    rotate: 1turn;\n  }\n}\n"
     sheets = {
         "learn/a.css": f".a {{}}\n{turn}/* b */\n.b {{}}\n",
-        "look/c.css": "& {}\n",
         bundle.PAGE: "& {}\n",
+        "look/c.css": "& {}\n",
+        "look/styles/stage/d.css": "& {}\n",
+        "widgets/styles/shown.css": "& {}\n",
     }
     for name, content in sheets.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     assert bundle.style(list(sheets)) == (
-        f"{turn}:is(#hs, .hl-page) {{\n.a {{}}\n\n.b {{}}\n}}\n"
-        ":is(#hs, .headscope) {\n& {}\n}\n"
+        f"{turn}:is(#hs, .hl-page):not(#hs) {{\n.a {{}}\n\n.b {{}}\n}}\n"
         ":is(#hs, body) {\n& {}\n}\n"
+        ":is(#hs, .headscope):not(#hs) {\n& {}\n}\n"
+        ":is(#hs, .headscope):not(#hs):not(#hs) {\n& {}\n}\n"
+        ":is(#hs, .headscope):not(#hs):not(#hs):not(#hs) {\n& {}\n}\n"
     )
 
 
