@@ -19,13 +19,6 @@ const USE = ["/use/", "Only web/js/use imports from web/js/use."];
 
 const LINES = { max: 60, skipBlankLines: true, skipComments: true };
 
-// The folders of Look, from the lowest: a folder imports only from those before it, and from Look's own files.
-const LOOK_FOLDERS = ["state", "roles", "panels", "export", "compare", "stage", "ask"];
-const lookFolders = LOOK_FOLDERS.map((folder, i) => {
-  const above = LOOK_FOLDERS.slice(i + 1).map((other) => [`^(\\.\\./)+${other}/`, `${folder} is below ${other}.`]);
-  return { files: [`web/js/look/${folder}/**`], rules: imports(LEARN, TRAIN, USE, ...above) };
-});
-
 export default [
   { ignores: ["node_modules/", "**/.venv/", "**/venv/", "web/js/vendor/"] }, // the last is of other projects
   js.configs.recommended,
@@ -62,7 +55,6 @@ export default [
   },
   { files: ["web/js/{calls,widgets}/**"], rules: imports(LOOK, LEARN, TRAIN, USE) },
   { files: ["web/js/look/**"], rules: imports(LEARN, TRAIN, USE) },
-  ...lookFolders,
   { files: ["web/js/learn/**"], rules: imports(LOOK, TRAIN, USE) },
   { files: ["web/js/learn/content/**"], rules: { "max-len": "off" } }, // a paragraph is a line
   { files: ["web/js/learn/rungs/**"], rules: { "max-lines-per-function": "off" } },

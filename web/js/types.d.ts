@@ -267,6 +267,25 @@ export interface Writing {
   stop(): void;
 }
 
+/** The sampling settings of the next text. */
+export interface Sliders {
+  readonly values: Record<string, number>;
+  /** Call back whenever one is moved. */
+  on(callback: () => void): void;
+}
+
+/** What shows another text next to this one. */
+export interface Beside {
+  readonly writing: Writing;
+  readonly rereads: {
+    /** Read a text next to this one; `why` is the answer of Ask that led to it. */
+    begin(
+      reading: { model: string; head_mask: number[][] | null; ids?: number[]; n_prompt?: number },
+      why?: string,
+    ): void;
+  };
+}
+
 /** A text in an HTML file (model/drawing/drawing.py). Strings that hold numbers are compressed, in base64. */
 export interface SavedText {
   pointer: SentPointer;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs";
+import { readChoices, writeChoices } from "../../../web/js/look/state/choices.mjs";
 
 const DEFAULTS = { method: "zero", about: "text", ids: "" };
 

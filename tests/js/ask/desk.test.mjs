@@ -12,7 +12,7 @@ import {
   withScale,
 } from "../../../web/js/lib/head_masks.mjs";
 import { presets } from "../../../web/js/look/ask/questions/mixing_desk.mjs";
-import { readChoices, writeChoices } from "../../../web/js/look/ask/choices.mjs";
+import { readChoices, writeChoices } from "../../../web/js/look/state/choices.mjs";
 
 const SHAPE = { n_layer: 3, n_head: 4 };
 const ones = () => [

@@ -21,7 +21,7 @@ globalThis.fetch = async (url) => {
 
 const { Effect } = await import("../../../web/js/vendor/signals.mjs");
 const { AskPanel } = await import("../../../web/js/look/ask/ask_panel.mjs");
-const { Mixer } = await import("../../../web/js/look/ask/mixer.mjs");
+const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
 const { QUESTIONS } = await import("../../../web/js/look/ask/question_list.mjs");
 const { Store } = await import("../../../web/js/look/state/store.mjs");
 const { View } = await import("../../../web/js/look/state/view.mjs");

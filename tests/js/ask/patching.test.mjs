@@ -8,7 +8,14 @@ import {
   verdict,
 } from "../../../web/js/look/ask/questions/patching.mjs";
 import { characters } from "../../../web/js/lib/words.mjs";
-import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../../../web/js/look/ask/choices.mjs";
+import {
+  applyEdit,
+  decodeText,
+  encodeText,
+  findEdit,
+  readEdit,
+  writeEdit,
+} from "../../../web/js/look/state/choices.mjs";
 
 test("an edit turns one text into the other, and survives a link", () => {
   for (const [from, to] of [

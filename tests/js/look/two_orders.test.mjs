@@ -118,7 +118,7 @@ before(() => {
 async function shown(isReversed) {
   const { Store } = await import("../../../web/js/look/state/store.mjs");
   const { View } = await import("../../../web/js/look/state/view.mjs");
-  const { Mixer } = await import("../../../web/js/look/ask/mixer.mjs");
+  const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
   const { headScale } = await import("../../../web/js/look/ask/mixer_controls.mjs");
   const { FocusSentence } = await import("../../../web/js/look/panels/focus_sentence.mjs");
   const { describeToken, Scrubber } = await import("../../../web/js/look/panels/scrubber.mjs");

@@ -18,8 +18,8 @@ export const DEFAULTS = Object.freeze({
   least: 0, // a head is shown if its metric is at least this fraction of the largest ...
   most: 1, // ... and at most this one
   ask: "", // the open question of Ask (look/ask/question_list.mjs); "list" shows them all, "" none
-  askWith: "", // the choices made for it (look/ask/choices.mjs)
+  askWith: "", // the choices made for it (look/state/choices.mjs)
   summaries: false, // whether means and rollout have tiles
-  details: false, // whether everything for researchers is shown (look/details.mjs)
+  details: false, // whether everything for researchers is shown (look/panels/details.mjs)
   surprise: false, // whether the text is coloured by how surprising each token was, not by attention
 });

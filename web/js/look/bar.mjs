@@ -3,7 +3,7 @@
 import { make, setFlag, setHidden } from "../lib/dom.mjs";
 import { icon, logo } from "../lib/icons.mjs";
 import { Chat } from "./chat.mjs";
-import { detailsSwitch } from "./details.mjs";
+import { detailsSwitch } from "./panels/details.mjs";
 import { Settings } from "./settings.mjs";
 import { endsWithSpace } from "../lib/words.mjs";
 import { Popover } from "../widgets/popover.mjs";
@@ -16,7 +16,7 @@ import { Roving } from "../widgets/roving.mjs";
 /** The tabs, by their name in the body's `data-page`. */
 const PAGES = { look: "Look", learn: "Learn", train: "Train", use: "Use" };
 
-/** @typedef {keyof typeof PAGES} PageName */
+/** @import { PageName } from "./state/router.mjs" */
 
 /** What to try, by the model that shows it; those that are served are offered. @type {Record<string, string>} */
 const EXAMPLES = { "stories-bpe": "A story", "shakespeare-char": "Shakespeare", "two-layer-steps": "A head is born" };

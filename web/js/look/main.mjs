@@ -6,23 +6,25 @@ import { LatestRequest } from "../lib/latest.mjs";
 import { announce, announceModel, modelsChanged, pageShown, shareLook, trainingResumed } from "../lib/page_events.mjs";
 import { baseName } from "../lib/words.mjs";
 import { isBusy } from "./state/pointer.mjs";
-import { openText, restoreLinkedView, showOpening } from "./address.mjs";
+import { restoreLinkedView, showOpening } from "./compare/address.mjs";
 import { Bar } from "./bar.mjs";
 import { asSent } from "./chat.mjs";
-import { wantsDetails } from "./details.mjs";
+import { wantsDetails } from "./panels/details.mjs";
 import { Texts } from "./compare/texts.mjs";
 import { lookView } from "./look_view.mjs";
-import { skipLinks } from "./keyboard.mjs";
+import { skipLinks } from "./panels/keyboard.mjs";
+import { openText } from "./state/open_text.mjs";
 import { fromFirstScreen, PREPARED, usePrepared } from "./state/prepared.mjs";
 import { stopWriting, TextWriter } from "./state/text_writer.mjs";
-import { PageHistory } from "./history.mjs";
+import { pageOf, Router } from "./state/router.mjs";
+import { Workspace } from "./workspace.mjs";
 import { View } from "./state/view.mjs";
 import { Guide } from "./stage/guide.mjs";
 import { keepTheme } from "./theme.mjs";
 import { onChange, until, whenever } from "../lib/reactive.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */
-/** @import { PageName } from "./bar.mjs" */
+/** @import { PageName } from "./state/router.mjs" */
 /** @import { FirstScreen } from "./state/prepared.mjs" */
 /** @import { GradioTransport } from "./state/text_writer.mjs" */
 
@@ -110,23 +112,27 @@ class Page {
    */
   constructor(controls, gradioWrites, withTraining) {
     this.withTraining = withTraining;
-    this.history = new PageHistory({
+    this.router = new Router({
       read: () => this.#pageState,
       show: (state) => this.#show(state),
       isHeld: () => this.#awaited !== null,
-      pageOf,
+      arrive: () => this.#arrive(),
+      showPage: (name) => this.showPage(name),
     });
     this.view = new View();
     this.view.set({ details: wantsDetails() });
     this.guide = new Guide();
     this.bar = new Bar(controls, this.#barActions, withTraining, this.view);
-    this.texts = new Texts(this.view, this, controls, this.bar.settings, this.history);
+    this.texts = new Texts(this.view, this, controls, this.router, (texts) => {
+      this.workspace = new Workspace(this.view, this.bar.settings, texts);
+      return this.workspace;
+    });
     this.writer = new TextWriter((pointer) => this.follow(pointer), gradioWrites && this.#gradio.promise);
     const { element, chat, refusal, spaceHint } = this.bar;
     const parts = [element, chat.element, refusal, spaceHint, this.texts.element, this.guide.element];
     this.element = make("div", { class: "hs-page" }, skipLinks(), ...parts);
     this.firstDrawing = this.#drawing();
-    void this.firstDrawing.then(() => this.texts.workspace.addAsk());
+    void this.firstDrawing.then(() => this.workspace.addAsk());
     this.#keepHistory();
     shareLook(() => lookView(this.store, this.bar.models.chosen));
     whenever(
@@ -143,7 +149,7 @@ class Page {
       chooseModel: (/** @type {string} */ name) => this.chooseModel(name),
       showPage: (/** @type {PageName} */ name) => this.showPage(name),
       help: () => this.guide.open(),
-      menu: () => this.history.record(),
+      menu: () => this.router.record(),
     };
   }
 
@@ -164,10 +170,8 @@ class Page {
     );
     onChange(
       () => [view.options.ask, view.options.askWith, view.isLifted],
-      () => this.history.record(),
+      () => this.router.record(),
     );
-    window.addEventListener("popstate", () => this.#arrive());
-    window.addEventListener("hashchange", () => this.showPage(pageOf(location.hash)));
   }
 
   /** Texts are carried by Gradio's events from now on. @param {GradioTransport} gradio */
@@ -182,7 +186,7 @@ class Page {
   /** The browser has gone to another entry of its history. */
   #arrive() {
     if (this.texts.left?.address === location.search) this.texts.close();
-    if (location.search === (this.#awaited ?? this.texts.address.shown)) this.history.arrive();
+    if (location.search === (this.#awaited ?? this.texts.address.shown)) this.router.arrive();
     else this.reopen();
   }
 
@@ -214,7 +218,7 @@ class Page {
     } catch (error) {
       this.store.report(`The page could not be opened: ${/** @type {Error} */ (error).message}`);
     }
-    this.history.begin();
+    this.router.begin();
   }
 
   /**
@@ -315,7 +319,7 @@ class Page {
     const { chat, models, prompt } = this.bar;
     const messages = chat.isOn ? chat.messages(prompt.value, this.store, models.name) : null;
     this.abandon(); // a branch may still be writing
-    this.texts.workspace.mixer.reset();
+    this.workspace.mixer.reset();
     if (messages) void this.send({ messages }, {}, () => this.bar.clearSent());
     else void this.send({});
   }
@@ -407,7 +411,7 @@ class Page {
   async chooseModel(name) {
     this.#leaveOpening();
     this.abandon();
-    this.texts.workspace.mixer.reset();
+    this.workspace.mixer.reset();
     this.bar.refuse("");
     this.tellModel();
     try {
@@ -418,9 +422,9 @@ class Page {
       this.follow(pointer);
       showOpening(this.store);
       this.bar.suggest(String(pointer.settings?.prompt ?? ""));
-      this.texts.workspace.stage.birth.playSoon();
+      this.workspace.stage.birth.playSoon();
       this.texts.address.shown = `?model=${encodeURIComponent(name)}`;
-      history.pushState(this.history.entry, "", `${this.texts.address.shown}${location.hash}`);
+      this.router.add(this.texts.address.shown);
     } catch (error) {
       this.store.report(`Could not open ${name}: ${/** @type {Error} */ (error).message}`);
     }
@@ -458,10 +462,10 @@ class Page {
     document.body.dataset.page = name;
     this.bar.showPage(name);
     if (isOther) announce(pageShown);
-    this.history.record();
+    this.router.record();
   }
 
-  /** @returns {import("./history.mjs").PageState} */
+  /** @returns {import("./state/router.mjs").PageState} */
   get #pageState() {
     const { view } = this;
     const shown = /** @type {PageName} */ (document.body.dataset.page ?? "look");
@@ -470,7 +474,7 @@ class Page {
     return { page: shown, ask, askWith, sheet: view.isLifted, comparing: this.texts.isComparing, menu };
   }
 
-  /** Show what an entry of the history holds. @param {import("./history.mjs").PageState} opened */
+  /** Show what an entry of the history holds. @param {import("./state/router.mjs").PageState} opened */
   #show({ page: shown, ask, askWith, sheet, comparing }) {
     this.bar.popover.toggle(false);
     this.showPage(shown);
@@ -488,7 +492,3 @@ function comeBackToTraining() {
 }
 
 const newSeed = () => Math.floor(Math.random() * 2 ** 32);
-
-/** @param {string} hash @returns {PageName} */
-const pageOf = (hash) =>
-  /** @type {const} */ (["learn", "train", "use"]).find((name) => hash.startsWith(`#${name}`)) ?? "look";

@@ -3,7 +3,7 @@
 import { make, setFlag } from "../lib/dom.mjs";
 import { onThemeChange } from "../lib/drawing/palette.mjs";
 import { headScale, mixTiles } from "./ask/mixer_controls.mjs";
-import { Mixer } from "./ask/mixer.mjs";
+import { Mixer } from "./state/mixer.mjs";
 import { compareMenu } from "./compare/compare_menu.mjs";
 import { loadRoles } from "./roles/head_roles.mjs";
 import { copyLink } from "./export/copy_link.mjs";
@@ -19,7 +19,7 @@ import { smallButton } from "../widgets/controls.mjs";
 import { effect, listen, whenever } from "../lib/reactive.mjs";
 
 /** @import { Texts } from "./compare/texts.mjs" */
-/** @import { Settings } from "./settings.mjs" */
+/** @import { Sliders } from "../types.js" */
 /** @import { View } from "./state/view.mjs" */
 
 export class Workspace {
@@ -27,7 +27,7 @@ export class Workspace {
 
   /**
    * @param {View} view
-   * @param {Pick<Settings, "on" | "values">} settings
+   * @param {Sliders} settings
    * @param {Texts | null} texts null in a file
    */
   constructor(view, settings, texts) {
@@ -36,7 +36,7 @@ export class Workspace {
     this.notices = make("div", { class: "hs-notices", role: "status" });
     const mixer = new Mixer(store, texts);
     const others = texts && { writing: texts.writing, menu: compareMenu(store, texts) };
-    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts, mixer);
+    const { element: nextPanel, next } = nextTokenPanel(store, settings, texts?.writing, mixer);
     const writing = make("div", { class: "hs-writing" }, textPanel(store, next, others, mixer), nextPanel);
     this.panels = make("div", { class: "hs-panels" }, writing);
     this.mixer = mixer;

@@ -5,7 +5,7 @@ import { icon } from "../../lib/icons.mjs";
 import { LatestRequest } from "../../lib/latest.mjs";
 import { askServer } from "../state/ask_server.mjs";
 import { copyMenu } from "../export/copy_answer.mjs";
-import { readChoices, writeChoices } from "./choices.mjs";
+import { readChoices, writeChoices } from "../state/choices.mjs";
 import { overlayLegend } from "../panels/overlay.mjs";
 import { QUESTIONS, QUESTIONS_BY_TOPIC } from "./question_list.mjs";
 import { timeLeft } from "./time_left.mjs";
@@ -13,7 +13,7 @@ import { smallButton } from "../../widgets/controls.mjs";
 import { scope, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
-/** @import { Mixer } from "./mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { BuiltQuestion, Question } from "./question.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 

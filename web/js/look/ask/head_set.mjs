@@ -13,7 +13,7 @@ import { chipButton, smallButton } from "../../widgets/controls.mjs";
 /** @import { Store } from "../state/store.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
-/** @import { Mixer } from "./mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 
 export const NO_HEADS = "none"; // in links
 const SUGGESTED_HEADS = 3;

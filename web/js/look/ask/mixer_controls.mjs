@@ -9,7 +9,7 @@ import { rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { Mixer } from "./mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 
 /** The controls in the header of the open head, shown while the question is open. @param {Mixer} mixer */
 export function headScale(mixer) {

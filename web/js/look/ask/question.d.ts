@@ -3,7 +3,7 @@
 import type { Overlay } from "../../types.js";
 import type { AskRequest } from "../state/ask_server.mjs";
 import type { Store } from "../state/store.mjs";
-import type { Mixer } from "./mixer.mjs";
+import type { Mixer } from "../state/mixer.mjs";
 
 /** What a question can read and do. */
 export interface AskContext {

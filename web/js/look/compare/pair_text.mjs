@@ -5,7 +5,7 @@ import { make } from "../../lib/dom.mjs";
 import { clamp, counted, exact, withSign } from "../../lib/numbers.mjs";
 import { baseName, stepOf, visible } from "../../lib/words.mjs";
 import { TableView } from "../../widgets/table_view.mjs";
-import { stepKeys } from "../keyboard.mjs";
+import { stepKeys } from "../panels/keyboard.mjs";
 import { TextView } from "../panels/text_view.mjs";
 import { isBusy, isGiven } from "../state/pointer.mjs";
 import { areReadDifferently, changeSentence, nats, tokenChanges } from "./difference.mjs";

@@ -2,12 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 import { isSamePicture } from "../../lib/heads.mjs";
-import { Address } from "../address.mjs";
+import { Address } from "./address.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { isBusy } from "../state/pointer.mjs";
 import { Store } from "../state/store.mjs";
 import { stopWriting } from "../state/text_writer.mjs";
-import { Workspace } from "../workspace.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
 import { RereadRequests } from "./reread_requests.mjs";
@@ -15,8 +14,7 @@ import { onChange } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
 /** @import { Control, LinkState, ModelInfo, PictureId, SentPointer, Writing } from "../../types.js" */
-/** @import { PageHistory } from "../history.mjs" */
-/** @import { Settings } from "../settings.mjs" */
+/** @import { Router } from "../state/router.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 /** @import { Selected } from "../state/selection.mjs" */
@@ -35,17 +33,17 @@ export class Texts {
    * @param {View} view
    * @param {Writing} writing
    * @param {Control[]} controls
-   * @param {Settings} settings
-   * @param {PageHistory} history is told when a comparison has begun or ended, or is complete
+   * @param {Router} router is told when a comparison has begun or ended, or is complete
+   * @param {(texts: Texts) => { store: Store, element: HTMLElement }} makeWorkspace makes the panels of a text alone
    */
-  constructor(view, writing, controls, settings, history) {
+  constructor(view, writing, controls, router, makeWorkspace) {
     this.writing = writing;
-    this.history = history;
-    this.workspace = new Workspace(view, settings, this);
+    this.router = router;
+    this.workspace = makeWorkspace(this);
     this.pair = new Pair(view);
     this.#saved = new Store(view);
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
-    this.address = new Address(this, controls, history);
+    this.address = new Address(this, controls, router);
     this.rereads = new RereadRequests(this);
     onChange(
       () => this.pair.progress,
@@ -84,7 +82,7 @@ export class Texts {
   #changed(address) {
     if (address === undefined) this.address.push();
     else this.address.shown = address;
-    this.history.record();
+    this.router.record();
   }
 
   /** Pass the server's pointer to the text it concerns. @param {SentPointer | null} pointer */

@@ -9,7 +9,7 @@ import { isOn, looksElsewhere, MIN_FOCUSED, withoutAlike } from "../roles/heads_
 import { smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 export class FocusSentence {

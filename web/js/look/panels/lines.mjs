@@ -9,7 +9,7 @@ import { palette } from "../../lib/drawing/palette.mjs";
 import { Scale } from "../../lib/drawing/scale.mjs";
 import { weightText } from "../../lib/numbers.mjs";
 import { firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
-import { moveByKey } from "../keyboard.mjs";
+import { moveByKey } from "./keyboard.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { onResize, whenever } from "../../lib/reactive.mjs";
 

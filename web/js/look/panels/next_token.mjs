@@ -14,9 +14,8 @@ import { bar, setPart } from "../../widgets/controls.mjs";
 import { Roving } from "../../widgets/roving.mjs";
 import { onChange, whenever } from "../../lib/reactive.mjs";
 
-/** @import { Texts } from "../compare/texts.mjs" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
-/** @import { Settings } from "../settings.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
+/** @import { Sliders, Writing } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
@@ -43,11 +42,11 @@ const MAX_NUMBERS = 1024; // loaded at a time when several positions are request
 
 /**
  * @param {Store} store
- * @param {Pick<Settings, "on" | "values">} settings whose sliders the bars follow
- * @param {Texts | null} texts null in a file
+ * @param {Sliders} settings whose sliders the bars follow
+ * @param {Writing | undefined} writing undefined in a file
  * @param {Mixer} mixer
  */
-export function nextTokenPanel(store, settings, texts, mixer) {
+export function nextTokenPanel(store, settings, writing, mixer) {
   /**
    * Write another text with this token at a position.
    * @param {number} token
@@ -57,7 +56,7 @@ export function nextTokenPanel(store, settings, texts, mixer) {
     const { run, model, sha256, n_prompt } = store.pointer;
     const ids = [...store.tokens.slice(0, at).map(({ id }) => id), token];
     const instead = store.tokens[at]?.id ?? null;
-    texts?.writing.branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead });
+    writing?.branch({ of: run, model, sha256, n_prompt: Math.min(n_prompt, at), ids, instead });
   };
   const { isLookOnly } = store.view;
   const hint = make(
@@ -92,7 +91,7 @@ export class NextToken {
 
   /**
    * @param {Store} store
-   * @param {Pick<Settings, "on" | "values">} settings
+   * @param {Sliders} settings
    * @param {(token: number, at: number) => void} branch
    * @param {Mixer} mixer
    */

@@ -5,7 +5,8 @@ import { icon } from "../../lib/icons.mjs";
 import { brief, counted, exact, surprise } from "../../lib/numbers.mjs";
 import { FocusSentence } from "./focus_sentence.mjs";
 import { attentionLegend, surpriseLegend } from "./legend.mjs";
-import { stepKeys } from "../keyboard.mjs";
+import { isOpenedHere } from "../state/router.mjs";
+import { stepKeys } from "./keyboard.mjs";
 import { describeToken, Scrubber } from "./scrubber.mjs";
 import { TextView } from "./text_view.mjs";
 import { nameWithBytes, visible } from "../../lib/words.mjs";
@@ -17,7 +18,7 @@ import { effect, whenever } from "../../lib/reactive.mjs";
 /** @import { Token } from "../../types.js" */
 /** @import { Store } from "../state/store.mjs" */
 /** @import { Writing } from "../../types.js" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
@@ -80,7 +81,7 @@ function describe(store) {
   if (isOver && !store.isGrowing) return `stopped after ${counted(shown, "token")}`;
   const descriptions = {
     none: "",
-    linked: `${all}, ${history.state?.isOpenedHere ? "opened by Ask" : "opened from a link"}`,
+    linked: `${all}, ${isOpenedHere() ? "opened by Ask" : "opened from a link"}`,
     saved: all,
     snapshot: `${all}, read with this step’s weights`,
     read: `${all}, read again`,

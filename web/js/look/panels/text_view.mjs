@@ -7,7 +7,7 @@ import { Scale } from "../../lib/drawing/scale.mjs";
 import { MAX_SURPRISE, surprise } from "../../lib/numbers.mjs";
 import { keysOf } from "../../lib/triangle.mjs";
 import { nameWithBytes, sentence, shownText } from "../../lib/words.mjs";
-import { moveByKey } from "../keyboard.mjs";
+import { moveByKey } from "./keyboard.mjs";
 import { Arcs, TokenPlaces } from "./arcs.mjs";
 import { TextBlocks } from "./text_blocks.mjs";
 import { roleLabel, Turns } from "./turns.mjs";

@@ -3,7 +3,7 @@
 import { make } from "../../lib/dom.mjs";
 import { limitDigits } from "../../lib/numbers.mjs";
 import { showRectangles } from "../../lib/triangle.mjs";
-import { detailsSwitch, wantsDetails } from "../details.mjs";
+import { detailsSwitch, wantsDetails } from "../panels/details.mjs";
 import { Slider } from "../settings.mjs";
 import { PREPARED, usePrepared } from "../state/prepared.mjs";
 import { View } from "../state/view.mjs";

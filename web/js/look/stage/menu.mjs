@@ -4,7 +4,7 @@ import { make } from "../../lib/dom.mjs";
 import { icon } from "../../lib/icons.mjs";
 import { dropdown, smallButton } from "../../widgets/controls.mjs";
 import { Popover } from "../../widgets/popover.mjs";
-import { chooseDetails } from "../details.mjs";
+import { chooseDetails } from "../panels/details.mjs";
 import { saveHead } from "../export/save_menu.mjs";
 import { chosenPace, choosePace, PACES } from "../panels/scrubber.mjs";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.mjs";

@@ -18,7 +18,7 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { PictureId } from "../../types.js" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
 /** @import { Store } from "../state/store.mjs" */

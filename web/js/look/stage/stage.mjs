@@ -6,8 +6,8 @@ import { headAt } from "../../lib/heads.mjs";
 import { wait } from "../../lib/latest.mjs";
 import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
 import { plainly, readAfter, spoken, unitOf } from "../../lib/words.mjs";
-import { openText } from "../address.mjs";
-import { stepKeys } from "../keyboard.mjs";
+import { openText } from "../state/open_text.mjs";
+import { stepKeys } from "../panels/keyboard.mjs";
 import { readPace, watchedPace } from "../panels/scrubber.mjs";
 import { Birth } from "./birth.mjs";
 import { Board } from "./board.mjs";
@@ -23,7 +23,7 @@ import { Verdict } from "./verdict.mjs";
 import { Why } from "./why.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
-/** @import { Mixer } from "../ask/mixer.mjs" */
+/** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { Store } from "../state/store.mjs" */
 
 const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere

@@ -5,6 +5,7 @@ import { isStill, make, setFlag, setText } from "../../lib/dom.mjs";
 import { mostProbable } from "../../lib/sampling.mjs";
 import { changeWords, likeliestWords, offWords, originOf, restWords } from "../../lib/without_heads.mjs";
 import { capitalised, spoken, unitOf } from "../../lib/words.mjs";
+import { goBack, isOpenedHere } from "../state/router.mjs";
 import { spokenHead } from "./field.mjs";
 import { stageMenu } from "./menu.mjs";
 
@@ -52,7 +53,7 @@ export class Verdict {
     this.next = button("Next", next);
     this.write = button("Write your own", edit, "hs-quiet-action hs-beside");
     this.stop = button("Stop", stop);
-    this.back = button("↶", () => history.back(), "hs-quiet-action hs-take-back");
+    this.back = button("↶", goBack, "hs-quiet-action hs-take-back");
     this.back.append(onWide(" Take it back"));
     this.back.setAttribute("aria-label", "Take it back");
     const more = { "Why this word?": ask, "Write your own": edit, "Write on": goOn, Replay: replay };
@@ -86,7 +87,7 @@ export class Verdict {
     this.write.hidden = write.hidden = isGrowing;
     this.next.disabled = isBusy || step.query + 1 >= pointer.context_length;
     goOn.hidden = isGrowing || store.length >= pointer.context_length || pointer.chat !== null;
-    this.back.hidden = isGrowing || !history.state?.isOpenedHere;
+    this.back.hidden = isGrowing || !isOpenedHere();
     replay.hidden = isGrowing || isStill();
   }
 

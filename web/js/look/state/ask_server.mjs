@@ -5,13 +5,15 @@ import { answerInFile, isFile } from "./prepared.mjs";
 
 /** @import { Questions } from "../../lens.js" */
 
+/** @typedef {{ title: string, about: string, lines: number[] }} AboutSet with the line of each prompt */
+
 /**
  * A route below `v1/lens/` with the body of a POST or the query of a GET; `set` describes the prompts in the body.
  * @typedef {{
  *   [Route in keyof Questions]: Questions[Route] extends { method: "POST"; body: infer Body }
  *     ? { route: Route, body: Body, query?: undefined }
  *     : { route: Route, body?: undefined, query: { [field in keyof Questions[Route]["body"]]?: string } };
- * }[keyof Questions] & { set?: import("../ask/prompts/set_chooser.mjs").AboutSet }} AskRequest
+ * }[keyof Questions] & { set?: AboutSet }} AskRequest
  */
 
 /**

@@ -1,7 +1,7 @@
 // The page's text up to the selected token, which is the answer, and a changed text that leads to another one.
 
 import { make } from "../../../lib/dom.mjs";
-import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../choices.mjs";
+import { applyEdit, decodeText, encodeText, findEdit, readEdit, writeEdit } from "../../state/choices.mjs";
 import { selectedToken, textProblem, tokenName } from "../subject.mjs";
 import { promptText } from "../../../lib/words.mjs";
 

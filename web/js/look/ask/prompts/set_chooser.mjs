@@ -15,7 +15,7 @@ const STORED = "headscope-prompts";
 export const FIRST_SET = "names";
 
 /** @typedef {{ key: string, title: string, about: string, rows: PromptRow[] }} PromptSet */
-/** @typedef {{ title: string, about: string, lines: number[] }} AboutSet with the line of each prompt */
+/** @import { AboutSet } from "../../state/ask_server.mjs" */
 /** @typedef {{ rows: PromptRow[], set: AboutSet }} ChosenSet */
 
 /** @type {PromptSet[]} */

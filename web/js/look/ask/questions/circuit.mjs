@@ -4,7 +4,7 @@ import { make } from "../../../lib/dom.mjs";
 import { headName } from "../../../lib/heads.mjs";
 import { counted, fixed } from "../../../lib/numbers.mjs";
 import { visible } from "../../../lib/words.mjs";
-import { writeChoices } from "../choices.mjs";
+import { writeChoices } from "../../state/choices.mjs";
 import { HeadList } from "../head_list.mjs";
 import { changedText, UNCHANGED } from "../prompts/changed_text.mjs";
 import { FIRST_SET, SetChooser } from "../prompts/set_chooser.mjs";

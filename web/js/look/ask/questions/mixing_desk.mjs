@@ -11,7 +11,7 @@ import { maskWords } from "../../compare/names.mjs";
 import { vocabulary } from "../../state/run_fetcher.mjs";
 import { changedHeads, isSameMask, only, scaleOf, withScale } from "../../../lib/head_masks.mjs";
 import { CLEAR_COPYING } from "../../roles/head_roles.mjs";
-import { DEFAULTS, DESK } from "../mixer.mjs";
+import { DEFAULTS, DESK } from "../../state/mixer.mjs";
 import { scaleWords } from "../mixer_controls.mjs";
 import { textProblem, tokenName } from "../subject.mjs";
 import { chipButton, smallButton, tabs } from "../../../widgets/controls.mjs";

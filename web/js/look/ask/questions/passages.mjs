@@ -3,7 +3,7 @@
 import { make } from "../../../lib/dom.mjs";
 import { counted, exact, fixed, share, withoutZero } from "../../../lib/numbers.mjs";
 import { pictureName, visible } from "../../../lib/words.mjs";
-import { openText } from "../../address.mjs";
+import { openText } from "../../state/open_text.mjs";
 import { headMap } from "./head_map.mjs";
 import { textChoice } from "./long_text.mjs";
 import { bar, tabs } from "../../../widgets/controls.mjs";

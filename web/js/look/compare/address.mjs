@@ -1,14 +1,14 @@
 // The page's address always leads to the current text, so that a reload and the Back button find it again.
 
-import { makeLink, readLink } from "../lib/link.mjs";
-import { isBusy } from "./state/pointer.mjs";
-import { DEFAULTS } from "../lib/options.mjs";
+import { makeLink, readLink } from "../../lib/link.mjs";
+import { isBusy } from "../state/pointer.mjs";
+import { DEFAULTS } from "../../lib/options.mjs";
 
-/** @import { Cell, Control, Options, PictureId } from "../types.js" */
-/** @import { PageHistory } from "./history.mjs" */
-/** @import { Texts } from "./compare/texts.mjs" */
-/** @import { Pair } from "./compare/pair.mjs" */
-/** @import { Store } from "./state/store.mjs" */
+/** @import { Control } from "../../types.js" */
+/** @import { Router } from "../state/router.mjs" */
+/** @import { Texts } from "./texts.mjs" */
+/** @import { Pair } from "./pair.mjs" */
+/** @import { Store } from "../state/store.mjs" */
 
 /** What a link says about its texts, not about how they are viewed. */
 const TEXT_WORDS = ["model", "sha256", "ids", "prompt", "mask", "b_model", "b_sha256", "b_ids", "b_prompt", "b_mask"];
@@ -27,12 +27,12 @@ export class Address {
   /**
    * @param {Texts} texts
    * @param {Control[]} controls the settings of a text
-   * @param {PageHistory} pageHistory
+   * @param {Router} router
    */
-  constructor(texts, controls, pageHistory) {
+  constructor(texts, controls, router) {
     this.texts = texts;
     this.controls = controls;
-    this.pageHistory = pageHistory;
+    this.router = router;
   }
 
   get #link() {
@@ -54,10 +54,9 @@ export class Address {
     this.shown = link;
     // A comparison has an entry from its beginning on, and its own address once it is complete. Another view of the
     // same two texts gets no entry of its own.
-    const isBegun = isCompared && history.state?.opened?.comparing && !location.search.includes("b_sha256");
-    if (isBegun || (isCompared && textsIn(link) === textsIn(location.search)))
-      history.replaceState(history.state, "", `${link}${location.hash}`);
-    else history.pushState(this.pageHistory.entry, "", `${link}${location.hash}`);
+    const isBegun = isCompared && this.router.isOfComparison && !location.search.includes("b_sha256");
+    if (isBegun || (isCompared && textsIn(link) === textsIn(location.search))) this.router.rename(link);
+    else this.router.add(link);
   }
 
   /** Another view of the text whose address is shown was opened: its address names it, without an entry of its own. */
@@ -81,7 +80,7 @@ export class Address {
   #replace() {
     if (this.isOpening) return;
     this.shown = this.#link;
-    history.replaceState(history.state, "", `${this.shown}${location.hash}`);
+    this.router.rename(this.shown);
   }
 }
 
@@ -113,33 +112,4 @@ export function restoreLinkedView(store, search, pair = null) {
 export function showOpening(store) {
   if (store.pointer.head) store.view.choose(store.pointer.head);
   store.selection.restore([], null);
-}
-
-/**
- * @param {Store} store
- * @param {object} text
- * @param {number[]} text.ids
- * @param {number} text.n_prompt how many of them belong to the prompt
- * @param {PictureId} [text.open] the head to open
- * @param {Cell[]} [text.locked]
- * @param {Partial<Options>} [text.options]
- */
-export function openText(store, { ids, n_prompt, open = store.open, locked = [], options = {} }) {
-  const { model, sha256 } = store.pointer;
-  const view = { ...store.view.options, ...options };
-  const state = {
-    model,
-    sha256,
-    ids,
-    n_prompt,
-    head_mask: null,
-    settings: {},
-    open,
-    locked,
-    step: null,
-    options: view,
-  };
-  const link = new URL(makeLink(state, [], location.href));
-  history.pushState({ isOpenedHere: true }, "", `${link.search}${location.hash}`);
-  window.dispatchEvent(new PopStateEvent("popstate"));
 }

@@ -1,7 +1,7 @@
 // What is open on the page has entries of its own in the browser's history: Back closes what was opened last, and
-// Forward opens it again.
+// Forward opens it again. No other module of Look reads or writes the history.
 
-/** @import { PageName } from "./bar.mjs" */
+/** @typedef {"look" | "learn" | "train" | "use"} PageName */
 
 /**
  * @typedef {object} PageState
@@ -25,7 +25,23 @@ const keyOf = ({ page, ask, sheet, comparing, menu }) => [page, ask, sheet, comp
 const countOf = ({ ask, sheet, comparing, menu }) =>
   [ask !== "", !["", "list"].includes(ask), sheet, comparing, menu].filter(Boolean).length;
 
-export class PageHistory {
+/** @param {string} hash of an address @returns {PageName} */
+export const pageOf = (hash) =>
+  /** @type {const} */ (["learn", "train", "use"]).find((name) => hash.startsWith(`#${name}`)) ?? "look";
+
+/** Whether the text was opened from another one in this tab. */
+export const isOpenedHere = () => Boolean(history.state?.isOpenedHere);
+
+/** Open another text; Back returns to this one. @param {string} search the query of its address */
+export function openHere(search) {
+  history.pushState({ isOpenedHere: true }, "", `${search}${location.hash}`);
+  window.dispatchEvent(new PopStateEvent("popstate"));
+}
+
+/** Return to what was opened before. */
+export const goBack = () => history.back();
+
+export class Router {
   #isGoingBack = false;
   #isWaiting = false;
   #hasBegun = false;
@@ -35,23 +51,35 @@ export class PageHistory {
    * @param {() => PageState} page.read what is open now
    * @param {(opened: PageState) => void} page.show
    * @param {() => boolean} page.isHeld whether the page is opening an address
-   * @param {(hash: string) => PageName} page.pageOf
+   * @param {() => void} page.arrive called when the browser has gone to another entry
+   * @param {(name: PageName) => void} page.showPage
    */
-  constructor({ read, show, isHeld, pageOf }) {
+  constructor({ read, show, isHeld, arrive, showPage }) {
     this.read = read;
     this.show = show;
     this.isHeld = isHeld;
-    this.pageOf = pageOf;
+    window.addEventListener("popstate", arrive);
+    window.addEventListener("hashchange", () => showPage(pageOf(location.hash)));
   }
 
-  /** The state of a new entry for another text. @returns {Entry} */
-  get entry() {
-    return { opened: this.read(), chain: [] };
+  /** Give another text an entry of its own. @param {string} search the query of its address */
+  add(search) {
+    history.pushState({ opened: this.read(), chain: [] }, "", `${search}${location.hash}`);
+  }
+
+  /** Give the text of this entry another address. @param {string} search its query */
+  rename(search) {
+    history.replaceState(history.state, "", `${search}${location.hash}`);
+  }
+
+  /** Whether this entry is of a comparison. */
+  get isOfComparison() {
+    return Boolean(history.state?.opened?.comparing);
   }
 
   /** @returns {Entry} */
   get #current() {
-    const page = this.pageOf(location.hash);
+    const page = pageOf(location.hash);
     const comparing = new URLSearchParams(location.search).has("b_sha256");
     const opened = { page, ask: "", askWith: "", sheet: false, comparing, menu: false };
     return { opened, chain: [], ...history.state };
@@ -60,7 +88,7 @@ export class PageHistory {
   /** @param {Entry} entry @param {boolean} isNew */
   #write(entry, isNew) {
     const { page } = entry.opened;
-    const hash = this.pageOf(location.hash) === page ? location.hash : page === "look" ? "" : `#${page}`;
+    const hash = pageOf(location.hash) === page ? location.hash : page === "look" ? "" : `#${page}`;
     const address = `${location.pathname}${location.search}${hash}`;
     if (isNew) history.pushState(entry, "", address);
     else history.replaceState({ ...history.state, ...entry }, "", address);

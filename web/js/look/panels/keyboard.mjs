@@ -1,12 +1,12 @@
 // Keyboard navigation: over tokens, through the steps of a text, past the bar.
 
-import { hasModifier, make } from "../lib/dom.mjs";
-import { clamp } from "../lib/numbers.mjs";
-import { firstQuery } from "../lib/triangle.mjs";
-import { sentence } from "../lib/words.mjs";
-import { smallButton } from "../widgets/controls.mjs";
+import { hasModifier, make } from "../../lib/dom.mjs";
+import { clamp } from "../../lib/numbers.mjs";
+import { firstQuery } from "../../lib/triangle.mjs";
+import { sentence } from "../../lib/words.mjs";
+import { smallButton } from "../../widgets/controls.mjs";
 
-/** @import { Store } from "./state/store.mjs" */
+/** @import { Store } from "../state/store.mjs" */
 
 /**
  * Handle a key event: two keys move to other tokens, Enter locks, Escape unlocks.

@@ -2,11 +2,11 @@
 // page shows what somebody needs who has never heard of attention. The style sheets hide `.hs-detail` then, and
 // `.hs-simple` with details.
 
-import { make, setFlag } from "../lib/dom.mjs";
-import { readStored, writeStored } from "./state/storage.mjs";
-import { effect } from "../lib/reactive.mjs";
+import { make, setFlag } from "../../lib/dom.mjs";
+import { readStored, writeStored } from "../state/storage.mjs";
+import { effect } from "../../lib/reactive.mjs";
 
-/** @import { View } from "./state/view.mjs" */
+/** @import { View } from "../state/view.mjs" */
 
 const STORED = "headscope-details";
 

@@ -8,10 +8,9 @@ import { decodeMask, encodeMask, isSameMask, only, scaleOf, withScale } from "..
 import { whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
-/** @import { PictureId } from "../../types.js" */
-/** @import { Texts } from "../compare/texts.mjs" */
-/** @import { RunFetcher } from "../state/run_fetcher.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { Beside, PictureId } from "../../types.js" */
+/** @import { RunFetcher } from "./run_fetcher.mjs" */
+/** @import { Store } from "./store.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 
 export const DESK = "desk"; // the question's key
@@ -30,7 +29,7 @@ export class Mixer {
   #source = null;
   #changed = signal(/** @type {Changed | null} */ (null));
 
-  /** @param {Store} store @param {Texts | null} texts null in a file */
+  /** @param {Store} store @param {Beside | null} texts null in a file */
   constructor(store, texts) {
     this.store = store;
     this.texts = texts;
