@@ -48,10 +48,10 @@ export class Bar {
     const drop = smallButton("Drop the space", () => this.#dropSpace());
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
-    const button = { type: "button", class: "hs-detail" };
+    const button = { type: "button", class: "hs-button hs-detail" };
     this.write = make(
       "button",
-      { ...button, id: "hs-write", class: "hs-detail hs-primary", onclick: actions.write },
+      { ...button, id: "hs-write", class: "hs-button hs-detail hs-primary", onclick: actions.write },
       "Write",
     );
     this.stop = make("button", { ...button, id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
@@ -62,19 +62,33 @@ export class Bar {
     this.tabs = titles.map(([name, title]) =>
       make(
         "button",
-        { type: "button", "data-page": name, onclick: () => actions.showPage(/** @type {PageName} */ (name)) },
+        {
+          type: "button",
+          class: "hs-button hs-plain-button",
+          "data-page": name,
+          onclick: () => actions.showPage(/** @type {PageName} */ (name)),
+        },
         title,
       ),
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
     this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
-    const guide = { type: "button", class: "hs-help", title: "What you see", "aria-label": "Guide" };
+    const guide = {
+      type: "button",
+      class: "hs-button hs-plain-button hs-help",
+      title: "What you see",
+      "aria-label": "Guide",
+    };
     const help = make("button", { ...guide, onclick: actions.help }, "?");
     const detail = detailsSwitch(view);
     detail.classList.add("hs-detail");
     const more = make("div", { class: "hs-more" }, pages, detail, help);
-    this.menu = make("button", { type: "button", class: "hs-menu-button", "aria-label": "Menu" }, icon("menu"));
+    this.menu = make(
+      "button",
+      { type: "button", class: "hs-button hs-menu-button", "aria-label": "Menu" },
+      icon("menu"),
+    );
     more.addEventListener("click", ({ target }) => {
       if (target instanceof Element && target.closest("button:not(.hs-details)")) this.popover.toggle(false);
     });
@@ -117,7 +131,11 @@ export class Bar {
     this.models.fill(models, name);
     const served = Object.entries(EXAMPLES).filter(([model]) => models.some((one) => one.name === model));
     const buttons = served.map(([model, title]) =>
-      make("button", { type: "button", onclick: () => this.#try(model), "data-name": model }, title),
+      make(
+        "button",
+        { type: "button", class: "hs-button hs-plain-button", onclick: () => this.#try(model), "data-name": model },
+        title,
+      ),
     );
     this.examples.replaceChildren(...buttons);
     this.examples.hidden = served.length < 2;
@@ -268,7 +286,7 @@ class ModelPicker {
     this.label = make("span", {}, "…");
     this.button = make("button", {
       type: "button",
-      class: "hs-model-button",
+      class: "hs-button hs-model-button",
       "aria-haspopup": "listbox",
       "aria-label": "Model",
     });

@@ -21,7 +21,11 @@ export class Chat {
    * @param {() => void} begin a new conversation
    */
   constructor(changed, begin) {
-    this.toggle = make("button", { type: "button", class: "hs-chat-switch", role: "switch", hidden: true }, "Chat");
+    this.toggle = make(
+      "button",
+      { type: "button", class: "hs-button hs-chat-switch", role: "switch", hidden: true },
+      "Chat",
+    );
     this.toggle.title = "Converse with the model: its chat template turns the messages into the text that it reads";
     this.changed = changed;
     this.toggle.addEventListener("click", () => this.turn(!this.#isOn));

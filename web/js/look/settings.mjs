@@ -65,7 +65,7 @@ export class Settings {
     this.panel.append(make("h2", {}, "How the text is written"), this.own, ...rows, seedRow, shiftRow, done);
     const button = make("button", {
       type: "button",
-      class: "hs-icon-button",
+      class: "hs-button hs-icon-button",
       "aria-label": "Settings", // its word is hidden on narrow screens
       "aria-controls": "hs-settings",
     });

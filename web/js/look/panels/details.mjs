@@ -21,7 +21,11 @@ export function chooseDetails(view, details) {
 
 /** The switch, which the browser remembers. @param {View} view */
 export function detailsSwitch(view) {
-  const button = make("button", { type: "button", class: "hs-details", role: "switch" }, "Details");
+  const button = make(
+    "button",
+    { type: "button", class: "hs-button hs-plain-button hs-details", role: "switch" },
+    "Details",
+  );
   button.title = "Every number, legend and tool, for those who want them all";
   button.addEventListener("click", () => chooseDetails(view, !view.options.details));
   effect(() => {
