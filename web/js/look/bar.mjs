@@ -7,7 +7,7 @@ import { detailsSwitch } from "./panels/details.mjs";
 import { Settings } from "./settings.mjs";
 import { endsWithSpace } from "../lib/words.mjs";
 import { Popover } from "../widgets/popover.mjs";
-import { smallButton } from "../widgets/controls.mjs";
+import { pageButton, plainButton, smallButton } from "../widgets/controls.mjs";
 import { Roving } from "../widgets/roving.mjs";
 
 /** @import { ChatMessage, Control, ModelInfo } from "../types.js" */
@@ -48,47 +48,24 @@ export class Bar {
     const drop = smallButton("Drop the space", () => this.#dropSpace());
     const about = "The prompt ends with a space, which in this model’s vocabulary is part of the next word. ";
     this.spaceHint = make("p", { class: "hs-space-hint", hidden: true }, about, drop);
-    const button = { type: "button", class: "hs-button hs-detail" };
-    this.write = make(
-      "button",
-      { ...button, id: "hs-write", class: "hs-button hs-detail hs-primary", onclick: actions.write },
-      "Write",
-    );
-    this.stop = make("button", { ...button, id: "hs-stop", onclick: actions.stop, hidden: true }, "Stop");
+    this.write = pageButton("Write", actions.write, { id: "hs-write", class: "hs-detail hs-primary" });
+    this.stop = pageButton("Stop", actions.stop, { id: "hs-stop", class: "hs-detail", hidden: true });
     const begin = () => this.prompt.focus();
     this.chat = new Chat(() => this.#showChat(), begin);
     this.box = make("div", { class: "hs-prompt-box hs-detail" }, this.prompt, this.chat.toggle);
     const titles = Object.entries(PAGES).filter(([name]) => name !== "train" || withTraining);
     this.tabs = titles.map(([name, title]) =>
-      make(
-        "button",
-        {
-          type: "button",
-          class: "hs-button hs-plain-button",
-          "data-page": name,
-          onclick: () => actions.showPage(/** @type {PageName} */ (name)),
-        },
-        title,
-      ),
+      plainButton(title, () => actions.showPage(/** @type {PageName} */ (name)), { "data-page": name }),
     );
     const pages = make("nav", { class: "hs-pages", "aria-label": "Pages" }, ...this.tabs);
     const brand = make("h1", { class: "hs-brand" }, logo(), make("span", {}, "Headscope"));
     this.examples = make("div", { class: "hs-try", role: "group", "aria-label": "Try", hidden: true });
-    const guide = {
-      type: "button",
-      class: "hs-button hs-plain-button hs-help",
-      title: "What you see",
-      "aria-label": "Guide",
-    };
-    const help = make("button", { ...guide, onclick: actions.help }, "?");
+    const guide = { class: "hs-help", title: "What you see", "aria-label": "Guide" };
+    const help = plainButton("?", actions.help, guide);
     const detail = detailsSwitch(view);
     detail.classList.add("hs-detail");
     const more = make("div", { class: "hs-more" }, pages, detail, help);
-    this.menu = make(
-      "button",
-      { type: "button", class: "hs-button hs-menu-button", "aria-label": "Menu" },
-      icon("menu"),
-    );
+    this.menu = pageButton(icon("menu"), null, { class: "hs-menu-button", "aria-label": "Menu" });
     more.addEventListener("click", ({ target }) => {
       if (target instanceof Element && target.closest("button:not(.hs-details)")) this.popover.toggle(false);
     });
@@ -130,13 +107,7 @@ export class Bar {
   fill(models, name) {
     this.models.fill(models, name);
     const served = Object.entries(EXAMPLES).filter(([model]) => models.some((one) => one.name === model));
-    const buttons = served.map(([model, title]) =>
-      make(
-        "button",
-        { type: "button", class: "hs-button hs-plain-button", onclick: () => this.#try(model), "data-name": model },
-        title,
-      ),
-    );
+    const buttons = served.map(([model, title]) => plainButton(title, () => this.#try(model), { "data-name": model }));
     this.examples.replaceChildren(...buttons);
     this.examples.hidden = served.length < 2;
     this.#showExample();

@@ -3,7 +3,7 @@
 import { make } from "../lib/dom.mjs";
 import { icon } from "../lib/icons.mjs";
 import { Popover } from "../widgets/popover.mjs";
-import { rangeInput, setRange, smallButton } from "../widgets/controls.mjs";
+import { pageButton, rangeInput, setRange } from "../widgets/controls.mjs";
 
 /** @import { Control } from "../types.js" */
 
@@ -60,7 +60,7 @@ export class Settings {
       hidden: true,
       id: "hs-settings",
     });
-    const done = smallButton("Done", () => popover.toggle(false));
+    const done = pageButton("Done", () => popover.toggle(false));
     this.own = make("div", { class: "hs-setting", hidden: true });
     this.panel.append(make("h2", {}, "How the text is written"), this.own, ...rows, seedRow, shiftRow, done);
     const button = make("button", {
@@ -107,7 +107,7 @@ export class Settings {
       this.show(usable);
       this.#listeners.forEach((listener) => listener());
     };
-    const button = Object.keys(usable).length ? [smallButton("Use them", use)] : [];
+    const button = Object.keys(usable).length ? [pageButton("Use them", use)] : [];
     this.own.replaceChildren(make("small", {}, sentence), ...button);
     this.own.hidden = sentence === "";
   }

@@ -22,6 +22,10 @@ const buttonOf =
 
 export const smallButton = buttonOf("hs-small");
 
+/** A button of the bar, and one without a border. */
+export const pageButton = buttonOf("hs-button");
+export const plainButton = buttonOf("hs-button hs-plain-button");
+
 /** A head, a token or an example to choose. */
 export const chipButton = buttonOf("hs-chip");
 
