@@ -20,7 +20,7 @@ import { pageOf, Router } from "./state/router.mjs";
 import { Workspace } from "./workspace.mjs";
 import { View } from "./state/view.mjs";
 import { Guide } from "./stage/guide.mjs";
-import { keepTheme } from "./theme.mjs";
+import { keepTheme } from "./stage/theme.mjs";
 import { onChange, until, whenever } from "../lib/reactive.mjs";
 
 /** @import { Branch, Control, ModelInfo, SentPointer, Writing } from "../types.js" */

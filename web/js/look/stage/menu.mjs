@@ -7,7 +7,7 @@ import { Popover } from "../../widgets/popover.mjs";
 import { chooseDetails } from "../panels/details.mjs";
 import { saveHead } from "../export/save_menu.mjs";
 import { chosenPace, choosePace, PACES } from "../panels/scrubber.mjs";
-import { chooseTheme, chosenTheme, THEMES } from "../theme.mjs";
+import { chooseTheme, chosenTheme, THEMES } from "./theme.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 

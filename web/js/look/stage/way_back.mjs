@@ -3,7 +3,7 @@
 import { make, setText } from "../../lib/dom.mjs";
 import { effect } from "../../lib/reactive.mjs";
 import { plainly, textOf } from "../../lib/words.mjs";
-import { chooseDetails, wantsDetails } from "../details.mjs";
+import { chooseDetails, wantsDetails } from "../panels/details.mjs";
 
 /** @import { Store } from "../state/store.mjs" */
 
