@@ -20,7 +20,9 @@ DIGITS_PATTERN = rf"\p{{N}}|{GPT2_PATTERN}"  # of SmolLM: each digit alone, then
 SURROGATE = re.compile("[\ud800-\udfff]")
 PREPEND_SCHEMES = ("first", "always", "never")  # where "▁" is put: before a text, also after special tokens, or nowhere
 SPACE = "▁"  # stands for a space in the vocabularies of SentencePiece (Kudo & Richardson 2018)
-PRE_TOKENIZERS = "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Qwen 2, SmolLM or Pythia"
+PRE_TOKENIZERS = (
+    "GPT-2's ByteLevel without a prefix space, or the pre-tokenizer of Llama, Gemma 3, Qwen 2, SmolLM or Pythia"
+)
 
 
 class PipelineTokenizer(BPEVocabulary):
@@ -134,6 +136,9 @@ def check_sentencepiece(spec: Spec) -> str:
         raise Mismatch(f"the decoder {shorten(strip, MAX_FOUND)}", "one that strips the first space")
     normalizers, pre = parts(spec.get("normalizer"), "normalizers"), spec.get("pre_tokenizer")
     to_spaces = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    at_spaces = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    if normalizers == [to_spaces] and pre == at_spaces:  # Gemma's: by then, no space is left at which to split
+        pre = None
     match normalizers, pre:
         case (([replacing] | [{"type": "Prepend", "prepend": "▁"}, replacing]), None) if replacing == to_spaces:
             return ""

@@ -1,4 +1,4 @@
-"""Vocabularies of Llama, Qwen, SmolLM and Pythia: ids and text as in transformers, which runs the same file."""
+"""Vocabularies of Llama, Gemma, Qwen, SmolLM and Pythia: ids and text as in transformers, which runs the same file."""
 
 import json
 import unicodedata

@@ -1,4 +1,4 @@
-"""Small vocabularies with the pipelines of Llama, Qwen, SmolLM and Pythia: contents of a ``tokenizer.json``."""
+"""Small vocabularies with the pipelines of Llama, Gemma, Qwen, SmolLM and Pythia: contents of a ``tokenizer.json``."""
 
 import json
 from collections.abc import Callable
@@ -90,6 +90,14 @@ def llama2(prepends: bool = True, scheme: str = "first") -> dict[str, Any]:
     return content(tokenizer)
 
 
+def gemma3() -> dict[str, Any]:
+    """Llama 2's without a space, and a split at spaces, of which the normalizer leaves none."""
+    spec = llama2(scheme="never")
+    replace = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
+    split = {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}
+    return spec | {"normalizer": replace, "pre_tokenizer": split}
+
+
 PIPELINES: dict[str, Callable[[], dict[str, Any]]] = {
     "llama 3": llama3,
     "qwen 2": qwen2,
@@ -97,6 +105,7 @@ PIPELINES: dict[str, Callable[[], dict[str, Any]]] = {
     "pythia": pythia,
     "llama 2": llama2,
     "llama 2 without a space": lambda: llama2(scheme="never"),
+    "gemma 3": gemma3,
     "mistral": lambda: llama2(prepends=False),
     "mistral, a space after special tokens": lambda: llama2(prepends=False, scheme="always"),
     "mistral without a space": lambda: llama2(prepends=False, scheme="never"),
