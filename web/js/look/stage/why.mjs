@@ -140,12 +140,10 @@ export class Why {
 
   /** @param {{ asked: AskRequest, answer: AttributionAnswer }} answered */
   #show({ asked, answer }) {
-    const { step, store } = this;
-    const { n_head } = store.pointer;
-    const group = step.isOff ? null : step.group;
+    const { step } = this;
     const adds = answer.heads.flat();
-    const copying = group?.copied == null ? [] : group.heads.map(([layer, head]) => layer * n_head + head);
-    const named = copying.length && copying.length <= MOST_ROWS ? copying : largestHeads(adds);
+    const copying = [...adds.keys()].filter((i) => step.kinds[i] === "copies" && !step.isCutAt(i));
+    const named = copying.length > 1 && copying.length <= MOST_ROWS ? copying : largestHeads(adds);
     this.say.replaceChildren(...this.#words(answer, copying));
     this.picture.replaceChildren(this.#table(answer, barsOf(answer, named)));
     this.numbers.replaceChildren(numbersTable(answer));
