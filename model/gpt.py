@@ -11,7 +11,7 @@ from .config import GPTConfig
 from .modules.cache import KVCache
 from .modules.embedding import TokenEmbedding
 from .modules.hooks import NO_HOOKS, Hooks
-from .modules.layer_norms import LayerNorms
+from .modules.layer_norms import LayerNorms, norms_around
 from .modules.mlp import MLP
 from .modules.norm import make_norm, make_qk_norm, normalise
 from .modules.rotary import Rotary, rotaries_of
@@ -34,8 +34,9 @@ class Block(LayerNorms):
     """
 
     def __init__(self, config: GPTConfig, layer: int, rotary: Rotary | None = None) -> None:
-        super().__init__(config)
+        super().__init__()
         self.layer, self.parallel = layer, config.parallel
+        self.ln_1, self.ln_1_post = norms_around(config)
         self.attn = MultiHeadAttention(
             config.n_embd,
             config.n_embd,
@@ -50,6 +51,7 @@ class Block(LayerNorms):
             scale=config.attention_scale(layer),
             window=config.window(layer),
         )
+        self.ln_2, self.ln_2_post = norms_around(config)
         self.mlp = MLP(config)
         self.dropout = nn.Dropout(config.resid_pdrop)
 
@@ -100,8 +102,7 @@ class GPT(nn.Module):
 
     def embed(self, ids: Tensor, start: int = 0, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The residual stream before all layers, ``(B, T) -> (B, T, C)``; positions are counted from ``start``."""
-        end = start + ids.shape[1]
-        if end > self.config.context_length:
+        if (end := start + ids.shape[1]) > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit into a context_length of {self.config.context_length}")
         return self.dropout(self.embeddings(ids, slice(start, end), hooks))
 

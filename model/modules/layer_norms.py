@@ -4,7 +4,15 @@ from torch import Tensor, nn
 
 from ..config import GPTConfig
 from .hooks import NO_HOOKS, Hooks
-from .norm import NoNorm, held, make_norm, normalise
+from .norm import LayerNorm, NoNorm, RMSNorm, held, make_norm, normalise
+
+Norm = LayerNorm | RMSNorm | NoNorm
+
+
+def norms_around(config: GPTConfig) -> tuple[Norm, Norm]:
+    """The norms before and after attention, or before and after the MLP."""
+    before, after = config.norm_place != "after", config.norm_place != "before"
+    return make_norm(config) if before else NoNorm(), make_norm(config) if after else NoNorm()
 
 
 class LayerNorms(nn.Module):
@@ -15,11 +23,10 @@ class LayerNorms(nn.Module):
     parts add up to what attention adds, as they do in a model without such norms (Elhage et al. 2021).
     """
 
-    def __init__(self, config: GPTConfig) -> None:
-        super().__init__()
-        before, after = config.norm_place != "after", config.norm_place != "before"
-        self.ln_1, self.ln_2 = (make_norm(config) if before else NoNorm() for _ in range(2))
-        self.ln_1_post, self.ln_2_post = (make_norm(config) if after else NoNorm() for _ in range(2))
+    ln_1: Norm
+    ln_1_post: Norm
+    ln_2: Norm
+    ln_2_post: Norm
 
     def attention_input(self, x: Tensor, hooks: Hooks = NO_HOOKS) -> Tensor:
         """The input of attention: the residual stream ``(..., C)``, normalised if the model does so."""

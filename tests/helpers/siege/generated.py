@@ -100,7 +100,7 @@ def good_bodies(sha256: str) -> dict[str, Any]:
         "/train/stop": {},
         "/train/here": {},
         "/train/forget": {},
-        "/gradio_api/queue/join": {"data": calls["tokenize"], "fn_index": 3, "session_hash": "session"},
+        "/gradio_api/queue/join": {"data": calls["tokenize"], "fn_index": 2, "session_hash": "session"},
         "/gradio_api/cancel": {"session_hash": "session", "fn_index": 3, "event_id": "x"},
         **{f"/gradio_api/call/{name}": {"data": data} for name, data in calls.items()},
         "/gradio_api/call/v2/tokenize": {"text": "ab", "model": "tiny"},
