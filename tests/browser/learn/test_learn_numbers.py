@@ -47,7 +47,9 @@ def test_pointing_at_a_number_highlights_the_numbers_it_is_computed_from(page: A
 
 def test_the_weights_inside_a_block_are_opened(page: Any) -> None:
     open_rung(page, 9)
-    cell(page, "Attention weights, head 0", 3, 1).locator("button").click()
+    weight = cell(page, "Attention weights, head 0", 3, 1).locator("button")
+    weight.hover()  # the explanation opens, and makes room for itself
+    weight.click()
     words = page.locator(".hl-picture > .hl-unfold").text_content()
     query, key, score = (
         number(found)

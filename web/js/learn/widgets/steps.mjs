@@ -112,7 +112,7 @@ export class Steps {
     this.caption.textContent = stop?.words ?? "";
     this.#marked = stop ? elementOf(stop.at) : null;
     this.#marked?.classList.add("hl-stop");
-    if (Array.isArray(stop?.at)) stop.at[0].point?.(stop.at[1], stop.at[2]);
+    if (Array.isArray(stop?.at) && !this.kept.whole) stop.at[0].point?.(stop.at[1], stop.at[2]);
     const box = this.figure.getBoundingClientRect();
     const place = this.#marked?.getBoundingClientRect();
     if (place && place.bottom > box.bottom) this.figure.scrollTop += place.bottom - box.bottom + box.height / 3;
