@@ -384,7 +384,7 @@ export type RoleName = "previous_token" | "first_token" | "self" | "duplicate_to
 /** What the heads of a model do (model/lens/head_roles.py), `[layer][head]`. */
 export type Roles = HeadRole[][];
 
-/** The part of a store that a scrubber uses; two compared texts provide it together, with one clock. */
+/** The part of a shown text that a scrubber uses; two compared texts provide it together, with one clock. */
 export interface ScrubSource {
   readonly pointer: { readonly run: string };
   readonly playback: Pick<import("./look/state/playback.mjs").Playback, "skip" | "isPaused" | "pause" | "setSpeed">;
@@ -402,7 +402,7 @@ export interface Clock {
   goto(step: number | null): void;
 }
 
-/** The part of a store that a matrix uses. */
+/** The part of a shown text that a matrix uses. */
 export interface MatrixSource {
   readonly view: { readonly options: Options };
   readonly tokens: Token[];

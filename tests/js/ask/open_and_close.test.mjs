@@ -23,7 +23,7 @@ const { Effect } = await import("../../../web/js/vendor/signals.mjs");
 const { AskPanel } = await import("../../../web/js/look/ask/ask_panel.mjs");
 const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
 const { QUESTIONS } = await import("../../../web/js/look/ask/question_list.mjs");
-const { Store } = await import("../../../web/js/look/state/store.mjs");
+const { ShownText } = await import("../../../web/js/look/state/shown_text.mjs");
 const { View } = await import("../../../web/js/look/state/view.mjs");
 const { scope, whenever } = await import("../../../web/js/lib/reactive.mjs");
 const { signal } = await import("../../../web/js/vendor/signals.mjs");
@@ -82,7 +82,7 @@ test("a scope ends its effects, and those of scopes within it", () => {
 });
 
 test("opening and closing every question 50 times leaves as many effects, observers and listeners as before", () => {
-  const store = new Store(new View());
+  const store = new ShownText(new View());
   store.follow(pointer("first", "done", 6));
   const panel = new AskPanel(store, new Mixer(store, null));
   document.body.append(panel.element);

@@ -116,7 +116,7 @@ before(() => {
 
 /** What panels show after each of some changes. @param {boolean} isReversed whether the last one is made first */
 async function shown(isReversed) {
-  const { Store } = await import("../../../web/js/look/state/store.mjs");
+  const { ShownText } = await import("../../../web/js/look/state/shown_text.mjs");
   const { View } = await import("../../../web/js/look/state/view.mjs");
   const { Mixer } = await import("../../../web/js/look/state/mixer.mjs");
   const { headScale } = await import("../../../web/js/look/ask/mixer_controls.mjs");
@@ -128,7 +128,7 @@ async function shown(isReversed) {
   const { copyLink } = await import("../../../web/js/look/export/copy_link.mjs");
   const { usePrepared } = await import("../../../web/js/look/state/prepared.mjs");
   usePrepared(/** @type {any} */ ({ answer() {}, answerTo() {} })); // a file
-  const store = new Store(new View());
+  const store = new ShownText(new View());
   const makers = [
     () => new FocusSentence(store, /** @type {any} */ ({ open() {} })).element,
     () => new Scrubber(store, store.selection, (step) => describeToken(store.tokens[step], step)).element,

@@ -5,7 +5,7 @@ import { make, setFlag } from "../lib/dom.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 
 /** @import { ChatMessage, Pointer, SentMessage } from "../types.js" */
-/** @import { Store } from "./state/store.mjs" */
+/** @import { ShownText } from "./state/shown_text.mjs" */
 
 /** The messages of a text, as the server takes them. @param {readonly ChatMessage[]} chat @returns {SentMessage[]} */
 export const asSent = (chat) => chat.map(({ role, content }) => ({ role, content }));
@@ -82,7 +82,7 @@ export class Chat {
     return text.chat !== null && text.model === model && text.run !== this.#left;
   }
 
-  /** Offer to leave the conversation that is shown. @param {Store} store @param {string} model the chosen one */
+  /** Offer to leave the conversation that is shown. @param {ShownText} store @param {string} model the chosen one */
   follow({ pointer }, model) {
     this.#run = pointer.run;
     this.another.hidden = !this.#continues(pointer, model);
@@ -91,7 +91,7 @@ export class Chat {
   /**
    * The messages to be answered: those of the conversation that is shown, its answer, and a new one.
    * @param {string} content of the new one
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {string} model the chosen one
    * @returns {SentMessage[]}
    */

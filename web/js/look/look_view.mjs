@@ -4,12 +4,12 @@ import { isHead } from "../lib/heads.mjs";
 import { baseName } from "../lib/words.mjs";
 
 /** @import { LookView, ModelInfo } from "../types.js" */
-/** @import { Store } from "./state/store.mjs" */
+/** @import { ShownText } from "./state/shown_text.mjs" */
 
 const EXAMPLE = [{ role: "user", content: "What is attention?" }]; // for a model that has a chat template
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {ModelInfo | undefined} model
  * @returns {LookView | null} null where there is no text
  */

@@ -14,7 +14,7 @@ import { nextTokenPanel } from "./panels/next_token.mjs";
 import { textPanel } from "./panels/text_panel.mjs";
 import { Stage } from "./stage/stage.mjs";
 import { wayBack } from "./stage/way_back.mjs";
-import { Store } from "./state/store.mjs";
+import { ShownText } from "./state/shown_text.mjs";
 import { smallButton } from "../widgets/controls.mjs";
 import { effect, listen, whenever } from "../lib/reactive.mjs";
 
@@ -31,7 +31,7 @@ export class Workspace {
    * @param {Texts | null} texts null in a file
    */
   constructor(view, settings, texts) {
-    const store = new Store(view);
+    const store = new ShownText(view);
     this.store = store;
     this.notices = make("div", { class: "hs-notices", role: "status" });
     const mixer = new Mixer(store, texts);
@@ -101,7 +101,7 @@ export class Workspace {
 
 /**
  * Messages to the visitor: which checkpoints failed, who wrote a text, why it ended, and what could not be fetched.
- * @param {Store} store
+ * @param {ShownText} store
  */
 function messagesOf({ pointer, problem, data, playback }) {
   const isFlat = data.untrained && pointer.state !== "snapshot"; // early weights are expected to be flat
@@ -114,7 +114,7 @@ function messagesOf({ pointer, problem, data, playback }) {
   return messages.filter((message) => message !== "");
 }
 
-/** The button in the header of the open head that opens and closes Ask. @param {Store} store */
+/** The button in the header of the open head that opens and closes Ask. @param {ShownText} store */
 function askButton(store) {
   const { view } = store;
   const button = smallButton("Ask", () => view.toggleAsk(), { class: "hs-ask-button", "aria-expanded": "false" });
@@ -130,7 +130,7 @@ const isTyping = ({ target }) => target instanceof Element && target.closest("in
 
 /**
  * "A" opens and closes Ask while the focus is in the workspace and not in a field; Escape closes it from anywhere.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {HTMLElement} workspace
  * @param {HTMLElement} panel
  */

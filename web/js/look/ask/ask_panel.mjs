@@ -12,7 +12,7 @@ import { timeLeft } from "./time_left.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { scope, whenever } from "../../lib/reactive.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { BuiltQuestion, Question } from "./question.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
@@ -43,7 +43,7 @@ export class AskPanel {
   #chosen = ""; // the choices of the current request
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Mixer} mixer
    */
   constructor(store, mixer) {

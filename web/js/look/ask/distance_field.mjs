@@ -2,11 +2,11 @@
 
 import { make } from "../../lib/dom.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * The distance that a value stands for in the model's context; 0 for anything else.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {unknown} value
  */
 export function distanceIn({ pointer }, value) {
@@ -23,7 +23,7 @@ export const apart = (distance) =>
 
 /**
  * A field for the distance.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {(distance: number) => void} choose
  */
 export function distanceField(store, choose) {

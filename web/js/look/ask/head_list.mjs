@@ -7,7 +7,7 @@ import { fillRows, makeCell, makeRow, makeTable, makeTitle } from "../../widgets
 import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MAX_SHOWN_ROWS = 8; // rows, until the visitor asks for all of them
 
@@ -34,7 +34,7 @@ export class HeadList {
   #all = false;
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {string} caption
    * @param {Picking} [picking] given if heads can be ticked
    */

@@ -10,7 +10,7 @@ import { openHead } from "./subject.mjs";
 import { chipButton, smallButton } from "../../widgets/controls.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { Mixer } from "../state/mixer.mjs" */
@@ -40,7 +40,7 @@ export class HeadSet {
   #mask = null;
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Mixer} mixer
    * @param {JointQuestion} question
    */

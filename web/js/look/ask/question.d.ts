@@ -2,12 +2,12 @@
 
 import type { Overlay } from "../../types.js";
 import type { AskRequest } from "../state/ask_server.mjs";
-import type { Store } from "../state/store.mjs";
+import type { ShownText } from "../state/shown_text.mjs";
 import type { Mixer } from "../state/mixer.mjs";
 
 /** What a question can read and do. */
 export interface AskContext {
-  readonly store: Store;
+  readonly store: ShownText;
   /** Which heads are muted or scaled while the mixing desk is open. */
   readonly mixer: Mixer;
   /** The visitor's choices, with `defaults` for the rest. Letters, digits, - and _ only, since links contain them. */

@@ -4,12 +4,12 @@ import { isHead } from "../../lib/heads.mjs";
 import { visible } from "../../lib/words.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * The text as the routes under `v1/lens/` take it, with the head mask it was written with. The last token of a full
  * context was written but never read.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function textBody(store) {
   const { model, context_length, head_mask } = store.pointer;
@@ -19,7 +19,7 @@ export function textBody(store) {
 
 /**
  * Why the question cannot be asked about the text; "" if it can.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {number} [least] tokens that it must have
  */
 export function textProblem(store, least = 1) {
@@ -29,17 +29,17 @@ export function textProblem(store, least = 1) {
   return "";
 }
 
-/** The position of the token that all panels name, else the newest. @param {Store} store */
+/** The position of the token that all panels name, else the newest. @param {ShownText} store */
 export const selectedToken = (store) => store.selection.chosen ?? store.tokens.length - 1;
 
-/** @param {Store} store @param {number} position */
+/** @param {ShownText} store @param {number} position */
 export const tokenName = (store, position) => `“${visible(store.tokens[position]?.text ?? "")}” (token ${position})`;
 
 /** @typedef {{ position: number, token: number | null }} Prediction a null token stands for the most probable one */
 
 /**
  * The prediction of the token that all panels name, as in the next-token panel.
- * @param {Store} store
+ * @param {ShownText} store
  * @returns {Prediction}
  */
 export function askedPrediction({ selection: { predictor }, tokens }) {
@@ -49,20 +49,20 @@ export function askedPrediction({ selection: { predictor }, tokens }) {
 
 /**
  * Select the newest token if nothing is selected, so that all panels show the prediction that the question is about.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function selectSomething({ selection }) {
   if (selection.isEmpty && selection.chosen !== null) selection.goto(selection.chosen);
 }
 
-/** The open head; null while a mean or a rollout is open. @param {Store} store @returns {PictureId | null} */
+/** The open head; null while a mean or a rollout is open. @param {ShownText} store @returns {PictureId | null} */
 export function openHead({ open, pointer }) {
   return isHead(open, pointer) ? open : null;
 }
 
 /**
  * The open head and the prediction that a question about both needs, or why it cannot be asked.
- * @param {Store} store
+ * @param {ShownText} store
  * @returns {string | (ReturnType<typeof textBody> & Prediction & { layer: number, head: number })}
  */
 export function headAndPrediction(store) {

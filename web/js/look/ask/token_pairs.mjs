@@ -13,7 +13,7 @@ import { tabs } from "../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../widgets/table.mjs";
 
 /** @import { TokenCircuitAnswer } from "../../lens.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const N_PAIRS = 12;
 
@@ -36,7 +36,7 @@ const WORDS = {
 };
 
 export class TokenPairs {
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.request = new LatestRequest();

@@ -8,7 +8,7 @@ import { DEFAULTS } from "../../lib/options.mjs";
 /** @import { Router } from "../state/router.mjs" */
 /** @import { Texts } from "./texts.mjs" */
 /** @import { Pair } from "./pair.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** What a link says about its texts, not about how they are viewed. */
 const TEXT_WORDS = ["model", "sha256", "ids", "prompt", "mask", "b_model", "b_sha256", "b_ids", "b_prompt", "b_mask"];
@@ -46,7 +46,7 @@ export class Address {
     const { state, sha256 } = texts.first.pointer;
     const isCompared = texts.isComparing || new URLSearchParams(shown).has("b_sha256");
     if (!sha256 || !(isCompared || ["done", "stopped"].includes(state))) return;
-    const isPartial = (/** @type {Store} */ { pointer, ids: known, playback }) =>
+    const isPartial = (/** @type {ShownText} */ { pointer, ids: known, playback }) =>
       isBusy(pointer.state) || (known.length < pointer.tokens && !playback.hasHalted);
     if (texts.stores.some(isPartial) || (texts.isComparing && texts.pair.isGrowing)) return;
     const link = this.#link;
@@ -86,7 +86,7 @@ export class Address {
 
 /**
  * Apply the view that a link describes to its text.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {string} search the query of the page's address
  * @param {Pair | null} pair the comparison of that text with another, if any
  */
@@ -108,7 +108,7 @@ export function restoreLinkedView(store, search, pair = null) {
   store.selection.restore(locked, step);
 }
 
-/** Show an opening at its intended head and step. @param {Store} store */
+/** Show an opening at its intended head and step. @param {ShownText} store */
 export function showOpening(store) {
   if (store.pointer.head) store.view.choose(store.pointer.head);
   store.selection.restore([], null);

@@ -10,10 +10,10 @@ import { smallButton } from "../../widgets/controls.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ReadAgain } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Texts } from "./texts.mjs" */
 
-/** @param {Store} store @param {Texts} texts */
+/** @param {ShownText} store @param {Texts} texts */
 export function compareMenu(store, texts) {
   const holder = make("span", { class: "hs-compare-menu" });
   const own = new OwnText(store, texts, () => opener()?.focus());
@@ -73,7 +73,7 @@ function otherStep(model, steps) {
 
 class OwnText {
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Texts} texts
    * @param {() => void} closed called when the visitor has closed the form
    */

@@ -6,7 +6,7 @@ import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { Shape } from "../../lib/heads.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { SideName } from "./alignment.mjs" */
 
 export class LinkedHeads {
@@ -14,7 +14,7 @@ export class LinkedHeads {
 
   /**
    * @param {View} view of A
-   * @param {() => Record<SideName, Store>} stores
+   * @param {() => Record<SideName, ShownText>} stores
    */
   constructor(view, stores) {
     this.view = view;

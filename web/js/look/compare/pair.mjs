@@ -4,7 +4,7 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 import { computed, signal } from "../../vendor/signals.mjs";
 import { isOwn } from "../state/pointer.mjs";
 import { NOTHING } from "../state/selection.mjs";
-import { Store } from "../state/store.mjs";
+import { ShownText } from "../state/shown_text.mjs";
 import { Alignment } from "./alignment.mjs";
 import { AlignmentRequests } from "./alignment_requests.mjs";
 import { Difference, firstDifferingRow } from "./difference.mjs";
@@ -47,8 +47,8 @@ export class Pair {
   constructor(view) {
     this.view = view;
     this.heads = new LinkedHeads(view, () => this.stores);
-    /** @type {Record<SideName, Store>} */
-    this.stores = { a: new Store(view), b: new Store(this.heads.viewB) };
+    /** @type {Record<SideName, ShownText>} */
+    this.stores = { a: new ShownText(view), b: new ShownText(this.heads.viewB) };
     const [a, b] = SIDES.map((side) => this.stores[side]);
     whenever(
       () => [...a.progress, ...b.progress],

@@ -5,7 +5,7 @@ import { isSamePicture } from "../../lib/heads.mjs";
 import { Address } from "./address.mjs";
 import { copyLink } from "../export/copy_link.mjs";
 import { isBusy } from "../state/pointer.mjs";
-import { Store } from "../state/store.mjs";
+import { ShownText } from "../state/shown_text.mjs";
 import { stopWriting } from "../state/text_writer.mjs";
 import { CompareView } from "./compare_view.mjs";
 import { Pair, SIDES } from "./pair.mjs";
@@ -34,14 +34,14 @@ export class Texts {
    * @param {Writing} writing
    * @param {Control[]} controls
    * @param {Router} router is told when a comparison has begun or ended, or is complete
-   * @param {(texts: Texts) => { store: Store, element: HTMLElement }} makeWorkspace makes the panels of a text alone
+   * @param {(texts: Texts) => { store: ShownText, element: HTMLElement }} makeWorkspace makes a single text’s panels
    */
   constructor(view, writing, controls, router, makeWorkspace) {
     this.writing = writing;
     this.router = router;
     this.workspace = makeWorkspace(this);
     this.pair = new Pair(view);
-    this.#saved = new Store(view);
+    this.#saved = new ShownText(view);
     this.compare = new CompareView(this, [copyLink(this.pair.stores.a, () => this.address.copy())]);
     this.address = new Address(this, controls, router);
     this.rereads = new RereadRequests(this);
@@ -61,7 +61,7 @@ export class Texts {
     return this.isComparing ? this.pair.stores.a : this.workspace.store;
   }
 
-  /** @returns {Store[]} */
+  /** @returns {ShownText[]} */
   get stores() {
     return this.isComparing ? SIDES.map((side) => this.pair.stores[side]) : [this.workspace.store];
   }
@@ -196,7 +196,7 @@ export class Texts {
     this.#changed();
   }
 
-  /** @param {Store} store @param {boolean} [isEither] whether the other side is closed too */
+  /** @param {ShownText} store @param {boolean} [isEither] whether the other side is closed too */
   #close(store, isEither = false) {
     const { run, state } = store.pointer;
     if (!run || (!isEither && SIDES.every((side) => this.pair.stores[side].pointer.run === run))) return;

@@ -5,10 +5,10 @@ import { copying } from "../../widgets/copy.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 import { effect } from "../../lib/reactive.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {() => string} linkNow
  */
 export function copyLink(store, linkNow) {

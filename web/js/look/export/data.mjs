@@ -6,13 +6,13 @@ import { request } from "../../lib/http.mjs";
 import { firstQuery, keysOf, sizeOf } from "../../lib/triangle.mjs";
 
 /** @import { StepRows } from "../panels/step_rows.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const ALIGNMENT = 8; // bytes: the alignment of the numbers in a safetensors file
 
 /**
  * The metadata of a file, with the settings of the text, if known.
- * @param {Store} store
+ * @param {ShownText} store
  */
 function metadata(store) {
   const { pointer } = store;
@@ -32,7 +32,7 @@ function metadata(store) {
 /** A float32 in few digits, but enough to be read back exactly. @param {number} weight */
 const rounded = (weight) => Number(weight.toPrecision(9));
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function toJson(store) {
   const { count: n } = store;
   const tokens = store.tokens.slice(0, n).map(({ id, text }) => ({ id, text }));
@@ -49,7 +49,7 @@ export function toJson(store) {
 
 /**
  * The row of every head at one step: `attention[head]` holds the weights of all keys, heads counted through all layers.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {StepRows} rows
  */
 export function stepJson(store, rows) {
@@ -64,7 +64,7 @@ export function stepJson(store, rows) {
 
 /**
  * The safetensors format: the length of the header, the header as JSON, the numbers; all little-endian.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function toSafetensors(store) {
   const { count: n, tokens } = store;
@@ -95,7 +95,7 @@ const asText = (value) => (typeof value === "string" ? value : JSON.stringify(va
 
 const NO_VIEW = '<script type="application/json" id="hs-saved-view">null</script>'; // as in model/drawing/html.py
 
-/** A file that shows what the page shows, without a server. @param {Store} store */
+/** A file that shows what the page shows, without a server. @param {ShownText} store */
 export async function toHtml(store) {
   const { sha256, n_prompt, head_mask, settings } = store.pointer;
   const response = await request("look/file", { body: { sha256, ids: store.ids, n_prompt, head_mask, settings } });

@@ -14,7 +14,7 @@ import { METRICS } from "../../lib/metrics.mjs";
 import { ORDERS } from "../../lib/options.mjs";
 
 /** @import { ScaleOptions } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */
 /** @import { Card, Grid } from "../panels/grid.mjs" */
 
@@ -142,7 +142,7 @@ function cellPixels(n) {
   return n * MIN_LABELLED_CELL <= MAX_SIDE ? Math.max(least, MIN_LABELLED_CELL) : least;
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function headPicture(store) {
   const { tokens, count: n, pointer, openName } = store;
   const { options } = store.view;
@@ -184,7 +184,7 @@ const [FROM, TO] = [190, 410]; // where the lines start and end
 const LINES_WIDTH = 600;
 const TITLES = 30;
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function linesPicture(store) {
   const { tokens, count: n, pointer, openName } = store;
   const { queries } = store.selection;
@@ -235,7 +235,7 @@ const [ROW, GAP] = [20, 8]; // units of a strip, and between two layers
 const LABELLED_KEY = 10; // units that a key needs for its token above it
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {StepRows} rows
  */
 export function stepPicture(store, rows) {
@@ -285,7 +285,7 @@ const FAINT_OPACITY = 0.22; // opacity of heads outside the chosen range, as on 
 
 export class GridPicture {
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Grid} grid
    */
   constructor(store, grid) {

@@ -7,12 +7,12 @@ import { effect } from "../../lib/reactive.mjs";
 
 /** @import { Grid } from "../panels/grid.mjs" */
 /** @import { StepRows } from "../panels/step_rows.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {Omit<typeof import("./print.mjs"), "toPng" | "toSvg">} Print */
 /** @typedef {Record<string, () => Blob | Promise<Blob>>} Kinds makes a file of each kind */
 
-/** @param {Store} store @param {string} [label] what assistive technology calls the menu */
+/** @param {ShownText} store @param {string} [label] what assistive technology calls the menu */
 export function saveHead(store, label = "Save this picture") {
   const kinds = {
     ...pictures((print) =>
@@ -28,7 +28,7 @@ export function saveHead(store, label = "Save this picture") {
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Grid} grid
  */
 export function saveGrid(store, grid) {
@@ -41,7 +41,7 @@ export function saveGrid(store, grid) {
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {StepRows} rows
  */
 export function saveStep(store, rows) {
@@ -71,10 +71,10 @@ function pictures(picture) {
   return { PNG: () => save(true), SVG: () => save(false) };
 }
 
-/** All that needs no model, as one file; a file offers none. @param {Store} store @returns {Kinds} */
+/** All that needs no model, as one file; a file offers none. @param {ShownText} store @returns {Kinds} */
 const wholeText = (store) => (store.view.isLookOnly ? {} : { HTML: () => toHtml(store) });
 
-/** @param {{ store: Store, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
+/** @param {{ store: ShownText, label: string, kinds: Kinds, name: () => string, isReady: () => boolean }} menu */
 function saveMenu({ store, label, kinds, name, isReady }) {
   /** @param {string} kind */
   const save = async (kind) => {

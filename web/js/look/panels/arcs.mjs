@@ -3,7 +3,7 @@
 
 import { isStill, svg } from "../../lib/dom.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {{ left: number, right: number, top: number, bottom: number }} Box in CSS pixels of the text's content */
 /** @typedef {{ query: number, key: number, weight: number }} Arc */
@@ -138,7 +138,7 @@ export class Arcs {
   #last = ""; // the selection that was drawn last
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {TokenPlaces} places
    */
   constructor(store, places) {

@@ -10,12 +10,12 @@ import { smallButton } from "../../widgets/controls.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { Mixer } from "../state/mixer.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 export class FocusSentence {
   #isAsking = false; // whether the first question is pointed at
 
-  /** @param {Store} store @param {Mixer} mixer */
+  /** @param {ShownText} store @param {Mixer} mixer */
   constructor(store, mixer) {
     this.store = store;
     this.words = make("p", { role: "status" });
@@ -70,13 +70,13 @@ export class FocusSentence {
   }
 }
 
-/** "Layer 5, head 1", or the name of another picture. @param {Store} store */
+/** "Layer 5, head 1", or the name of another picture. @param {ShownText} store */
 function spelledName({ open, pointer }) {
   return isHead(open, pointer) ? `Layer ${open[0]}, head ${open[1]}` : pictureName(open, pointer);
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {number} query
  * @param {number} key
  * @returns {(string | HTMLElement)[]}

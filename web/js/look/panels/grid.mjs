@@ -22,7 +22,7 @@ import { Roving } from "../../widgets/roving.mjs";
 import { listen, onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const LAYERS = "Layers and heads are counted from 0: L0 is the first layer";
 const LAYER_NAMES = 24; // CSS pixels of their column
@@ -76,7 +76,7 @@ export class Grid {
   #hovered = () => {};
   #shown = signal(/** @type {Card[]} */ ([]));
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.most = 0; // the largest value that a head has of the chosen metric
@@ -387,7 +387,7 @@ export function sortCards(cards, order, summaries) {
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Grid} grid
  */
 export function gridTable(store, grid) {

@@ -18,13 +18,13 @@ import { fillTable, makeCell, makeTable, tokenTitle } from "../../widgets/table.
 import { effect, listen, onChange, whenever } from "../../lib/reactive.mjs";
 
 /** @import { ModeName } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MAX_TOP = 0.7; // of the window's height: if the open head starts lower, it is scrolled into view
 
 export class HeadPanel {
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {HTMLElement[]} actions next to the title
    */
   constructor(store, actions) {
@@ -122,7 +122,7 @@ export class HeadPanel {
   }
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 function textPart(store) {
   const text = new TextView(store, {
     label: "Text of the open head",
@@ -131,7 +131,7 @@ function textPart(store) {
   return make("div", { class: "hs-head-text" }, text.element, text.announcement, attentionLegend());
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 function headTable(store) {
   const table = makeTable({});
   const [queries, keys] = ["queries from", "keys from"].map((label) => new TokenRange(label, () => view.refresh()));
@@ -163,7 +163,7 @@ class SheetText {
   /** @type {TextView | null} made when it is first needed */
   #view = null;
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.element = make("div", { class: "hs-sheet-text", hidden: true });

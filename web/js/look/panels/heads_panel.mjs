@@ -17,12 +17,12 @@ import { pictureName } from "../../lib/words.mjs";
 import { smallButton, tabs } from "../../widgets/controls.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { PictureId } from "../../types.js" */
 
 /**
  * While an answer colours the tiles, its legend replaces the usual one.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {HTMLElement} usual
  */
 function overlayNote(store, usual) {
@@ -41,7 +41,7 @@ function overlayNote(store, usual) {
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {(grid: Grid) => HTMLElement[]} gridActions buttons next to the title while the grid is shown
  * @param {(rows: StepRows) => HTMLElement[]} stepActions buttons there while one step is shown
  */
@@ -88,7 +88,7 @@ export function headsPanel(store, gridActions, stepActions) {
 }
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Grid} grid
  */
 function headPreview(store, grid) {

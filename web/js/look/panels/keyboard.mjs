@@ -6,11 +6,11 @@ import { firstQuery } from "../../lib/triangle.mjs";
 import { sentence } from "../../lib/words.mjs";
 import { smallButton } from "../../widgets/controls.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * Handle a key event: two keys move to other tokens, Enter locks, Escape unlocks.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {KeyboardEvent} event
  * @param {{ back: string, forward: string }} keys
  * @param {HTMLElement} announcement what screen readers announce

@@ -11,7 +11,7 @@ import { effect } from "../../lib/reactive.mjs";
 
 /** @import { MetricName } from "../../types.js" */
 /** @import { RampName } from "../../lib/drawing/palette.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * A colour ramp with ticks.
@@ -49,7 +49,7 @@ export function ruler(words, ramp, ticks) {
   return { element: make("div", { class: "hs-scale" }, title, line), title, draw };
 }
 
-/** The current scale of the weights. @param {Store} store */
+/** The current scale of the weights. @param {ShownText} store */
 export function weightLegend(store) {
   const { view } = store;
   let shown = "";
@@ -91,7 +91,7 @@ function twoSwatches(looksWords, seenWords) {
 
 /**
  * How to read the tile of a head: its rows are those of the matrix, and below it is a number.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function tileLegend(store) {
   const words = "Each row is a token, each column a token it can look at: the stronger the colour, the more attention.";
@@ -111,7 +111,7 @@ export function tileLegend(store) {
 
 /**
  * The ends of the bars, which differ from text to text.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {MetricName} metric
  */
 function barWords(store, metric) {

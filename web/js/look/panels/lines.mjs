@@ -14,7 +14,7 @@ import { smallButton } from "../../widgets/controls.mjs";
 import { onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Cell } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MIN_DRAWN_SHADE = 6; // of the colour ramp: below it no line is drawn
 const SIDE = 0.34; // of the width, for the tokens of either side
@@ -23,7 +23,7 @@ const ROOM = 132; // CSS pixels that a token and its number need
 
 /**
  * Whether only the lines of some tokens are drawn, not all above the threshold.
- * @param {Store} store
+ * @param {ShownText} store
  */
 const areSelected = ({ selection: { hover, locked }, view }) =>
   hover !== null || locked.length > 0 || !view.options.threshold;
@@ -31,7 +31,7 @@ const areSelected = ({ selection: { hover, locked }, view }) =>
 /**
  * The lines to draw: of the selected tokens or, if none is selected and there is a threshold, of all tokens that
  * existed at the selected step.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function* linesOf(store) {
   const scale = Scale.of(store);
@@ -72,7 +72,7 @@ export class Lines {
   #floor = make("div", { class: "hs-floor" }); // as tall as all tokens, so that the board scrolls
   #followed = ""; // the focus that was last scrolled into view
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.canvas = make("canvas", { "aria-hidden": true });

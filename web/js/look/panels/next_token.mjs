@@ -17,7 +17,7 @@ import { onChange, whenever } from "../../lib/reactive.mjs";
 /** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { Sliders, Writing } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * The logits after one token, with everything that does not depend on the sliders.
@@ -41,7 +41,7 @@ const MAX_CACHED = 24; // positions whose logits are cached
 const MAX_NUMBERS = 1024; // loaded at a time when several positions are requested
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Sliders} settings whose sliders the bars follow
  * @param {Writing | undefined} writing undefined in a file
  * @param {Mixer} mixer
@@ -90,7 +90,7 @@ export class NextToken {
   #written = null;
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Sliders} settings
    * @param {(token: number, at: number) => void} branch
    * @param {Mixer} mixer

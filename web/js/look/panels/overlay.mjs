@@ -11,7 +11,7 @@ import { smallButton } from "../../widgets/controls.mjs";
 
 /** @import { Arc, Overlay, PictureId } from "../../types.js" */
 /** @import { Card } from "./grid.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
  * The position on the ramp, from 0 to 1, of a fraction of the largest value. As with attention weights, the square root
@@ -57,7 +57,7 @@ export function paintOverlay(grid, cards, overlay) {
   }
 }
 
-/** The legend of the overlay, with a button that switches back to the attention. @param {Store} store */
+/** The legend of the overlay, with a button that switches back to the attention. @param {ShownText} store */
 export function overlayLegend(store) {
   const button = smallButton("", () => store.answer.toggleOverlay());
   const title = make("span", {});

@@ -17,7 +17,7 @@ import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {{ head: number, key: number }} StepCell heads are numbered through all layers */
 /**
@@ -37,7 +37,7 @@ export class StepRows {
   #step = signal(/** @type {StepWeights | null} */ (null));
   #cell = 0; // CSS pixels of a key
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.canvas = make("canvas", { "aria-hidden": true });
@@ -278,7 +278,7 @@ export class StepRows {
  */
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Rows} rows
  */
 function stepTable(store, rows) {

@@ -16,13 +16,13 @@ import { makeRow, makeTable } from "../../widgets/table.mjs";
 import { effect, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Token } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Writing } from "../../types.js" */
 /** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { NextToken } from "./next_token.mjs" */
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {NextToken} next
  * @param {{ writing: Writing, menu: HTMLElement } | null} others ways to another text; null in a file
  * @param {Mixer} mixer
@@ -70,7 +70,7 @@ export function textPanel(store, next, others, mixer) {
   return make("section", { class: "hs-panel hs-written", "aria-label": "Text" }, ...parts);
 }
 
-/** The progress of a text, in words. @param {Store} store */
+/** The progress of a text, in words. @param {ShownText} store */
 function describe(store) {
   const { state, tokens, n_prompt, settings, written = tokens - n_prompt } = store.pointer;
   const shown = Math.max(written - (tokens - store.length), 0);
@@ -99,7 +99,7 @@ function describe(store) {
 const MAX_ALTERNATIVES = 4;
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {NextToken} next
  */
 function alternatives(store, next) {
@@ -131,7 +131,7 @@ function alternatives(store, next) {
   return element;
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 function textTable(store) {
   /** @type {Token[]} */
   const shown = []; // the token of each row

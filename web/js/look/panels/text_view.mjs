@@ -15,7 +15,7 @@ import { listen, onChange, onResize, whenever } from "../../lib/reactive.mjs";
 
 /** @import { Cell, Token } from "../../types.js" */
 /** @import { Ramp } from "../../lib/drawing/palette.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {(i: number) => [ramp: Ramp, shade: number]} Paint the colour of a token */
 
@@ -58,7 +58,7 @@ export class TextView {
   });
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {object} options
    * @param {boolean} [options.canSurprise] whether it can be coloured by surprise
    * @param {boolean} [options.hasArcs] whether arcs are drawn over it

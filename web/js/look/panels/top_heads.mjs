@@ -21,7 +21,7 @@ import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { MetricName, PictureId } from "../../types.js" */
 /** @import { Pattern } from "../roles/text_patterns.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MAX_CHIPS = 5; // heads that are offered
 const MIN_SUGGESTIONS = 3; // if a text has fewer, heads that copy are added
@@ -33,7 +33,7 @@ const isLowestFirst = (metric) => metric === "entropy";
 const labelled = (label, chips) => (chips.length ? [make("span", {}, label), ...chips] : []);
 
 export class TopHeads {
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.suggested = make("p", {
@@ -110,7 +110,7 @@ export class TopHeads {
 /**
  * For each pattern, the head that follows it most, if that is more than uniform attention would give: clear patterns,
  * and the closest head for each of the named roles.
- * @param {Store} store
+ * @param {ShownText} store
  * @returns {{ head: PictureId, pattern: Pattern }[]}
  */
 function suggestionsOf(store) {
@@ -136,7 +136,7 @@ function suggestionsOf(store) {
   return clear.sort((a, b) => b.pattern.mean - a.pattern.mean).slice(0, MAX_CHIPS);
 }
 
-/** Heads whose weights copy what they look at, the clearest first. @param {Store} store */
+/** Heads whose weights copy what they look at, the clearest first. @param {ShownText} store */
 function copyingHeads(store) {
   if (!store.rows) return [];
   return store.data.heads
@@ -149,7 +149,7 @@ function copyingHeads(store) {
 
 /**
  * Over how many tokens, or letters, a head spreads its attention, in words: 2 to the power of its entropy.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  * @param {string} unit
  */
@@ -162,7 +162,7 @@ function spreadWords(store, picture, unit) {
 
 /**
  * What a head does in this text, in one sentence with the model's numbers.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  */
 export function describePicture(store, picture) {

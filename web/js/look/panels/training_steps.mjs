@@ -13,7 +13,7 @@ import { LineChart } from "../../widgets/line_chart.mjs";
 import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { PictureId, TrainingReport } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const SLIDER_PAUSE = 60; // milliseconds to wait for the slider to come to rest
 const NEXT_SCORES = 5000; // milliseconds until scores that are being computed are fetched again
@@ -30,7 +30,7 @@ export class TrainingSteps {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.range = rangeInput({ min: 0, step: 1, "aria-label": "Training step" });

@@ -9,14 +9,14 @@ import { readStored, writeStored } from "../state/storage.mjs";
 import { checkbox, dropdown, rangeInput, setRange, smallButton } from "../../widgets/controls.mjs";
 import { effect } from "../../lib/reactive.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { View } from "../state/view.mjs" */
 /** @import { Grid } from "./grid.mjs" */
 
 const STORED = "headscope-view"; // storage key: whether the controls are open
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Grid} grid
  */
 export function viewControls(store, grid) {
@@ -52,7 +52,7 @@ export function viewControls(store, grid) {
   return { element, toggle };
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 function metricControls({ view }) {
   const names = Object.fromEntries(Object.entries(METRICS).map(([key, { name }]) => [key, name]));
   const metric = dropdown("Metric of the heads", names, (key) => view.set({ metric: key, least: 0, most: 1 }));
@@ -68,7 +68,7 @@ function metricControls({ view }) {
 
 /**
  * Sliders for both ends of the shown range of values, as fractions of the largest value of any head.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Grid} grid
  */
 function rangeControls(store, grid) {

@@ -10,7 +10,7 @@ import { whenever } from "../../lib/reactive.mjs";
 
 /** @import { HeadRole } from "../../lens.js" */
 /** @import { PictureId, RoleName, Roles } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @type {Record<RoleName, { name: string, tag: string, word: string, does: string }>} */
 export const ROLES = {
@@ -42,7 +42,7 @@ const known = new Map();
 
 /**
  * Give a store the roles of its model once they are known; they are requested while the page is idle.
- * @param {Store} store
+ * @param {ShownText} store
  */
 export function loadRoles(store) {
   let wanted = ""; // the hash of the model whose roles were requested
@@ -86,7 +86,7 @@ export function headlineRole(role) {
   return role.label !== ROLES[best].name && copies(role) ? "copying" : best;
 }
 
-/** @param {Store} store @param {PictureId} picture */
+/** @param {ShownText} store @param {PictureId} picture */
 export const roleOf = (store, [layer, head]) => store.roles?.[layer]?.[head] ?? null;
 
 /** @param {HeadRole | null} role */
@@ -94,7 +94,7 @@ export const copies = (role) => role !== null && role.scores.copying >= CLEAR_CO
 
 /**
  * The role of a head if it is clear; null if it is not, or not known.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  */
 export function clearRole(store, picture) {

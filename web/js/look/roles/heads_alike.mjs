@@ -8,19 +8,19 @@ import { copies, roleOf } from "./head_roles.mjs";
 
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 /** @import { Focus, PictureId } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const MIN_COPIED = 0.1; // of its attention: a copying head that gives a word this much makes it likely
 const MIN_LOOK = 0.3; // of its attention: any other head that gives a word this much looks at it
 export const MIN_FOCUSED = 0.1; // if the strongest weight is below this, the head is said to look everywhere
 const ROLES_TIMEOUT = 10_000; // milliseconds to wait for the heads' roles
 
-/** Whether the open picture is a head that is not switched off. @param {Store} store */
+/** Whether the open picture is a head that is not switched off. @param {ShownText} store */
 export const isOn = ({ open, pointer }) => isHead(open, pointer) && scaleOf(pointer.head_mask, open) !== 0;
 
 /**
  * Whether the open head looks at another token.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {number} [least] of its attention
  */
 export function looksElsewhere(store, least = MIN_FOCUSED) {
@@ -37,7 +37,7 @@ export function looksElsewhere(store, least = MIN_FOCUSED) {
 /**
  * The heads that are selected together; else those that do what the open one does at the token in focus. Null if that
  * is not known.
- * @param {Store} store
+ * @param {ShownText} store
  * @returns {Promise<Removal | null>}
  */
 export async function withoutAlike(store) {
@@ -65,7 +65,7 @@ export async function withoutAlike(store) {
 /**
  * The heads that do what the open one does at a token: if it copies, all copying heads that look at the same word;
  * otherwise, all that give this word much of their attention.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {Float32Array} weights of the query in every picture
  * @param {Focus} focus
  */

@@ -7,13 +7,13 @@ import { bestRole, clearRole, copies, COPYING, copyingNumbers, roleOf, ROLES } f
 import { fixedDistance, patternDoes, patternName, shareInText } from "./text_patterns.mjs";
 
 /** @import { PictureId, Pointer } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const NEAR_RATIO = 3; // times the score of uniform attention: below it a head is not close to any role
 
 /**
  * A head's role in a sentence or two; "" if it is not known.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  */
 export function roleSentence(store, picture) {
@@ -38,7 +38,7 @@ export function roleSentence(store, picture) {
 
 /**
  * What a head does, in plain words; "" if it is not known.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  */
 export function rolePlain(store, picture) {
@@ -70,7 +70,7 @@ export function rolePlain(store, picture) {
 
 /**
  * A head's role in one line; "" if it is not known.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} picture
  */
 export function shortRole(store, picture) {
@@ -98,7 +98,7 @@ export const NO_LABEL = { tag: "", word: "", text: "", where: "" };
 
 /**
  * Where a head looks on random tokens; else at which distance it looks in this text; else whether it copies.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} head
  * @returns {Label}
  */

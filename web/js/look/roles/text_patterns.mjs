@@ -7,7 +7,7 @@ import { CLEAR, ROLES } from "./head_roles.mjs";
 /** @import { HeadWeights } from "../../lib/triangle.mjs" */
 /** @import { PictureId, RoleName } from "../../types.js" */
 /** @import { RunData } from "../state/run_data.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {RoleName | "back"} PatternName */
 
@@ -74,7 +74,7 @@ export function isAboveChance({ name, mean, even, queries }) {
   return queries >= least && mean >= MIN_TIMES_UNIFORM * even;
 }
 
-/** Whether no pattern can be told from noise in a text. @param {Pick<Store, "rows">} store */
+/** Whether no pattern can be told from noise in a text. @param {Pick<ShownText, "rows">} store */
 export const isTooShort = ({ rows }) => rows - 1 < MIN_QUERIES;
 
 /** Whether a head may be said to look there. @param {Pattern} pattern */
@@ -122,15 +122,15 @@ export function measuredPatterns(store, head) {
 
 /**
  * Whether the weights of the open picture have arrived for the whole text. The last token of a full context has no row.
- * @param {Store} store
+ * @param {ShownText} store
  */
 const isComplete = ({ count, readable, pointer, isGrowing }) =>
   count > 1 && count === Math.min(readable, pointer.rows) && !isGrowing;
 
-/** @type {WeakMap<Store, { of: string, patterns: CountedPattern[] }>} the latest result */
+/** @type {WeakMap<ShownText, { of: string, patterns: CountedPattern[] }>} the latest result */
 const counted = new WeakMap();
 
-/** All patterns of the open head, once all of its weights have arrived. @param {Store} store */
+/** All patterns of the open head, once all of its weights have arrived. @param {ShownText} store */
 function openPatterns(store) {
   const { pointer, open, count, weights, ids } = store;
   const of = [pointer.run, open, count].join();
@@ -141,13 +141,13 @@ function openPatterns(store) {
   return patterns;
 }
 
-/** The clearest pattern of the open head; null if none is clear. @param {Store} store */
+/** The clearest pattern of the open head; null if none is clear. @param {ShownText} store */
 const openPattern = (store) => clearestPattern(openPatterns(store));
 
 /**
  * The share of its attention that a head gives, in this text, to the keys of a role; null if that is not known, or if
  * no query has such keys.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} head
  * @param {RoleName} role
  */
@@ -160,7 +160,7 @@ export function shareInText(store, head, role) {
 
 /**
  * What a head does in this text; null if it follows no clear pattern.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} head
  * @returns {Pattern | null}
  */
@@ -177,7 +177,7 @@ export const patternDoes = ({ name, back }) => (name === "back" ? `looks ${back}
 
 /**
  * The fixed distance at which a head looks in this text; null if it follows another pattern, or none.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {PictureId} head
  */
 export function fixedDistance(store, head) {

@@ -15,7 +15,7 @@ import { until, whenever } from "../../lib/reactive.mjs";
 import { signal } from "../../vendor/signals.mjs";
 
 /** @import { SentPointer } from "../../types.js" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 
 const RESTING = 450; // milliseconds at each step, once it is drawn
@@ -35,7 +35,7 @@ export class Birth {
   #playing = signal(/** @type {object | null} */ (null)); // what is playing: an object of its own for each time
   #wanted = ""; // the model whose steps play as soon as they have been read
 
-  /** @param {Store} store @param {ShownStep} step */
+  /** @param {ShownText} store @param {ShownStep} step */
   constructor(store, step) {
     this.store = store;
     this.step = step;

@@ -6,7 +6,7 @@ import { plainly, readAfter } from "../../lib/words.mjs";
 import { inkOf } from "./ghosts.mjs";
 
 /** @import { Ghost } from "./ghosts.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /** @typedef {{ element: HTMLElement, inner: HTMLElement, word: HTMLElement, number: HTMLElement, at: number }} Row */
 
@@ -22,7 +22,7 @@ export class Board {
   #timer;
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {((token: number) => void) | null} choose null where nothing can be written
    */
   constructor(store, choose) {

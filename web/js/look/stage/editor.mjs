@@ -5,13 +5,13 @@ import { baseName, promptText } from "../../lib/words.mjs";
 import { onChange } from "../../lib/reactive.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 export class Editor {
   #before = ""; // what stood there when it was opened
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Texts | null} texts
    * @param {() => number} shown how many tokens the sentence shows
    * @param {() => void} changed it was opened or closed

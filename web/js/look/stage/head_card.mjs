@@ -13,7 +13,7 @@ import { blend, KindPainter } from "./kind_painter.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { ShownStep } from "./shown_step.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const SWIPE = 40; // CSS pixels that a finger moves to turn to another head
 const LABEL = 14; // CSS pixels of a row beside which a word fits
@@ -25,7 +25,7 @@ export class HeadCard {
   #drawn = "";
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {ShownStep} step
    * @param {(by: number) => void} turn to another head that matters
    */

@@ -9,10 +9,10 @@ import { saveHead } from "../export/save_menu.mjs";
 import { chosenPace, choosePace, PACES } from "../panels/scrubber.mjs";
 import { chooseTheme, chosenTheme, THEMES } from "./theme.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {HTMLElement | null} link copies it; null where there is no address, and nothing can be written
  * @param {Record<string, () => void>} acts by their names; each closes the menu
  */

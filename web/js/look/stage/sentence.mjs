@@ -10,7 +10,7 @@ import { roleLabel, Turns } from "../panels/turns.mjs";
 import { matters as isStrong, opacityOf, widthOf } from "./gains.mjs";
 import { threadPaths } from "./threads.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 /** @import { Box } from "./threads.mjs" */
 
@@ -38,7 +38,7 @@ export class Sentence {
   #folded = "";
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {object} actions
    * @param {(token: number) => void} actions.choose a word
    * @param {(token: number | null) => void} actions.point at a word

@@ -21,7 +21,7 @@ import { gainsOf, kindOf, looksOf, MATTERS, strongest } from "./gains.mjs";
 /** @import { Mixer } from "../state/mixer.mjs" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
 /** @import { RunFetcher } from "../state/run_fetcher.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { Kind } from "./gains.mjs" */
 
 /**
@@ -77,7 +77,7 @@ export class ShownStep {
   #sha256 = "";
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Pick<Mixer, "logitsOf">} mixer
    */
   constructor(store, mixer) {

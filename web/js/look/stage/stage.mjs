@@ -24,7 +24,7 @@ import { Why } from "./why.mjs";
 
 /** @import { Texts } from "../compare/texts.mjs" */
 /** @import { Mixer } from "../state/mixer.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const FONTS = ['40px "IBM Plex Sans"', 'bold 40px "IBM Plex Sans"']; // in others, lines would break elsewhere
 const FONT_TIMEOUT = 600; // milliseconds
@@ -43,7 +43,7 @@ export class Stage {
   legend = make("div", { class: "hs-kinds" });
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {Mixer} mixer
    * @param {Texts | null} texts null where there is no model
    * @param {HTMLElement | null} link copies the text's address; null where there is none

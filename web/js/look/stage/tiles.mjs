@@ -12,7 +12,7 @@ import { unitOf } from "../../lib/words.mjs";
 import { blend, KindPainter } from "./kind_painter.mjs";
 
 /** @import { ShownStep } from "./shown_step.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const PER_FRAME = 12; // tiles that are drawn in one frame while a text grows
 const SHORT = { copies: "copies", previous: "prev", first: "first", other: "" };
@@ -33,7 +33,7 @@ export class Tiles {
   });
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {ShownStep} step
    * @param {(head: number | null) => void} light shows a head while it is pointed at
    */

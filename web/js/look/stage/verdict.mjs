@@ -10,7 +10,7 @@ import { spokenHead } from "./field.mjs";
 import { stageMenu } from "./menu.mjs";
 
 /** @import { Effect, Part } from "../../lib/without_heads.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep, Step } from "./shown_step.mjs" */
 
 /** What a text that is being written shows. @param {string} unit @param {boolean} hasDrawn whether a word was drawn */
@@ -30,7 +30,7 @@ const writingWords = (unit, hasDrawn) =>
 
 export class Verdict {
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {ShownStep} step
    * @param {() => Part[]} ofSteps what is said of the step of a training that is shown
    * @param {() => boolean} hasDrawn whether a word of the text was drawn by chance

@@ -5,11 +5,11 @@ import { effect } from "../../lib/reactive.mjs";
 import { plainly, textOf } from "../../lib/words.mjs";
 import { chooseDetails, wantsDetails } from "../panels/details.mjs";
 
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 
 const SHOWN = 40; // tokens: no screen is wide enough for more in one line
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function wayBack(store) {
   const { view } = store;
   const back = () => {

@@ -15,7 +15,7 @@ import { spokenHead } from "./field.mjs";
 
 /** @import { AttributionAnswer } from "../../lens.js" */
 /** @import { AskRequest } from "../state/ask_server.mjs" */
-/** @import { Store } from "../state/store.mjs" */
+/** @import { ShownText } from "../state/shown_text.mjs" */
 /** @import { ShownStep } from "./shown_step.mjs" */
 
 /** Whether the answer stands below the field, where it may be out of view. */
@@ -67,7 +67,7 @@ export class Why {
   #answered = null;
 
   /**
-   * @param {Store} store
+   * @param {ShownText} store
    * @param {ShownStep} step
    * @param {(head: number | null) => void} point at a head
    */

@@ -10,7 +10,7 @@ import { signal } from "../../vendor/signals.mjs";
 
 /** @import { Beside, PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 /** @import { Mask } from "../../lib/head_masks.mjs" */
 
 export const DESK = "desk"; // the question's key
@@ -29,7 +29,7 @@ export class Mixer {
   #source = null;
   #changed = signal(/** @type {Changed | null} */ (null));
 
-  /** @param {Store} store @param {Beside | null} texts null in a file */
+  /** @param {ShownText} store @param {Beside | null} texts null in a file */
   constructor(store, texts) {
     this.store = store;
     this.texts = texts;

@@ -4,11 +4,11 @@ import { makeLink } from "../../lib/link.mjs";
 import { openHere } from "./router.mjs";
 
 /** @import { Cell, Options, PictureId } from "../../types.js" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 
 /**
  * Show another text of the same model in the place of this one.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {object} text
  * @param {number[]} text.ids
  * @param {number} text.n_prompt how many of them belong to the prompt

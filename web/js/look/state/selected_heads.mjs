@@ -8,7 +8,7 @@ import { signal } from "../../vendor/signals.mjs";
 
 /** @import { PictureId } from "../../types.js" */
 /** @import { RunFetcher } from "./run_fetcher.mjs" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 
 export class SelectedHeads {
   #chosen = signal(/** @type {PictureId[]} */ ([]));
@@ -24,7 +24,7 @@ export class SelectedHeads {
     report: (error) => this.store.report(`Could not fetch the attention weights: ${error.message}`),
   });
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     onChange(

@@ -6,7 +6,7 @@ import { isBusy } from "./pointer.mjs";
 import { batch, signal } from "../../vendor/signals.mjs";
 
 /** @import { Cell, Focus } from "../../types.js" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 
 /**
  * A selection as it was made.
@@ -26,7 +26,7 @@ const isSameCell = (one, other) => one?.query === other?.query && (one?.key ?? n
 export class Selection {
   #selected = signal(NOTHING);
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
   }

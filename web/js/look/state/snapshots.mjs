@@ -3,7 +3,7 @@
 import { request } from "../../lib/http.mjs";
 
 /** @import { SentPointer, TrainingReport } from "../../types.js" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 
 /** @type {Map<string, Promise<TrainingReport>>} by model */
 const known = new Map();
@@ -37,7 +37,7 @@ export const readAtStep = async (model, step, { ids, n_prompt }, signal) =>
 
 /**
  * Show the text as it was read at a step, with the same selection.
- * @param {Store} store
+ * @param {ShownText} store
  * @param {SentPointer} pointer
  */
 export function showReading(store, pointer) {

@@ -7,7 +7,7 @@ import { RunData } from "./run_data.mjs";
 import { RunFetcher } from "./run_fetcher.mjs";
 
 /** @import { HeadWeights } from "../../lib/triangle.mjs" */
-/** @import { Store } from "./store.mjs" */
+/** @import { ShownText } from "./shown_text.mjs" */
 
 const FETCH_INTERVAL = 250; // milliseconds until the next fetch while enough data has arrived
 const MAX_HEAD_DELAY = 300; // milliseconds that further rows wait for the open head, which may take seconds to compute
@@ -21,7 +21,7 @@ export class TextSource {
   /** @type {HeadWeights | null} the open head's, while the rows no longer wait for them */
   #lateWeights = null;
 
-  /** @param {Store} store that shows the text */
+  /** @param {ShownText} store that shows the text */
   constructor(store) {
     this.store = store;
     this.data = new RunData({ n_layer: 0, n_head: 0 });

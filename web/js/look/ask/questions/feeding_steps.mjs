@@ -12,7 +12,7 @@ import { fillTable, makeRow, makeTable } from "../../../widgets/table.mjs";
 
 /** @import { RolePathsAnswer } from "../../../lens.js" */
 /** @import { PictureId } from "../../../types.js" */
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 
 /** @typedef {"previous_token" | "duplicate_token" | "induction"} Role */
 
@@ -26,7 +26,7 @@ export const bestRole = ({ plain }) =>
 /** @typedef {{ model: string, later: PictureId, earlier: PictureId, way: string }} Link */
 
 export class TrainingTable {
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     /** @type {AbortController | null} */

@@ -7,7 +7,7 @@ import { chipButton } from "../../../widgets/controls.mjs";
 import { Roving } from "../../../widgets/roving.mjs";
 
 /** @import { PictureId } from "../../../types.js" */
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 
 const NEIGHBOURS = 3;
 const MARGIN = 6; // per cent of the plot, left free at the edges for names
@@ -31,7 +31,7 @@ function nearest(points, [layer, head]) {
     .map(({ picture }) => picture);
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function headMap(store) {
   const caption = make("p", { class: "hs-hint" });
   const neighbours = make("p", { class: "hs-chips" });

@@ -11,7 +11,7 @@ import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeRow, makeTable } from "../../../widgets/table.mjs";
 import { Roving } from "../../../widgets/roving.mjs";
 
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 /** @import { LogitLensAnswer } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
@@ -95,7 +95,7 @@ class ReadingsTable {
   /** @type {ReturnType<typeof palette> | null} the colours that are shown */
   #ramps = null;
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.table = makeTable({}, { class: "hs-answer-table hs-readings", "data-table": "readings" });

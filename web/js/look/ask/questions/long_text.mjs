@@ -7,7 +7,7 @@ import { countCharacters, promptText } from "../../../lib/words.mjs";
 import { preparedQuestion } from "../../state/prepared.mjs";
 import { fileButton, smallButton } from "../../../widgets/controls.mjs";
 
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 
 const MAX_BYTES = 1_000_000; // as the server has it (MAX_LONG_TEXT_BYTES in web/ask/question.py)
 const WRITTEN_TOKENS = 1000; // tokens that the model writes
@@ -16,7 +16,7 @@ const WRITTEN_TOKENS = 1000; // tokens that the model writes
 const tooMany = (bytes) => `${bytes.toLocaleString("en")} bytes; at most 1,000,000 are read.`;
 
 /**
- * @param {Store} store
+ * @param {ShownText} store
  * @param {() => void} changed is called when another text is chosen
  */
 export function textChoice(store, changed) {

@@ -10,7 +10,7 @@ import { largestOf } from "./attribution.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeRow, makeTable, makeTitle } from "../../../widgets/table.mjs";
 
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 /** @import { HeadAnswer, HeadSums, KeyMeasures } from "../../../lens.js" */
 /** @import { AskContext, BuiltQuestion, Question } from "../question.js" */
 
@@ -200,7 +200,7 @@ class KeysTable {
   /** @type {HeadAnswer | null} */
   #answer = null;
 
-  /** @param {Store} store */
+  /** @param {ShownText} store */
   constructor(store) {
     this.store = store;
     this.table = makeTable({}, { class: "hs-answer-table hs-keys", "data-table": "keys" });

@@ -7,7 +7,7 @@ import { visible } from "../../../lib/words.mjs";
 import { smallButton } from "../../../widgets/controls.mjs";
 import { fillTable, makeCell, makeTable } from "../../../widgets/table.mjs";
 
-/** @import { Store } from "../../state/store.mjs" */
+/** @import { ShownText } from "../../state/shown_text.mjs" */
 
 const MIN_EFFECT = 0.05; // positions whose effect is smaller in every layer are left out
 const MAX_POSITIONS = 12;
@@ -29,7 +29,7 @@ function carriers(residual) {
     .sort((a, b) => a - b);
 }
 
-/** @param {Store} store */
+/** @param {ShownText} store */
 export function residualTable(store) {
   const caption = make("p", { class: "hs-hint" });
   const table = makeTable({});

@@ -17,7 +17,7 @@ import { TextSource } from "./text_source.mjs";
 
 const MIN_REPLAYED = 8; // written tokens
 
-export class Store {
+export class ShownText {
   #pointer = signal(completePointer({ state: "loading" }));
   #playback = new Playback(
     () => this.#showMore(),
@@ -211,7 +211,7 @@ export class Store {
       : this.#abandonedRuns.has(pointer.run ?? "");
   }
 
-  /** Show the text of another store, which is about to show something else. @param {Store} other */
+  /** Show the text of another store, which is about to show something else. @param {ShownText} other */
   adopt(other) {
     batch(() => {
       this.#leave();

@@ -1,9 +1,9 @@
-// The store of one text, with a server whose runs have one picture's worth of everything.
+// A shown text, with a server whose runs have one picture's worth of everything.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { onChange, until } from "../../web/js/lib/reactive.mjs";
-import { Store } from "../../web/js/look/state/store.mjs";
+import { ShownText } from "../../web/js/look/state/shown_text.mjs";
 import { View } from "../../web/js/look/state/view.mjs";
 import { frame, pointer, weights } from "./recorded_run.mjs";
 
@@ -25,9 +25,9 @@ beforeEach(() => {
   };
 });
 
-/** A store that has followed pointers, and fetched what they lead to. */
+/** A shown text that has followed pointers, and fetched what they lead to. */
 async function follow(...pointers) {
-  const store = new Store(new View());
+  const store = new ShownText(new View());
   store.playback.setSpeed(0);
   for (const one of pointers) {
     store.follow(one);
@@ -59,7 +59,7 @@ test("rows arrive while the open head's weights take long", async () => {
     if (String(url).includes("/heads/")) await answered;
     return fetch(url, options);
   };
-  const store = new Store(new View());
+  const store = new ShownText(new View());
   store.playback.setSpeed(0);
   store.follow(pointer("first", "waiting", 2));
   await until(() => store.data.rows >= 6);
@@ -84,7 +84,7 @@ test("another run replaces everything, and an abandoned one does not come back",
 });
 
 test("an opening that comes late does not replace a text that is written", async () => {
-  const store = new Store(new View());
+  const store = new ShownText(new View());
   store.follow(pointer("first", "writing", 6));
   store.follow(pointer("second", "opening", 9));
   assert.equal(store.pointer.run, "first");
