@@ -22,7 +22,7 @@ def opened(browser: Profiles, story: Server, width: int = 1440, height: int = 90
     page = browser.new_page(viewport={"width": width, "height": height}, reduced_motion="reduce")
     page.add_init_script("localStorage['headscope-details'] = 'off'")
     page.goto(f"{story.url}{path}")
-    expect(page.locator(".hs-verdict .hs-switch:not([title])")).to_contain_text("7 heads")
+    expect(page.locator(".hs-verdict .hs-main-action:not([title])")).to_contain_text("7 heads")
     return page
 
 
@@ -105,6 +105,6 @@ def test_it_follows_the_switch(browser: Profiles, story: Server) -> None:
     """Without the heads that copy, another word is next; the answer is about that one and the head that copies it."""
     page = opened(browser, story)
     answer = ask(page)
-    page.locator(".hs-verdict .hs-switch:not([title])").click()
+    page.locator(".hs-verdict .hs-main-action:not([title])").click()
     expect(answer.locator("h3")).not_to_contain_text("kite")
     expect(answer.locator(".hs-why-say")).to_contain_text("one head looks back at it")

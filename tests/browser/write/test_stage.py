@@ -67,7 +67,7 @@ def said(page: Any) -> Any:
 
 
 def switch(page: Any) -> Any:
-    return page.locator(".hs-verdict .hs-switch")
+    return page.locator(".hs-verdict .hs-main-action")
 
 
 def next_word(page: Any) -> Any:

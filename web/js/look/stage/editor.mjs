@@ -29,7 +29,7 @@ export class Editor {
     this.problem = make("p", { class: "hs-own-problem", role: "alert" });
     const button = (/** @type {string} */ words, /** @type {() => void} */ act, name = "hs-quiet-action") =>
       make("button", { type: "button", class: name, onclick: act }, words);
-    this.read = button("What comes next?", () => void this.#read(), "hs-switch");
+    this.read = button("What comes next?", () => void this.#read(), "hs-main-action");
     this.read.title = "Enter";
     const write = button("Let it write", () => this.#write());
     this.message = button("Send as a message", () => this.#write(true));

@@ -43,7 +43,7 @@ export class Verdict {
     this.ofSteps = ofSteps;
     this.hasDrawn = hasDrawn;
     this.say = make("p", { class: "hs-stage-say", role: "status" });
-    this.off = make("button", { type: "button", class: "hs-switch" });
+    this.off = make("button", { type: "button", class: "hs-main-action" });
     this.off.addEventListener("click", () => void step.turnOff(step.isOff ? [] : (step.group?.heads ?? [])));
     const button = (/** @type {string} */ label, /** @type {() => void} */ act, kind = "hs-action") =>
       make("button", { type: "button", class: kind, onclick: act }, label);
