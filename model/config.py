@@ -226,8 +226,7 @@ class GPTConfig:
     @property
     def has_loops(self) -> bool:
         """Whether the compiled loops know all of the model's choices. PyTorch's operations run any model."""
-        known = self.norm_place == "before" and not (self.rotaries or self.joint_qk_norm or self.scale_embeddings)
-        return known and self.activation_function != "relu"
+        return self.norm_place == "before" and not (self.rotaries or self.joint_qk_norm or self.scale_embeddings)
 
     @property
     def inner_dim(self) -> int:

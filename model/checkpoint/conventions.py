@@ -13,6 +13,7 @@ from .families.gpt2 import GPT2
 from .families.gpt_neo import GPT_NEO
 from .families.gpt_neox import GPT_NEOX
 from .families.llama import LLAMA, MISTRAL, QWEN2, QWEN3
+from .families.opt import OPT
 from .files import checkpoint_errors, read_json, read_text
 from .folder_format import (
     CHAT_TEMPLATE,
@@ -44,6 +45,7 @@ CLASS_OF_FAMILY = {
     GPT_NEOX.model_type: "GPTNeoXTokenizer",
     LLAMA.model_type: "LlamaTokenizer",
     MISTRAL.model_type: "LlamaTokenizer",
+    OPT.model_type: "GPT2Tokenizer",
     QWEN2.model_type: "Qwen2Tokenizer",
     QWEN3.model_type: "Qwen2Tokenizer",
 }

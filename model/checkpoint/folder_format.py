@@ -23,6 +23,7 @@ from .families.gpt2 import GPT2
 from .families.gpt_neo import GPT_NEO
 from .families.gpt_neox import GPT_NEOX
 from .families.llama import LLAMA, MISTRAL, OLMO2, QWEN2, QWEN3
+from .families.opt import OPT
 from .files import checkpoint_errors, read_json
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
@@ -37,7 +38,7 @@ MAX_CONFIG_BYTES = 1_000_000
 SNAPSHOTS = "steps"  # the folder of weights kept during training
 # The special tokens that transformers has by name in every tokenizer; a tokenizer may have others of its own.
 STANDARD_TOKENS = tuple(f"{kind}_token" for kind in ("bos", "eos", "unk", "sep", "pad", "cls", "mask"))
-OPENED = (GPT2, GPT_NEO, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO2, GEMMA3)
+OPENED = (GPT2, GPT_NEO, OPT, GPT_NEOX, LLAMA, MISTRAL, QWEN2, QWEN3, OLMO2, GEMMA3)
 FAMILIES = {family.model_type: family for family in OPENED}
 
 

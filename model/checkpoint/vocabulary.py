@@ -8,9 +8,8 @@ from typing import Any
 
 from ..config import MAX_VOCAB_SIZE
 from ..errors import CheckpointError, shorten
-from ..tokenizer import CharTokenizer, Tokenizer, from_spec
+from ..tokenizer import END_OF_TEXT, CharTokenizer, Tokenizer, from_spec
 from ..tokenizer.base import Spec, check_distinct, check_id
-from ..tokenizer.byte_pair import byte_to_character
 from ..tokenizer.pipeline import QWEN2_PATTERN
 from .conventions import read_object
 from .files import checkpoint_errors, read_json, read_text
@@ -24,6 +23,8 @@ MAX_BYTES_PER_TOKEN = 256
 BASE_BYTES = 1_000_000  # allowed for any vocabulary
 # The names under which GPT-2's vocabulary and its merges are published: on the Hub, and by OpenAI.
 FILE_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"))
+# Special tokens that are ``END_OF_TEXT`` if the files of a pair do not name them.
+DEFAULT_IS_END = {"bos_token", "eos_token", "unk_token"}
 ADDED_TOKENS = "added_tokens.json"
 ALPHABET = "a JSON list of characters, or the text that the model was trained on"
 PICKLES = (".pkl", ".pickle")  # Python's own, never opened because that can run code
@@ -71,9 +72,11 @@ def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Sp
     folder = vocabulary_file.parent
     config = read_object(folder / TOKENIZER_CONFIG, max_bytes)
     added = added_tokens(folder, config, vocabulary, max_bytes)
-    made = {*map("".join, merges), *byte_to_character().values(), *(token["content"] for token in added)}
+    named = config | read_object(folder / SPECIAL_TOKENS, max_bytes)
+    special = special_texts(named) | (set() if DEFAULT_IS_END <= named.keys() else {END_OF_TEXT})
+    special = special & vocabulary.keys() - {token["content"] for token in added}
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    added += [{"id": i, "content": text, "special": True} for text, i in vocabulary.items() if text not in made]
+    added += [{"id": vocabulary[text], "content": text, "special": True} for text in sorted(special)]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     normalizer, pre_tokenizer = None, byte_level
     kind = config.get("tokenizer_class") or read_object(folder / CONFIG, max_bytes).get("model_type")
@@ -88,9 +91,26 @@ def spec_of_pair(vocabulary_file: Path, merges_file: Path, max_bytes: int) -> Sp
         "added_tokens": [flags | token for token in added],
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
-        "post_processor": None,
+        "post_processor": first_token(named, added),
         "decoder": byte_level,
         "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
+    }
+
+
+def first_token(named: Spec, added: list[Spec]) -> Spec | None:
+    """The post-processor that puts the ``bos_token`` before a text if a ``tokenizer_config.json`` says so."""
+    first = next(iter(special_texts({"bos_token": named.get("bos_token", END_OF_TEXT)})), None)
+    ids = [token["id"] for token in added if token["content"] == first]
+    if not named.get("add_bos_token") or not ids:
+        return None
+    text, token = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": first, "type_id": 0}}
+    other = {"Sequence": {"id": "B", "type_id": 1}}
+    special = {first: {"id": first, "ids": ids, "tokens": [first]}}
+    return {
+        "type": "TemplateProcessing",
+        "single": [token, text],
+        "pair": [token, text, other],
+        "special_tokens": special,
     }
 
 
@@ -125,7 +145,7 @@ def added_tokens(folder: Path, config: Spec, vocabulary: Spec, max_bytes: int) -
     return [token for _, token in stored]
 
 
-def special_texts(content: Spec) -> set[object]:
+def special_texts(content: Spec) -> set[str]:
     """The texts of the special tokens that a ``tokenizer_config.json`` or ``special_tokens_map.json`` names."""
     values = [value for name, value in content.items() if name.endswith(("_token", "special_tokens"))]
     tokens = [each for value in values for each in (value if isinstance(value, list) else [value])]

@@ -14,6 +14,7 @@ from .functions import (
     layer_norm,
     log_sum_exp,
     multiply_by,
+    relu,
     rms_norm,
     scaled,
     silu,
@@ -42,6 +43,7 @@ from .state import (
     PASS,
     POSITION,
     QUERY_KEY_VALUE,
+    RELU,
     SILU,
     TOKEN,
 )
@@ -125,6 +127,8 @@ def activate(shape, memory, n_rows, thread, n_threads):
             gelu_tanh(part)
         elif shape.activation == SILU:
             silu(part)
+        elif shape.activation == RELU:
+            relu(part)
         else:
             gelu_exact(part)
         if shape.is_gated:

@@ -97,6 +97,13 @@ def silu(x):
 
 
 @compiled(EXACT)
+def relu(x):
+    """The larger of x and 0, in place."""
+    for i in range(len(x)):
+        x[i] = ZERO if x[i] < ZERO else x[i]  # NaN stays NaN
+
+
+@compiled(EXACT)
 def multiply_by(x, factors):
     """Multiply ``x`` by ``factors``, number by number, in place."""
     for i in range(len(x)):

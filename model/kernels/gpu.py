@@ -162,6 +162,8 @@ def activated(x, ACTIVATION: tl.constexpr):
         x = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
     if ACTIVATION == "silu":
         x = x * tl.sigmoid(x)
+    if ACTIVATION == "relu":
+        x = tl.where(x < 0, 0.0, x)
     return x
 
 

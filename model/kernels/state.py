@@ -17,8 +17,8 @@ LEADER, ALONE = np.int64(0), np.int64(1)  # the thread that announces a pass; th
 PASS, DONE, ARRIVED = 0, 8, 16  # indices in ``control``, each in a separate cache line
 N_ROWS, N_WANTED, N_THREADS, IS_MASKED, RECORDED, N_RECORDED, N_KEYS = range(7)  # indices in ``job``
 TOKEN, SLOT, POSITION, IS_WANTED, RECORD = range(5)  # columns of ``rows``
-GELU_NEW, GELU, SILU = range(3)
-ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU}
+GELU_NEW, GELU, SILU, RELU = range(4)
+ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": GELU, "silu": SILU, "relu": RELU}
 Array = NDArray[Any]
 
 

@@ -91,7 +91,19 @@ def is_plain(spec: Spec) -> bool:
     overlap = any(other.startswith(one) for one, other in itertools.pairwise(contents))
     adds = part_type(spec.get("post_processor")) == "Sequence" or bool(tokens_before(spec, None))
     changes = spec.get("normalizer") is not None or spec["model"].get("ignore_merges")
-    return is_gpt2_byte_level(spec.get("pre_tokenizer")) and not (overlap or adds or changes)
+    return is_gpt2_byte_level(spec.get("pre_tokenizer")) and not (overlap or adds or changes) and has_ranks(spec)
+
+
+def has_ranks(spec: Spec) -> bool:
+    """Whether ids are in merge order, and every token is a byte, a merge or added; OPT's are not."""
+    vocabulary, merges = spec["model"]["vocab"], spec["model"].get("merges") or []
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    made = ["".join(map(str, pair)) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    ids = [vocabulary.get(token) for token in made]
+    if len(made) < len(pairs) or not all(type(token_id) is int for token_id in ids):
+        return True  # ``BPETokenizer`` says what is wrong with the merges
+    known = {*made, *byte_to_character().values(), *(token["content"] for token in added_tokens(spec))}
+    return ids == sorted(set(ids)) and vocabulary.keys() <= known
 
 
 def parts(part: object, name: str) -> list[Any]:

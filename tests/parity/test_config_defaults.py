@@ -33,7 +33,12 @@ NEO |= {
     "resid_dropout": 0.3,
     "attention_layers": ["local", "global"],
 }
-REQUIRED = {"gpt_neo": ("num_layers", "num_heads", "hidden_size", "vocab_size")}
+OPT = {"activation_function": "gelu", "dropout": 0.2, "enable_bias": False, "word_embed_proj_dim": 256}
+OPT |= {"tie_word_embeddings": False, "ffn_dim": 48}
+REQUIRED = {
+    "gpt_neo": ("num_layers", "num_heads", "hidden_size", "vocab_size"),
+    "opt": tuple("ffn_dim" if name == "intermediate_size" else name for name in SIZES),
+}
 GEMMA = {name: value for name, value in ROTATED.items() if name != "hidden_act"} | {
     "hidden_activation": "gelu",
     "query_pre_attn_scalar": 7,
@@ -48,6 +53,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "qwen2": ROTATED | QWEN_WINDOW,
     "qwen3": ROTATED | QWEN_WINDOW,
     "gpt_neo": {NEO_SIZES.get(name, name): value for name, value in COMMON.items() if name != "attention_bias"} | NEO,
+    "opt": {name: value for name, value in COMMON.items() if name not in ("attention_bias", "intermediate_size")} | OPT,
     "gemma3_text": GEMMA,
     "olmo2": {name: value for name, value in ROTATED.items() if name != "head_dim"},
     "gpt_neox": COMMON | NEOX | {"attention_bias": False, "rotary_pct": 1.0, "rotary_emb_base": 50.0},
@@ -70,7 +76,7 @@ GEMMA_ROPES: list[dict[str, Any]] = [
     {"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0}}},
     {"rope_parameters": {"sliding_attention": {"rope_type": "default"}, "full_attention": None}},
 ]
-OTHER_ROPES: dict[str, list[dict[str, Any]]] = {"gpt_neo": [{}], "gemma3_text": GEMMA_ROPES}
+OTHER_ROPES: dict[str, list[dict[str, Any]]] = {"gpt_neo": [{}], "opt": [{}], "gemma3_text": GEMMA_ROPES}
 
 
 def outcome(content: dict[str, Any]) -> ModelConfig | str:

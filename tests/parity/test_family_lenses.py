@@ -69,7 +69,7 @@ def test_knockout_equals_hooks_on_transformers(both: Both) -> None:
 @torch.inference_mode()
 def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
     theirs, text = both
-    modules = {"final": theirs.norm} | {f"mlp{i}": theirs.part_of(i, "mlp") for i in range(theirs.n_layer)}
+    modules = {"final": theirs.norm} | {f"mlp{i}": theirs.part_of(i, "first") for i in range(theirs.n_layer)}
     found, own = inputs_of(theirs, modules, text.ids), contexts(theirs, text.ids)
     logits = theirs(text.ids).logits[0]
     for position in (0, 5, N_TOKENS - 1):
@@ -81,7 +81,7 @@ def test_attribution_equals_hooks_on_transformers(both: Both) -> None:
                 added = theirs.adds(layer, W_O[:, theirs.span(head)] @ context[theirs.span(head)], context)
                 part = theirs.part_of_logit(stream, added, TOKEN)
                 assert float(ours.heads[layer, head]) == pytest.approx(part, abs=EXACT)
-            added = theirs.part_of(layer, "post_2")(theirs.part_of(layer, "mlp")(found[f"mlp{layer}"][position]))
+            added = theirs.part_of(layer, "post_2")(theirs.mlp(layer, found[f"mlp{layer}"][position]))
             assert float(ours.mlps[layer]) == pytest.approx(theirs.part_of_logit(stream, added, TOKEN), abs=EXACT)
         embedded = theirs.embedded(text.ids)[position]
         assert ours.embedding == pytest.approx(theirs.part_of_logit(stream, embedded, TOKEN), abs=EXACT)
@@ -292,7 +292,7 @@ def alone(theirs: Theirs, layer: int) -> Tensor:
     x = theirs.embedding(torch.arange(len(theirs.embedding.weight)))
     if layer == 0:
         return x
-    return x + theirs.part_of(0, "post_2")(theirs.part_of(0, "mlp")(theirs.part_of(0, "norm_2")(x)))
+    return x + theirs.part_of(0, "post_2")(theirs.mlp(0, theirs.part_of(0, "norm_2")(x)))
 
 
 def written(theirs: Theirs, layer: int, head: int) -> Tensor:
@@ -323,8 +323,8 @@ def test_qk_circuits_of_the_first_layer_equal_attention_of_two_tokens(both: Both
     """The weights of a query on its key, one position earlier, and on itself: their ratio is that of the scores."""
     theirs, text = both
     theirs.gpt.double()
-    if not hasattr(theirs.body, "rotary_emb"):
-        theirs.body.wpe.weight.zero_()  # a circuit over tokens has no positions
+    if theirs.positions is not None:
+        theirs.positions.zero_()  # a circuit over tokens has no positions
     n, head, away = text.config.vocab_size, 3, distances(theirs)[-1] // 3
     pairs = torch.cartesian_prod(torch.arange(n), torch.arange(n)).flip(1)  # [key, query]
     attention = theirs.gpt(pairs, output_attentions=True).attentions[0][:, head, 1]

@@ -26,7 +26,7 @@ from ...config import (
 )
 from ...errors import InvalidValue, Mismatch, NotMultiple
 
-OPENS = "these types open: gemma3_text, gpt2, gpt_neo, gpt_neox, llama, mistral, olmo2, qwen2, qwen3"
+OPENS = "these types open: gemma3_text, gpt2, gpt_neo, gpt_neox, llama, mistral, olmo2, opt, qwen2, qwen3"
 # Positions used of a model whose positions are rotary: a GPU's graphs need room for the whole context of every text at
 # once, while a CPU's memory is taken only as texts become longer.
 MAX_ROTARY_CONTEXT = 8_192
@@ -208,6 +208,13 @@ def attention_factor(values: Json) -> float:
             check_positive(name, scale)
     above, below = (0.1 * scale * math.log(max(factor, 1)) + 1 for scale in (scales if all(scales) else (1.0, 0.0)))
     return float(above / below)
+
+
+def rotation(config: GPTConfig) -> RotaryConfig:
+    """The rotation of a family that has one. Raises ``Mismatch`` if positions are learned."""
+    if config.rotary is None:
+        raise Mismatch("learned positions", "rotary ones")
+    return config.rotary
 
 
 def rope_scaling(config: RotaryConfig) -> Json | None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ...config import GPTConfig, RotaryConfig, check_int
 from . import llama
-from .family import GELU, Json, Stored, activation, rotary, unsupported
+from .family import GELU, Json, Stored, activation, rotary, rotation, unsupported
 from .llama import FULL, LLAMA, SLIDING, sliding_layers, with_windows
 
 ROPE = "rope_parameters"
@@ -71,9 +71,9 @@ def rotations(content: Json, head_dim: int) -> tuple[RotaryConfig, RotaryConfig]
 
 
 def config_to(config: GPTConfig) -> Json:
-    assert config.rotary is not None
+    rope = rotation(config)
     layers = range(config.n_layer)
-    is_local = [bool(config.window(layer)) or config.rotation(layer) != config.rotary for layer in layers]
+    is_local = [bool(config.window(layer)) or config.rotation(layer) != rope for layer in layers]
     found = next((config.rotation(layer) for layer in layers if is_local[layer]), None)
     content = llama.config_to(config)
     return content | {

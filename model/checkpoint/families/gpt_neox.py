@@ -19,6 +19,7 @@ from .family import (
     options,
     rope_scaling,
     rotary,
+    rotation,
     sizes,
 )
 from .llama import SIZES
@@ -63,15 +64,15 @@ def config_from(content: Json) -> GPTConfig:
 
 
 def config_to(config: GPTConfig) -> Json:
-    assert config.rotary is not None
+    rope = rotation(config)
     return {
         **names(config, SIZES),
         **names(config, OPTIONS),
         "intermediate_size": config.inner_dim,
         "hidden_act": config.activation_function,
-        "rotary_pct": config.rotary.n_dim / config.head_dim,
-        "rotary_emb_base": config.rotary.theta,
-        "rope_scaling": rope_scaling(config.rotary),
+        "rotary_pct": rope.n_dim / config.head_dim,
+        "rotary_emb_base": rope.theta,
+        "rope_scaling": rope_scaling(rope),
     }
 
 

@@ -21,6 +21,7 @@ from .family import (
     parts_of_rows,
     rope_scaling,
     rotary,
+    rotation,
     sizes,
     unsupported,
 )
@@ -118,7 +119,7 @@ def with_windows(content: Json, config: GPTConfig, layers: Iterable[int], **choi
 
 
 def config_to(config: GPTConfig) -> Json:
-    assert config.rotary is not None
+    rope = rotation(config)
     return {
         **names(config, SIZES),
         **names(config, OPTIONS),
@@ -129,8 +130,8 @@ def config_to(config: GPTConfig) -> Json:
         "attention_bias": config.qkv_bias,
         "mlp_bias": config.mlp_bias,
         "tie_word_embeddings": config.tie_word_embeddings,
-        "rope_theta": config.rotary.theta,
-        "rope_scaling": rope_scaling(config.rotary),
+        "rope_theta": rope.theta,
+        "rope_scaling": rope_scaling(rope),
     }
 
 

@@ -141,6 +141,18 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "gpt_neo, a window as long as the context": ("gpt_neo", {"window_size": 32, "layer_norm_epsilon": 1e-2}),
+    "opt": ("opt", {"num_hidden_layers": 3}),
+    "opt, odd heads, no biases, untied": (
+        "opt",
+        {
+            "num_attention_heads": 3,
+            "hidden_size": 15,
+            "ffn_dim": 7,
+            "enable_bias": False,
+            "activation_function": "gelu",
+            "tie_word_embeddings": False,
+        },
+    ),
     "gpt_neox, no attention bias": (
         "gpt_neox",
         {"attention_bias": False, "num_attention_heads": 1, "hidden_size": 16, "layer_norm_eps": 1e-2},
@@ -159,10 +171,21 @@ ONE_OF_EACH = [
     "gpt_neo",
     "gemma3",
     "olmo2",
+    "opt",
 ]
 # One of each kind: absolute positions, groups of heads, windows, normalised queries and keys, attention and MLP side by
 # side.
-KINDS = ["gpt2, plain", "llama, grouped, tied", "mistral, a window", "qwen3", "pythia", "gpt_neo", "gemma3", "olmo2"]
+KINDS = [
+    "gpt2, plain",
+    "llama, grouped, tied",
+    "mistral, a window",
+    "qwen3",
+    "pythia",
+    "gpt_neo",
+    "gemma3",
+    "olmo2",
+    "opt",
+]
 
 
 def one_of_each_kind(names: Iterable[str]) -> list[Any]:
@@ -181,6 +204,8 @@ def reference(name: str, seed: int = 0, **changes: Any) -> "PreTrainedModel":
     if model_type == "gpt_neo":
         n_layer = keys["num_layers"] = keys.pop("num_hidden_layers")
         keys = {"attention_types": [[["local", "global", "local"][:n_layer], 1]]} | keys
+    if model_type == "opt":
+        keys = {"ffn_dim": keys.pop("intermediate_size")} | keys
     config = AutoConfig.for_model(model_type, **keys)
     gpt = AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     generator = torch.Generator().manual_seed(seed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -14,36 +14,24 @@ Hook = Callable[..., Any]
 
 
 class Names(NamedTuple):
-    """What transformers calls the parts of a model, and those of a layer."""
+    """What transformers calls the parts of a model, and those of a layer; by default, as in Llama."""
 
-    body: str
-    final: str
-    layers: str
-    norm_1: str
-    norm_2: str
-    attention: str
-    output: str  # attention's last product
-    mlp: str
-    first: str  # product of the MLP, or its gate
-    last: str
-    projections: tuple[str, ...]  # of queries, keys and values, or one of all
+    body: str = "model"
+    final: str = "norm"
+    layers: str = "layers"
+    norm_1: str = "input_layernorm"
+    norm_2: str = "post_attention_layernorm"
+    attention: str = "self_attn"
+    output: str = "self_attn.o_proj"  # attention's last product
+    mlp: str = "mlp"  # empty if its products are parts of the layer
+    first: str = "mlp.gate_proj"  # product of the MLP, or its gate
+    last: str = "mlp.down_proj"
+    # Of queries, keys and values, or one of all.
+    projections: tuple[str, ...] = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
     post_1: str = ""  # the norms after attention and after the MLP, if there are any
     post_2: str = ""
 
 
-LLAMA = Names(
-    body="model",
-    final="norm",
-    layers="layers",
-    norm_1="input_layernorm",
-    norm_2="post_attention_layernorm",
-    attention="self_attn",
-    output="self_attn.o_proj",
-    mlp="mlp",
-    first="mlp.gate_proj",
-    last="mlp.down_proj",
-    projections=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-)
 GPT2 = Names(
     body="transformer",
     final="ln_f",
@@ -52,21 +40,30 @@ GPT2 = Names(
     norm_2="ln_2",
     attention="attn",
     output="attn.c_proj",
-    mlp="mlp",
     first="mlp.c_fc",
     last="mlp.c_proj",
     projections=("attn.c_attn",),
 )
 AFTER = {"post_1": "post_attention_layernorm", "post_2": "post_feedforward_layernorm"}
 NAMES = {
-    "gemma3_text": LLAMA._replace(norm_2="pre_feedforward_layernorm", **AFTER),
-    "olmo2": LLAMA._replace(norm_1="", norm_2="", **AFTER),
+    "gemma3_text": Names(norm_2="pre_feedforward_layernorm", **AFTER),
+    "olmo2": Names(norm_1="", norm_2="", **AFTER),
     "gpt2": GPT2,
     "gpt_neo": GPT2._replace(
         output="attn.attention.out_proj",
         projections=("attn.attention.q_proj", "attn.attention.k_proj", "attn.attention.v_proj"),
     ),
-    "gpt_neox": LLAMA._replace(
+    "opt": Names(
+        body="model.decoder",
+        final="final_layer_norm",
+        norm_1="self_attn_layer_norm",
+        norm_2="final_layer_norm",
+        output="self_attn.out_proj",
+        mlp="",
+        first="fc1",
+        last="fc2",
+    ),
+    "gpt_neox": Names(
         body="gpt_neox",
         final="final_layer_norm",
         attention="attention",
@@ -79,7 +76,7 @@ NAMES = {
 
 
 def names_of(gpt: "PreTrainedModel") -> Names:
-    return NAMES.get(gpt.config.model_type, LLAMA)
+    return NAMES.get(gpt.config.model_type, Names())
 
 
 class Theirs:
@@ -126,8 +123,20 @@ class Theirs:
     def embedded(self, ids: list[int]) -> Tensor:
         """Embeddings of tokens and, if they are learned, of positions, ``(T, C)``."""
         tokens: Tensor = self.embedding(torch.as_tensor(ids))
-        wpe = getattr(self.body, "wpe", None)
-        return tokens if wpe is None else tokens + wpe.weight[: len(ids)]
+        return tokens if self.positions is None else tokens + self.positions[: len(ids)]
+
+    @property
+    def positions(self) -> Tensor | None:
+        """The embeddings of positions, if they are learned."""
+        table = getattr(self.body, "wpe", getattr(self.body, "embed_positions", None))
+        return None if table is None else table.weight[getattr(table, "offset", 0) :]
+
+    def mlp(self, layer: int, x: Tensor) -> Tensor:
+        """The MLP's output, before any norm."""
+        if self.names.mlp:
+            return cast(Tensor, self.part_of(layer, "mlp")(x))
+        activated = self.layer(layer).activation_fn(self.part_of(layer, "first")(x))
+        return cast(Tensor, self.part_of(layer, "last")(activated))
 
     @staticmethod
     def gain(norm: Any) -> Tensor:
@@ -194,10 +203,10 @@ def hooked(module: Any, hook: Hook, before: bool = False) -> Iterator[None]:
 
 
 def inputs_of(theirs: Theirs, modules: dict[str, Any], ids: list[int]) -> dict[str, Tensor]:
-    """The first inputs of these modules, without the batch."""
+    """The first inputs of these modules, ``(T, C)``."""
     found: dict[str, Tensor] = {}
     handles = [
-        module.register_forward_pre_hook(lambda _module, given, name=name: found.__setitem__(name, given[0][0]))
+        module.register_forward_pre_hook(lambda _module, x, name=name: found.__setitem__(name, x[0].flatten(0, -2)))
         for name, module in modules.items()
     ]
     theirs(ids)

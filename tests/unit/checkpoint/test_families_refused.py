@@ -24,6 +24,7 @@ OPEN = rf" \({OPENS}\)$"
 MIXTURE = rf", expected null \(a mixture of experts does not open; {OPENS}\)$"
 KINDS = "'full_attention' or 'sliding_attention' for each of the 2 layers"
 NEO = {"model_type": "gpt_neo", "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]]}
+OPT: dict[str, Any] = {"model_type": "opt", "ffn_dim": 48}
 NEO_KINDS = "'global' or 'local' for each of the 2 layers"
 GEMMA = {"model_type": "gemma3_text", "num_key_value_heads": 4}
 MISTRAL: dict[str, Any] = {"model_type": "mistral", "num_key_value_heads": 4}
@@ -94,6 +95,16 @@ QWEN: dict[str, Any] = {
         (NEO | {"attention_types": {"global": 2}}, "attention_types .*, expected " + NEO_KINDS + OPEN),
         (NEO | {"attention_layers": "local"}, "attention_layers 'local', expected " + NEO_KINDS + OPEN),
         (NEO | {"num_heads": 3}, "hidden_size 32 with num_heads 3, expected hidden_size to be a multiple of num_heads"),
+        (OPT | {"do_layer_norm_before": False}, "do_layer_norm_before false, expected true" + OPEN),
+        (OPT | {"word_embed_proj_dim": 16}, "word_embed_proj_dim 16, expected 32" + OPEN),
+        (OPT | {"layer_norm_elementwise_affine": False}, "layer_norm_elementwise_affine false, expected true" + OPEN),
+        (OPT | {"_remove_final_layer_norm": True}, "_remove_final_layer_norm true, expected false" + OPEN),
+        (
+            OPT | {"activation_function": "silu"},
+            "activation_function 'silu', expected 'relu' or 'gelu_new' or 'gelu'" + OPEN,
+        ),
+        (OPT | {"enable_bias": 1}, "enable_bias 1, expected true or false"),
+        (OPT | {"ffn_dim": 0}, "ffn_dim 0, expected an integer from 1 "),
         (GEMMA | {"hidden_activation": "silu"}, "hidden_activation 'silu', expected 'gelu_new' or 'gelu'" + OPEN),
         (GEMMA | {"query_pre_attn_scalar": 0}, "query_pre_attn_scalar 0, expected a number above 0"),
         (GEMMA | {"query_pre_attn_scalar": "8"}, "query_pre_attn_scalar '8', expected a number above 0"),

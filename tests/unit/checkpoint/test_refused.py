@@ -81,7 +81,7 @@ def test_error_messages_quote_a_limited_length(folder: Path) -> None:
     assert len(refused(folder, CONFIG, "model_type 'xxx")) < 2000
 
 
-TYPES = ("gpt2", "gpt_neo", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "olmo2", "gemma3_text")
+TYPES = ("gpt2", "gpt_neo", "opt", "gpt_neox", "llama", "mistral", "qwen2", "qwen3", "olmo2", "gemma3_text")
 OPEN = rf"these types open: {', '.join(sorted(TYPES))}\)$"
 BAD_CONFIG: list[tuple[dict[str, Any], str]] = [
     (

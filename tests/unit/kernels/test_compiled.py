@@ -28,6 +28,7 @@ SHAPES: list[dict[str, Any]] = [
     {"n_head": 4, "n_embd": 160, "n_inner": 33, "qkv_bias": False},
     {"scale_attn_by_inverse_layer_idx": True, "tie_word_embeddings": False, "layer_norm_epsilon": 1e-3},
     {"scale_attn_weights": False, "vocab_size": 300},
+    {"activation_function": "relu", "mlp_bias": False},
 ]
 LLAMA: dict[str, Any] = {
     "n_head": 6,

@@ -24,6 +24,7 @@ KNOWN_TO = {
     "model/checkpoint/families/gpt2.py",
     "model/checkpoint/families/gpt_neo.py",
     "model/checkpoint/families/gpt_neox.py",
+    "model/checkpoint/families/opt.py",
     "model/checkpoint/families/llama.py",
     "model/checkpoint/layouts.py",
     "model/checkpoint/load.py",

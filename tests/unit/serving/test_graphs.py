@@ -25,6 +25,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "gpt2": {},
     "llama": LLAMA | {"n_kv_head": 2, "qkv_bias": False, "attn_proj_bias": False, "mlp_bias": False},
     "qwen3": LLAMA | {"n_kv_head": 1, "qk_norm": True, "head_dim": 12},
+    "opt": {"activation_function": "relu"},
     "pythia": {"rotary": RotaryConfig(n_dim=4), "parallel": True, "activation_function": "gelu"},
 }
 
