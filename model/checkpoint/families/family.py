@@ -99,6 +99,27 @@ class Family(NamedTuple):
         return self.other_names.get(name, name)
 
 
+class Fields(NamedTuple):
+    """What a family's ``config.json`` calls sizes and choices that its models have in common with ``GPTConfig``."""
+
+    sizes: Mapping[str, str]  # which a file must have, by the names of ``GPTConfig``
+    options: Mapping[str, str]
+    activation: str
+    activations: Mapping[object, Activation] = GELU  # by their names in the file
+
+    def read(self, content: Json, others: Callable[[Json], Json] = lambda _sizes: {}) -> GPTConfig:
+        """The config of a file. Its ``others`` are a function of the sizes. Raises ``InvalidValue`` or ``Mismatch``."""
+        function = activation(content, self.activation, self.activations)
+        check_off(content)
+        found = sizes(content, self.sizes)
+        chosen = options(content, self.options) | {"activation_function": function} | others(found)
+        return build({**self.sizes, **self.options}, **found, **chosen)
+
+    def write(self, config: GPTConfig) -> Json:
+        """The reverse."""
+        return names(config, {**self.sizes, **self.options, self.activation: "activation_function"})
+
+
 def unsupported(name: str, value: object, allowed: str, kind: str = "") -> InvalidValue:
     """The error for a feature that is not supported, which makes a model one of this ``kind``."""
     return InvalidValue(name, value, f"{allowed} ({kind + ' does not open; ' if kind else ''}{OPENS})")

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from ...config import GPTConfig, RotaryConfig, check_int
 from . import llama
-from .family import GELU, Json, Stored, activation, rotary, rotation, unsupported
+from .family import GELU, Json, Stored, rotary, rotation, unsupported
 from .llama import FULL, LLAMA, SLIDING, sliding_layers, with_windows
 
 ROPE = "rope_parameters"
+FIELDS = llama.FIELDS._replace(activation="hidden_activation", activations=GELU)
 DEFAULTS = {name: value for name, value in LLAMA.defaults.items() if name != "hidden_act"} | {
     "num_key_value_heads": 4,
     "head_dim": 256,
@@ -37,7 +38,7 @@ def config_from(content: Json) -> GPTConfig:
         raise unsupported("use_bidirectional_attention", content["use_bidirectional_attention"], "false")
     config = llama.config_from(
         content | {ROPE: {}, "rope_scaling": None},
-        activation_function=activation(content, "hidden_activation", GELU),
+        FIELDS,
         mlp_bias=False,
         norm_place="both",
         qk_norm=True,
@@ -75,9 +76,7 @@ def config_to(config: GPTConfig) -> Json:
     layers = range(config.n_layer)
     is_local = [bool(config.window(layer)) or config.rotation(layer) != rope for layer in layers]
     found = next((config.rotation(layer) for layer in layers if is_local[layer]), None)
-    content = llama.config_to(config)
-    return content | {
-        "hidden_activation": content.pop("hidden_act"),
+    return llama.config_to(config, FIELDS) | {
         "rope_local_base_freq": DEFAULTS["rope_local_base_freq"] if found is None else found.theta,
         "query_pre_attn_scalar": config.query_pre_attn_scalar,
         "sliding_window": next(filter(None, config.windows), config.context_length),

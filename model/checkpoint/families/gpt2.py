@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ...config import GPTConfig
-from .family import GELU, Family, Json, Stored, activation, build, check_off, layer, names, options, sizes
+from .family import Family, Fields, Json, Stored, layer
 
 SIZES = {name: name for name in ("n_layer", "n_head", "n_embd", "vocab_size")} | {"n_positions": "context_length"}
 OPTIONS = {
@@ -24,22 +24,13 @@ OPTIONS = {
         "resid_pdrop",
     )
 }
+FIELDS = Fields(SIZES, OPTIONS, "activation_function")
 DEFAULTS: Json = {
     "activation_function": "gelu_new",
     "n_positions": 1_024,
     "bos_token_id": 50_256,
     "eos_token_id": 50_256,
 }
-
-
-def config_from(content: Json) -> GPTConfig:
-    function = activation(content, "activation_function", GELU)
-    check_off(content)
-    return build(SIZES, **sizes(content, SIZES), **options(content, OPTIONS), activation_function=function)
-
-
-def config_to(config: GPTConfig) -> Json:
-    return {"activation_function": config.activation_function} | names(config, SIZES) | names(config, OPTIONS)
 
 
 def tensors(config: GPTConfig) -> Iterator[tuple[str, Stored]]:
@@ -67,8 +58,8 @@ GPT2 = Family(
     prefix="transformer.",
     defaults=DEFAULTS,
     ignored=re.compile(r"h\.\d+\.attn\.(masked_)?bias"),  # the causal mask, in the oldest files
-    config_from=config_from,
-    config_to=config_to,
+    config_from=FIELDS.read,
+    config_to=FIELDS.write,
     tensors=tensors,
     zeros=zeros,
 )

@@ -5,21 +5,7 @@ from collections.abc import Iterator
 
 from ...config import GPTConfig, check_int
 from ...errors import Mismatch
-from .family import (
-    GELU,
-    Family,
-    Json,
-    Stored,
-    activation,
-    build,
-    check_off,
-    layer,
-    names,
-    options,
-    parts_of_rows,
-    sizes,
-    unsupported,
-)
+from .family import Family, Fields, Json, Stored, layer, parts_of_rows, unsupported
 
 SIZES = {
     "num_layers": "n_layer",
@@ -36,6 +22,7 @@ OPTIONS = {
     "attention_dropout": "attn_pdrop",
     "resid_dropout": "resid_pdrop",
 }
+FIELDS = Fields(SIZES, OPTIONS, "activation_function")
 LOCAL, GLOBAL = "local", "global"
 DEFAULTS: Json = {
     "max_position_embeddings": 2_048,
@@ -51,20 +38,13 @@ DEFAULTS: Json = {
 
 
 def config_from(content: Json) -> GPTConfig:
-    function = activation(content, "activation_function", GELU)
-    check_off(content)
-    size = sizes(content, SIZES)
-    check_int("window_size", content["window_size"], 10**9)
-    windows = [content["window_size"] if kind == LOCAL else None for kind in kinds_of(content, size["n_layer"])]
-    return build(
-        SIZES | OPTIONS,
-        **size,
-        **options(content, OPTIONS),
-        windows=tuple(windows),
-        activation_function=function,
-        qkv_bias=False,
-        scale_attn_weights=False,
-    )
+    def others(sizes: Json) -> Json:
+        check_int("window_size", content["window_size"], 10**9)
+        windows = {LOCAL: content["window_size"], GLOBAL: None}
+        of_layers = tuple(windows[kind] for kind in kinds_of(content, sizes["n_layer"]))
+        return {"windows": of_layers, "qkv_bias": False, "scale_attn_weights": False}
+
+    return FIELDS.read(content, others)
 
 
 def kinds_of(content: Json, n_layer: int) -> list[str]:
@@ -91,9 +71,7 @@ def config_to(config: GPTConfig) -> Json:
     kinds = [LOCAL if config.window(layer) else GLOBAL for layer in range(config.n_layer)]
     window = next((window for window in config.windows if window), None)
     return {
-        **names(config, SIZES),
-        **names(config, OPTIONS),
-        "activation_function": config.activation_function,
+        **FIELDS.write(config),
         "attention_types": [[kinds, 1]],
         **({"window_size": window} if window else {}),
     }

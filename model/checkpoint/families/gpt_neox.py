@@ -6,22 +6,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from ...config import GPTConfig
-from .family import (
-    GELU,
-    Family,
-    Json,
-    Stored,
-    activation,
-    build,
-    check_off,
-    layer,
-    names,
-    options,
-    rope_scaling,
-    rotary,
-    rotation,
-    sizes,
-)
+from .family import Family, Fields, Json, Stored, layer, rope_scaling, rotary, rotation
 from .llama import SIZES
 
 OPTIONS = {
@@ -32,6 +17,7 @@ OPTIONS = {
     "attention_bias": "qkv_bias",
     "tie_word_embeddings": "tie_word_embeddings",
 }
+FIELDS = Fields(SIZES, OPTIONS, "hidden_act")
 DEFAULTS: Json = {
     "hidden_act": "gelu",
     "max_position_embeddings": 2_048,
@@ -49,27 +35,20 @@ DEFAULTS: Json = {
 
 
 def config_from(content: Json) -> GPTConfig:
-    function = activation(content, "hidden_act", GELU)
-    check_off(content)
-    size = sizes(content, SIZES)
-    return build(
-        SIZES | OPTIONS,
-        **size,
-        **options(content, OPTIONS),
-        rotary=rotary(content, size["n_embd"] // size["n_head"], "rotary_emb_base", "rotary_pct"),
-        embd_pdrop=content["hidden_dropout"],
-        attn_proj_bias=content["attention_bias"],
-        activation_function=function,
-    )
+    def others(sizes: Json) -> Json:
+        return {
+            "rotary": rotary(content, sizes["n_embd"] // sizes["n_head"], "rotary_emb_base", "rotary_pct"),
+            "embd_pdrop": content["hidden_dropout"],
+            "attn_proj_bias": content["attention_bias"],
+        }
+
+    return FIELDS.read(content, others)
 
 
 def config_to(config: GPTConfig) -> Json:
     rope = rotation(config)
-    return {
-        **names(config, SIZES),
-        **names(config, OPTIONS),
+    return FIELDS.write(config) | {
         "intermediate_size": config.inner_dim,
-        "hidden_act": config.activation_function,
         "rotary_pct": rope.n_dim / config.head_dim,
         "rotary_emb_base": rope.theta,
         "rope_scaling": rope_scaling(rope),

@@ -10,19 +10,14 @@ from ...config import MAX_N_EMBD, GPTConfig, check_int
 from .family import (
     SILU,
     Family,
+    Fields,
     Json,
     Stored,
-    activation,
-    build,
-    check_off,
     layer,
-    names,
-    options,
     parts_of_rows,
     rope_scaling,
     rotary,
     rotation,
-    sizes,
     unsupported,
 )
 
@@ -34,8 +29,15 @@ SIZES = {
     "vocab_size": "vocab_size",
     "max_position_embeddings": "context_length",
 }
-OPTIONS = {"rms_norm_eps": "layer_norm_epsilon", "attention_dropout": "attn_pdrop"}
-OTHERS = {"num_key_value_heads": "n_kv_head", "hidden_act": "activation_function", "attention_bias": "qkv_bias"}
+OPTIONS = {
+    "rms_norm_eps": "layer_norm_epsilon",
+    "attention_dropout": "attn_pdrop",
+    "num_key_value_heads": "n_kv_head",
+    "attention_bias": "qkv_bias",
+    "mlp_bias": "mlp_bias",
+    "tie_word_embeddings": "tie_word_embeddings",
+}
+FIELDS = Fields(SIZES, OPTIONS, "hidden_act", SILU)
 DEFAULTS: Json = {
     "num_key_value_heads": None,
     "head_dim": None,
@@ -62,30 +64,26 @@ QWEN_DEFAULTS = DEFAULTS | WINDOW | {"num_key_value_heads": 32, "max_position_em
 QWEN_DEFAULTS |= {"bos_token_id": None, "eos_token_id": None}
 
 
-def config_from(content: Json, **choices: Any) -> GPTConfig:
+def config_from(content: Json, fields: Fields = FIELDS, **choices: Any) -> GPTConfig:
     """``choices`` are those of ``GPTConfig`` in which a family differs, whatever the file says."""
-    if "activation_function" not in choices:
-        choices["activation_function"] = activation(content, "hidden_act", SILU)
-    check_off(content)
-    size = sizes(content, SIZES)
-    head_dim, n_kv_head, bias = content["head_dim"], content["num_key_value_heads"], content["attention_bias"]
-    if n_kv_head is not None:
-        check_int("num_key_value_heads", n_kv_head, size["n_head"])
-    if head_dim is not None:
-        check_int("head_dim", head_dim, MAX_N_EMBD)
-    biases = {"qkv_bias": bias, "attn_proj_bias": bias, "mlp_bias": content["mlp_bias"]}
-    return build(
-        SIZES | OPTIONS | OTHERS,
-        **size,
-        **options(content, OPTIONS),
-        tie_word_embeddings=content["tie_word_embeddings"],
-        n_kv_head=n_kv_head or 0,
-        head_dim=head_dim or 0,
-        rotary=rotary(content, head_dim or size["n_embd"] // size["n_head"]),
-        norm="RMSNorm",
-        gated_mlp=True,
-        **biases | choices,
-    )
+
+    def others(sizes: Json) -> Json:
+        head_dim, n_kv_head = content["head_dim"], content["num_key_value_heads"]
+        if n_kv_head is not None:
+            check_int("num_key_value_heads", n_kv_head, sizes["n_head"])
+        if head_dim is not None:
+            check_int("head_dim", head_dim, MAX_N_EMBD)
+        own = {
+            "n_kv_head": n_kv_head or 0,
+            "head_dim": head_dim or 0,
+            "rotary": rotary(content, head_dim or sizes["n_embd"] // sizes["n_head"]),
+            "norm": "RMSNorm",
+            "gated_mlp": True,
+            "attn_proj_bias": content["attention_bias"],
+        }
+        return own | choices
+
+    return fields.read(content, others)
 
 
 def mistral_from(content: Json) -> GPTConfig:
@@ -93,7 +91,7 @@ def mistral_from(content: Json) -> GPTConfig:
     return with_windows(content, config, range(config.n_layer))
 
 
-def qwen_from(content: Json, **choices: bool) -> GPTConfig:
+def qwen_from(content: Json, **choices: Any) -> GPTConfig:
     """Layers from ``max_window_layers`` on have the window, or those of which ``layer_types`` says so."""
     config = config_from(content, mlp_bias=False, **choices)
     kinds, first = content["layer_types"], content["max_window_layers"]
@@ -118,18 +116,11 @@ def with_windows(content: Json, config: GPTConfig, layers: Iterable[int], **choi
     return replace(config, windows=tuple(windows.get(layer) for layer in range(config.n_layer)), **choices)
 
 
-def config_to(config: GPTConfig) -> Json:
+def config_to(config: GPTConfig, fields: Fields = FIELDS) -> Json:
     rope = rotation(config)
-    return {
-        **names(config, SIZES),
-        **names(config, OPTIONS),
+    return fields.write(config) | {
         "intermediate_size": config.inner_dim,
-        "num_key_value_heads": config.n_kv_head,
         "head_dim": config.head_dim,
-        "hidden_act": config.activation_function,
-        "attention_bias": config.qkv_bias,
-        "mlp_bias": config.mlp_bias,
-        "tie_word_embeddings": config.tie_word_embeddings,
         "rope_theta": rope.theta,
         "rope_scaling": rope_scaling(rope),
     }

@@ -7,21 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...config import Activation, GPTConfig
-from .family import (
-    GELU,
-    Family,
-    Json,
-    Stored,
-    activation,
-    build,
-    check_off,
-    layer,
-    names,
-    options,
-    parts_of_rows,
-    sizes,
-    unsupported,
-)
+from .family import GELU, Family, Fields, Json, Stored, layer, parts_of_rows, unsupported
 
 SIZES = {
     "num_hidden_layers": "n_layer",
@@ -38,6 +24,7 @@ OPTIONS = {
     "tie_word_embeddings": "tie_word_embeddings",
 }
 ACTIVATIONS: dict[object, Activation] = {"relu": "relu", **GELU}
+FIELDS = Fields(SIZES, OPTIONS, "activation_function", ACTIVATIONS)
 # The choices that open: norms before attention and the MLP and at the end, with gains and shifts.
 ONLY = {"do_layer_norm_before": True, "layer_norm_elementwise_affine": True, "_remove_final_layer_norm": False}
 UNUSED = 2  # rows of the table of positions before that of the first token
@@ -55,32 +42,18 @@ DEFAULTS: Json = {
 
 
 def config_from(content: Json) -> GPTConfig:
-    function = activation(content, "activation_function", ACTIVATIONS)
-    check_off(content)
-    size = sizes(content, SIZES)
-    embedded = content["word_embed_proj_dim"]
-    for name, only in (ONLY | ({} if embedded is None else {"word_embed_proj_dim": size["n_embd"]})).items():
-        if content[name] != only:
-            raise unsupported(name, content[name], str(only).lower())
-    return build(
-        SIZES | OPTIONS,
-        **size,
-        **options(content, OPTIONS),
-        attn_proj_bias=content["enable_bias"],
-        mlp_bias=content["enable_bias"],
-        activation_function=function,
-    )
+    def others(sizes: Json) -> Json:
+        embedded, bias = content["word_embed_proj_dim"], content["enable_bias"]
+        for name, only in (ONLY | ({} if embedded is None else {"word_embed_proj_dim": sizes["n_embd"]})).items():
+            if content[name] != only:
+                raise unsupported(name, content[name], str(only).lower())
+        return {"attn_proj_bias": bias, "mlp_bias": bias}
+
+    return FIELDS.read(content, others)
 
 
 def config_to(config: GPTConfig) -> Json:
-    return {
-        **names(config, SIZES),
-        **names(config, OPTIONS),
-        "ffn_dim": config.inner_dim,
-        "activation_function": config.activation_function,
-        "word_embed_proj_dim": config.n_embd,
-        **ONLY,
-    }
+    return FIELDS.write(config) | {"ffn_dim": config.inner_dim, "word_embed_proj_dim": config.n_embd} | ONLY
 
 
 def tensors(config: GPTConfig) -> Iterator[tuple[str, Stored]]:
