@@ -28,7 +28,7 @@ from model.serving.reader import Reader
 from model.serving.torch_reader import TorchReader
 
 PAGE = ROOT / "docs" / "checkpoints.md"
-READERS = {
+READERS: dict[str, Callable[[GPT], Reader | None]] = {
     "batch, PyTorch": lambda gpt: TorchReader(gpt, 3),
     "batch, loops": lambda gpt: choose_reader(gpt, 3, KERNELS),
 }
