@@ -23,7 +23,7 @@ SOURCES = [*FILES.values(), Path(bundle.__file__), Path(__file__)]
 VERSION = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 URL = f"js/{VERSION}"
 
-IN_ORDER = [f"learn/styles/{name}.css" for name in ("page", "pictures", "model", "steps")]
+IN_ORDER = [f"learn/styles/{name}.css" for name in ("page", "pictures", "model", "steps", "teach")]
 STYLES = {"look": bundle.STYLES, "learn": IN_ORDER, "train": ["train/train.css"], "use": ["use/use.css"]}
 ADDRESS = "const address = (path) => new URL(path, import.meta.url);\n"
 FIRST = """export const modules = {};

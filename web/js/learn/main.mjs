@@ -19,6 +19,7 @@ import { textToTokens } from "./rungs/01_text_to_tokens.mjs";
 import { trainableWeights } from "./rungs/06_trainable_weights.mjs";
 import { wholeModel } from "./rungs/10_whole_model.mjs";
 import { VisitorSettings } from "./settings.mjs";
+import { teachersPage } from "./teach/teachers_page.mjs";
 import { makeClassLink, readClassLink } from "./widgets/class_link.mjs";
 import { Diagram } from "./widgets/diagram.mjs";
 import { canTrain } from "./widgets/elements.mjs";
@@ -32,7 +33,7 @@ import { smallButton } from "../widgets/controls.mjs";
  */
 export async function mount(element) {
   await loadStyle(new URL("../learn.css", import.meta.url));
-  new Lessons(element).open(rungInHash());
+  new Lessons(element).follow();
 }
 
 /** @type {Rung<any>[]} */
@@ -60,8 +61,10 @@ function rungInHash() {
   return rung >= 1 && rung <= LAST_PAGE ? rung : null;
 }
 
-/** @param {number} rung */
-const addressOf = (rung) => `${location.pathname}${location.search}#learn/${rung}`;
+const FOR_TEACHERS = "teachers"; // the address of their page, after “#learn/”
+
+/** @param {number | string} page */
+const addressOf = (page) => `${location.pathname}${location.search}#learn/${page}`;
 
 export class Lessons {
   /** @type {OpenLesson | null} */
@@ -97,12 +100,14 @@ export class Lessons {
       { class: "hl-count" },
       `● If you have little time: lessons 4–8, 10 and 11, ${minutes} min with exercises`,
     );
-    const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, core, list);
+    this.teachers = make("a", { href: addressOf(FOR_TEACHERS), class: "hl-for-teachers" }, "For teachers");
+    const nav = make("nav", { class: "hl-nav", "aria-label": "Lessons" }, core, list, this.teachers);
     this.diagram = new Diagram((rung) => this.go(rung));
     const margin = make("div", { class: "hl-margin" }, nav, this.diagram.element);
     const columns = make("div", { class: "hl-columns" }, margin, make("div", {}, this.problem, this.article));
-    element.replaceChildren(this.#sentenceForm(), columns);
-    const follow = () => rungInHash() && this.open(rungInHash());
+    this.form = this.#sentenceForm();
+    element.replaceChildren(this.form, columns);
+    const follow = () => location.hash.startsWith("#learn/") && this.follow();
     window.addEventListener("hashchange", follow);
     window.addEventListener("popstate", follow);
     window.addEventListener(modelChosen, () => {
@@ -210,6 +215,35 @@ export class Lessons {
     return { link: makeClassLink({ rung, sentence, ...linked, model: this.model }, location.href), isCut };
   }
 
+  /** Show what the address names. */
+  follow() {
+    if (location.hash !== `#learn/${FOR_TEACHERS}`) this.open(rungInHash());
+    else if (this.article.dataset.rung !== FOR_TEACHERS) this.#showPage(FOR_TEACHERS, teachersPage(this, RUNGS));
+  }
+
+  /** Show what is no rung. @param {number | string} page @param {Node[]} elements */
+  #showPage(page, elements) {
+    this.#lesson?.leave();
+    this.#lesson = null;
+    this.request.abort();
+    this.#mark(page);
+    for (const said of [this.problem, this.note]) said.textContent = "";
+    this.article.replaceChildren(...elements);
+    this.article.setAttribute("aria-busy", "false");
+  }
+
+  /** Mark the link to the page that is shown. @param {number | string} page */
+  #mark(page) {
+    this.article.dataset.rung = String(page);
+    this.form.hidden = page === FOR_TEACHERS;
+    [...this.links, this.teachers].forEach((link, i) => {
+      link.toggleAttribute("aria-current", false);
+      if (link === (page === FOR_TEACHERS ? this.teachers : this.links[Number(page) - 1]))
+        link.setAttribute("aria-current", "step");
+      link.classList.toggle("hl-seen", this.progress.seen.includes(i + 1));
+    });
+  }
+
   /**
    * Show a rung, or with null the one that was open last.
    * @param {number | null} wanted
@@ -220,21 +254,14 @@ export class Lessons {
     const isFixed = this.#followClassLink();
     if (!again && !isFixed && this.article.dataset.rung === String(rung)) return;
     this.#lesson?.leave();
+    this.#lesson = null;
     this.progress.see(rung);
     for (const { sentence, button } of this.presets ?? []) button.hidden = this.progress.sentence === sentence;
-    this.links.forEach((link, i) => {
-      link.toggleAttribute("aria-current", false);
-      if (i + 1 === rung) link.setAttribute("aria-current", "step");
-      link.classList.toggle("hl-seen", this.progress.seen.includes(i + 1));
-    });
+    this.#mark(rung);
     this.diagram.open(rung, this.progress.seen);
     this.links[rung - 1].scrollIntoView({ block: "nearest", inline: "center" });
-    this.article.dataset.rung = String(rung);
     if (rung === LAST_PAGE) {
-      this.#lesson = null;
-      this.problem.textContent = "";
-      this.article.replaceChildren(...lastPage(this, RUNGS));
-      this.article.setAttribute("aria-busy", "false");
+      this.#showPage(rung, lastPage(this, RUNGS));
       return;
     }
     const options = this.settings.options(rung);

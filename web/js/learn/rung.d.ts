@@ -114,6 +114,22 @@ export interface Step {
   follow?: number;
 }
 
+/** What the page for teachers says of a rung. */
+export interface ForTeachers {
+  /** What a student can do afterwards. */
+  goals: string[];
+  /** By the length of a plan in minutes: how many of them this rung gets, and what the class does. */
+  plans: { 50?: PlannedRung; 90?: PlannedRung };
+  /** A question to the class, and what a good answer says. */
+  discuss: { ask: string; answer: string };
+  misconceptions: { belief: string; instead: string }[];
+}
+
+export interface PlannedRung {
+  minutes: number;
+  what: string;
+}
+
 /** The words of a rung: what its file in content/ holds. */
 export interface Content {
   name: string;
@@ -137,6 +153,7 @@ export interface Content {
   deeper: { topics: string; parts: Entry[] };
   /** What stands after it. */
   after?: Entry[];
+  teacher: ForTeachers;
   exercises: Exercise[];
 }
 

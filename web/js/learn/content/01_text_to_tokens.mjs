@@ -93,6 +93,39 @@ export const content = {
       },
     ],
   },
+  teacher: {
+    goals: [
+      "Say what a token and a vocabulary are, and why a model needs ids.",
+      "Weigh words, characters and byte pairs against each other: length of the list, length of the text, what gets lost.",
+    ],
+    plans: {
+      50: {
+        minutes: 4,
+        what: "Open Look. Read the story aloud as far as “Look at my”, collect guesses, then show the model’s. The first step only.",
+      },
+      90: {
+        minutes: 4,
+        what: "Open Look. Read the story aloud as far as “Look at my”, collect guesses, then show the model’s. The first step only.",
+      },
+    },
+    discuss: {
+      ask: "Why is a list of all English words not enough?",
+      answer:
+        "New words, names, typing errors and other languages are not in it, and what is not in the list cannot be read back. A list that is too long also has words that the model has hardly ever seen.",
+    },
+    misconceptions: [
+      {
+        belief: "A token is a word.",
+        instead:
+          "It may be a letter, a piece of a word, or a space and a word. Compare the three lists for your sentence.",
+      },
+      {
+        belief: "The id says something about the meaning.",
+        instead:
+          "It is only a place in a list. Meaning can be learned only by the vector that stands behind it (rung 2).",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

@@ -74,6 +74,28 @@ export const content = {
       },
     ],
   },
+  teacher: {
+    goals: [
+      "Turn a text into inputs and targets, given context_length and stride.",
+      "Explain why a position is added to the vector of a token.",
+    ],
+    plans: {},
+    discuss: {
+      ask: "Who labelled the training data of a GPT?",
+      answer: "Nobody: the next token is the label, so any text will do.",
+    },
+    misconceptions: [
+      {
+        belief: "A window is one exercise.",
+        instead: "It is as many exercises as it has tokens: each position has its own target.",
+      },
+      {
+        belief: "A token’s vector already knows where the token stands.",
+        instead:
+          "The same row of the table is used wherever it stands; only the sum with a position tells two places apart.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

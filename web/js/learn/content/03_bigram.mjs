@@ -53,6 +53,29 @@ export const content = {
       { show: "trainLink" },
     ],
   },
+  teacher: {
+    goals: [
+      "Read a row of a bigram table as chances.",
+      "Compute the loss of a guess as −ln p.",
+      "Recognise overfitting from two loss curves.",
+    ],
+    plans: {},
+    discuss: {
+      ask: "What would the best bigram model of a book look like?",
+      answer:
+        "Its rows are the frequencies of the pairs counted in the book. No training can beat that on the same book.",
+    },
+    misconceptions: [
+      {
+        belief: "A low training loss means a good model.",
+        instead: "Only text that was held out shows it: a model may have learned its training text by heart.",
+      },
+      {
+        belief: "The loss is the share of wrong guesses.",
+        instead: "It is the mean of −ln p: a right guess that was held unlikely costs, too.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

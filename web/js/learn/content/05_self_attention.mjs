@@ -86,6 +86,42 @@ export const content = {
       { row: ["naive", "stable"] },
     ],
   },
+  teacher: {
+    goals: [
+      "Compute a score, its weight and a context vector by hand.",
+      "Say what query, key and value are for.",
+      "Explain what softmax does that division by the sum cannot.",
+    ],
+    plans: {
+      50: {
+        minutes: 12,
+        what: "Each student computes one row on the worksheet; neighbours compare. Then swap two words.",
+      },
+      90: {
+        minutes: 14,
+        what: "Each student computes one row on the worksheet; neighbours compare. Then swap two words, and see under “Deeper” which form of softmax overflows.",
+      },
+    },
+    discuss: {
+      ask: "Two words have swapped their places. Why do their context vectors stay the same?",
+      answer:
+        "Scores come from the vectors alone, and a sum does not depend on the order. Only positions (rung 2) would tell the two sentences apart.",
+    },
+    misconceptions: [
+      {
+        belief: "Attention weights say how important a word is.",
+        instead: "They say how much one word takes from another. Another word has other weights.",
+      },
+      {
+        belief: "A negative score means a negative weight.",
+        instead: "e to any power is positive, so every weight is.",
+      },
+      {
+        belief: "The weights depend on the word that is predicted.",
+        instead: "They depend on the words that look and are looked at; the prediction comes later.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "choice",

@@ -3,7 +3,7 @@
 /** @type {import("../rung.js").Content} */
 export const content = {
   name: "Trainable weights",
-  minutes: 8,
+  minutes: 13,
   core: true,
   learned:
     "With three matrices, training decides what a word looks for, what it is found by and what it contributes; dividing by √head_dim keeps the scores small.",
@@ -84,6 +84,39 @@ export const content = {
       { show: "stamp" },
       "# How far random scores spread",
       { show: "scaling" },
+    ],
+  },
+  teacher: {
+    goals: [
+      "Say which matrix decides what a word looks for, what it is found by and what it gives.",
+      "Explain why scores are divided by √head_dim.",
+    ],
+    plans: {
+      50: {
+        minutes: 10,
+        what: "Run the first step together: when does “sleeps” find its subject? Then the second, with and without the division.",
+      },
+      90: {
+        minutes: 15,
+        what: "Run the first two steps together, then students follow one word through query, key and value on the worksheet.",
+      },
+    },
+    discuss: {
+      ask: "“sleeps” does not resemble “cat”. How can it find it?",
+      answer:
+        "Its query and the cat’s key are made by different matrices, and training changes these until they match.",
+    },
+    misconceptions: [
+      { belief: "Query, key and value are three words.", instead: "They are three vectors of the same word." },
+      {
+        belief: "A word must resemble what it looks at.",
+        instead: "That is so without trained matrices (rung 5). With them, unlike words can match.",
+      },
+      {
+        belief: "The division by √head_dim changes which word gets the most.",
+        instead:
+          "Within a row the order of the scores stays: only the shares become less extreme, so that a gradient is left.",
+      },
     ],
   },
   exercises: [

@@ -90,6 +90,34 @@ export const content = {
       { row: ["lecture"] },
     ],
   },
+  teacher: {
+    goals: [
+      "Mark in a table which weights causal attention sets to 0.",
+      "Explain why minus infinity, and why before the softmax.",
+    ],
+    plans: {
+      50: { minutes: 6, what: "Students shade the hidden cells of the worksheet, then uncover one in the figure." },
+      90: {
+        minutes: 9,
+        what: "Students shade the hidden cells of the worksheet, then uncover one in the figure and say what a model trained like that would learn.",
+      },
+    },
+    discuss: {
+      ask: "Why may a model look at the whole text when it reads, but not when it learns to predict?",
+      answer:
+        "What it has to predict must not be in sight, or copying is the easiest way to a low loss. While it writes there is nothing to copy.",
+    },
+    misconceptions: [
+      {
+        belief: "The mask sets the weights of later words to small numbers.",
+        instead: "They are exactly 0, because exp(−∞) = 0.",
+      },
+      {
+        belief: "A masked row adds up to less than 1.",
+        instead: "Softmax shares the whole weight among the words that are left.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "choice",

@@ -81,6 +81,33 @@ export const content = {
       { show: "times" },
     ],
   },
+  teacher: {
+    goals: [
+      "Explain why one wide head cannot do the work of two.",
+      "Give the shapes of the context vectors before and after the heads are joined.",
+    ],
+    plans: {
+      90: {
+        minutes: 11,
+        what: "Predict first, then watch one head and two heads learn the same task. Who can tell from the weights which head does what?",
+      },
+    },
+    discuss: {
+      ask: "Would ten heads with the same matrices help?",
+      answer:
+        "No: they would find the same. Heads differ because their matrices start at random and training lets each lower the loss in its own way.",
+    },
+    misconceptions: [
+      {
+        belief: "The results of the heads are added or averaged.",
+        instead: "They stand side by side; only the output projection mixes them.",
+      },
+      {
+        belief: "Somebody tells each head what to look for.",
+        instead: "Only the loss does; what a head looks for is found in training.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

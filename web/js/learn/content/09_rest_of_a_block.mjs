@@ -78,6 +78,24 @@ export const content = {
       },
     ],
   },
+  teacher: {
+    goals: ["List the parts of a block in their order.", "Say what layer norm, the MLP and the two sums are for."],
+    plans: {},
+    discuss: {
+      ask: "Why is everything added to the stream instead of replacing it?",
+      answer: "What earlier layers found stays there to be read, and gradients reach them through the sums.",
+    },
+    misconceptions: [
+      {
+        belief: "The MLP lets words exchange information.",
+        instead: "It works on each word alone. Only attention moves anything between words.",
+      },
+      {
+        belief: "Layer norm changes the stream.",
+        instead: "It scales the copy that attention or the MLP reads; the stream is only added to.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

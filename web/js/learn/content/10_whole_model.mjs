@@ -68,6 +68,32 @@ export const content = {
       { show: "loops" },
     ],
   },
+  teacher: {
+    goals: [
+      "Follow one token from its id to the chances of the next.",
+      "Recognise in a trained model the heads of the earlier rungs.",
+    ],
+    plans: {
+      90: {
+        minutes: 12,
+        what: "In pairs: choose a token and a head, and say what it looks at. Collect the heads whose job can be named.",
+      },
+    },
+    discuss: {
+      ask: "The model gives a word 94%. Does it know that the word is true?",
+      answer: "It knows which word usually follows such a text. Whether it is true of the world was never asked of it.",
+    },
+    misconceptions: [
+      {
+        belief: "The model always writes the likeliest word.",
+        instead: "A token is drawn from the chances; only at temperature 0 it is the likeliest.",
+      },
+      {
+        belief: "The model looks answers up in its training text.",
+        instead: "It holds no text, only weights. It may still repeat what it has seen often.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "order",

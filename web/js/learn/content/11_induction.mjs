@@ -82,6 +82,37 @@ export const content = {
     topics: "the head that feeds it, found by muting",
     parts: [{ show: "stamp" }, { show: "feeding" }],
   },
+  teacher: {
+    goals: [
+      "Explain induction with two heads in different layers.",
+      "Say why one layer is not enough.",
+      "Answer the first question: why “kite”?",
+    ],
+    plans: {
+      50: {
+        minutes: 8,
+        what: "The first and the last step: read the phrase twice, then take the seven heads away and ask again why it wrote “kite”.",
+      },
+      90: {
+        minutes: 12,
+        what: "Students mark on the worksheet where each repeated token looks. Mute one head, then answer: why “kite”?",
+      },
+    },
+    discuss: {
+      ask: "A head is muted and the word changes. Is the head the reason for the word?",
+      answer: "It was needed here. But it needs what other heads wrote, and in another text it may not matter.",
+    },
+    misconceptions: [
+      {
+        belief: "The induction head looks at the same token, earlier.",
+        instead: "It looks at the one after it, because that is what comes next.",
+      },
+      {
+        belief: "The model has learned this phrase.",
+        instead: "Induction also continues phrases that it has never seen.",
+      },
+    ],
+  },
   exercises: [
     {
       kind: "number",

@@ -146,7 +146,7 @@ export function nearestMistake({ mistakes = [], tolerance }, answer) {
 }
 
 /** @param {Exercise} exercise */
-function rightAnswer(exercise) {
+export function rightAnswer(exercise) {
   if (exercise.kind === "number") return number(exercise.right);
   if (exercise.kind === "choice") return exercise.options[exercise.right];
   if (exercise.kind === "many") return exercise.right.map((i) => exercise.options[i]).join("; ");

@@ -1,0 +1,77 @@
+// The page for teachers. All it says of a rung is in the rung's file in content/.
+
+import { make } from "../../lib/dom.mjs";
+import { makeRow, makeTable } from "../../widgets/table.mjs";
+import { heading, paragraph } from "../widgets/elements.mjs";
+import { rightAnswer } from "../widgets/exercises.mjs";
+
+/** @import { Lessons } from "../main.mjs" */
+/** @import { Content, Exercise, Prediction } from "../rung.js" */
+
+/** How long a lesson may be, in minutes. */
+export const PLANS = /** @type {const} */ ([50, 90]);
+
+/** @param {Lessons} lessons @param {Content[]} rungs */
+export function teachersPage(lessons, rungs) {
+  return [
+    make("h2", { tabindex: -1 }, "For teachers"),
+    paragraph(
+      "One question leads from rung 1 to rung 11: why did the model write “kite”? Students need a browser and " +
+        "nothing else: no account, and their answers stay in their browser. At the end of each rung, “Copy a link " +
+        "for a class” fixes a sentence and its settings for everyone.",
+    ),
+    ...PLANS.flatMap((minutes) => planOf(lessons, rungs, minutes)),
+    heading("Rung by rung"),
+    paragraph("The minutes are those of a student who works alone, exercises included; ● marks the core."),
+    ...rungs.map((rung, i) => ofRung(lessons, rung, i + 1)),
+  ];
+}
+
+/** The minutes of a plan that no rung takes. @param {Content[]} rungs @param {50 | 90} minutes */
+export const minutesLeft = (rungs, minutes) =>
+  minutes - rungs.reduce((sum, { teacher }) => sum + (teacher.plans[minutes]?.minutes ?? 0), 0);
+
+/** @param {Lessons} lessons @param {Content[]} rungs @param {50 | 90} minutes */
+function planOf(lessons, rungs, minutes) {
+  const rows = rungs.flatMap(({ name, teacher }, i) => {
+    const planned = teacher.plans[minutes];
+    const link = lessons.link(i + 1, `${i + 1}. ${name}`);
+    link.classList.add("hl-page-link");
+    return planned ? [makeRow([`${planned.minutes} min`, link, planned.what])] : [];
+  });
+  const end = "Questions that are left. For homework: the other rungs, or Train.";
+  rows.push(makeRow([`${minutesLeft(rungs, minutes)} min`, "End", end]));
+  const table = makeTable({ name: `Plan for ${minutes} minutes`, rows }, { class: "hl-plan" });
+  return [heading(`A plan for ${minutes} minutes`), make("div", { class: "hl-scroll" }, table)];
+}
+
+/** @param {Lessons} lessons @param {Content} content @param {number} rung */
+function ofRung(lessons, { name, minutes, core, teacher, prediction, exercises }, rung) {
+  const { goals, discuss, misconceptions } = teacher;
+  const title = `${rung}. ${name}, ${minutes} min${core ? " ●" : ""}`;
+  const beliefs = misconceptions.map(({ belief, instead }) => makeRow([`“${belief}”`, instead]));
+  const key = [...(prediction ? [prediction] : []), ...exercises];
+  return make(
+    "details",
+    { class: "hl-fold hl-of-rung" },
+    make("summary", {}, title),
+    make("h4", {}, "Afterwards, students can"),
+    make("ul", {}, ...goals.map((goal) => make("li", {}, goal))),
+    make("h4", {}, "To discuss"),
+    paragraph(make("b", {}, discuss.ask), " ", discuss.answer),
+    make("h4", {}, "What students may believe, and what is so"),
+    makeTable({ name: "Misconceptions", rows: beliefs }, { class: "hl-plan" }),
+    make("h4", {}, "Answer key"),
+    make("ol", { class: "hl-key" }, ...key.map((question) => make("li", {}, ...answerTo(question)))),
+    paragraph(lessons.link(rung, "Open this rung")),
+  );
+}
+
+/**
+ * A question, its answer and why.
+ * @param {Prediction | Exercise} question
+ */
+function answerTo(question) {
+  const right = rightAnswer("kind" in question ? question : { ...question, kind: "choice", hint: "" });
+  return [question.ask, " ", make("b", {}, right), ". ", question.why];
+}
