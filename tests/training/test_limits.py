@@ -145,6 +145,7 @@ def test_sizes_beyond_the_weight_limit_are_neither_offered_nor_accepted(checkpoi
         visitor.post("/train/forget")
 
 
+@pytest.mark.slow
 def test_no_train_removes_the_routes(checkpoints: Path) -> None:
     for server in quick_server(checkpoints, train=False):
         visitor = Visitor(server)
@@ -172,6 +173,7 @@ def watched_training(server: Server) -> tuple[Visitor, Iterator[dict[str, Any]]]
     return visitor, events
 
 
+@pytest.mark.slow
 def test_visitors_are_told_that_the_server_ends_and_can_keep_what_was_learned(
     checkpoints: Path, nothing_is_learned: None
 ) -> None:

@@ -202,6 +202,7 @@ def test_forgetting_removes_the_model_and_its_texts(quick: Server, nothing_is_le
     assert all(loaded.name != name for loaded in quick.services.engines.engines)
 
 
+@pytest.mark.slow
 def test_a_llama_learns_and_answers_with_its_token(quick: Server, tmp_path: Path) -> None:
     visitor = Visitor(quick)
     name = visitor.train(size="small&arch=llama").json()["name"]

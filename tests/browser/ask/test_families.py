@@ -55,6 +55,7 @@ def expect_scores(panel: Any, loaded: LoadedModel, distance: int) -> None:
     expect(panel.locator("tr[data-picture]")).to_have_count(8)
 
 
+@pytest.mark.slow
 def test_groups_rotation_and_composition_of_a_llama(page: Any, families: Server) -> None:
     written(page, "llama")
     tile = page.locator(".hs-grid button[data-picture='2,3']")

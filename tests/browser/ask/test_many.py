@@ -27,6 +27,7 @@ def ask(page: Any) -> Any:
     return panel
 
 
+@pytest.mark.slow
 def test_own_prompts_are_answered_row_by_row_and_found_again(page: Any, server: Server) -> None:
     panel = ask(page)
     panel.get_by_label("Measure").select_option("knockout")

@@ -126,6 +126,7 @@ def test_a_new_text_closes_the_branch(page: Any, server: Server) -> None:
     expect(text(page)).to_have_text(expected_text(server.services.served.models["tiny"], "now "))
 
 
+@pytest.mark.slow
 def test_both_may_be_written_at_once_and_are_stopped_together(page: Any, server: Server, slow: Any) -> None:
     write_slowly(page, slow, 4)
     branch_at(page, page, 4)

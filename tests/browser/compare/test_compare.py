@@ -30,6 +30,7 @@ from model.checkpoint.write import write_snapshot
 TEXT = "now is the winter"
 
 
+@pytest.mark.slow
 def test_a_muted_head(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     written = write_one(page, TEXT)
@@ -139,6 +140,7 @@ def test_both_sides_move_as_one(page: Any, server: Server) -> None:
     expect(cells).to_have_count(3)
 
 
+@pytest.mark.slow
 def test_another_model_with_other_heads(page: Any, server: Server) -> None:
     loaded, other = (server.services.served.models[name] for name in ("tiny", "other"))
     written = write_one(page, TEXT)

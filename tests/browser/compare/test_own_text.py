@@ -97,6 +97,7 @@ def test_a_minimal_pair_with_several_changes(page: Any, server: Server) -> None:
         expect(page.get_by_role("group", name="Text B")).to_have_text(second)
 
 
+@pytest.mark.slow
 def test_texts_of_different_lengths(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     first = write_one(page, TEXT)

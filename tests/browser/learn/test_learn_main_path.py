@@ -78,6 +78,7 @@ def test_a_verb_learns_to_find_its_subject(page: Any) -> None:
     expect(compared).to_have_text(re.compile(rf"{weights}, {gradients}\."))
 
 
+@pytest.mark.slow
 def test_two_heads_learn_two_jobs(page: Any) -> None:
     open_rung(page, 8)
     say(page, "What is in a name?")

@@ -187,6 +187,7 @@ def test_a_link_to_a_rung_and_back(browser: Any, server: Server) -> None:
     expect(page.get_by_role("link", name="7 Causal masking")).to_have_attribute("aria-current", "step")
 
 
+@pytest.mark.slow
 def test_the_browser_keeps_the_progress(page: Any) -> None:
     open_rung(page, 4)
     page.get_by_role("button", name="The number of tokens", exact=True).click()
@@ -333,6 +334,7 @@ def check_edges(page: Any) -> None:
     assert page.evaluate(OVER_THE_EDGE) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["dark", *also_slow("light")])
 def test_words_stand_out_from_what_is_behind_them_and_fit_a_phone(browser: Any, server: Server, theme: str) -> None:
     page = browser.new_page()

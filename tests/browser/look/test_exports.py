@@ -85,6 +85,7 @@ def words(svg: ElementTree.Element) -> list[str]:
     return [element.text or "" for element in svg.iter(f"{SVG}text")]
 
 
+@pytest.mark.slow
 def test_a_head_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
     loaded = server.services.served.models["tiny"]
     open_picture(page, "L2 H1")
@@ -140,6 +141,7 @@ def test_pictures_are_light_and_follow_the_scale(browser: Any, server: Server, t
     assert svg.find(f"{SVG}rect").attrib["fill"] == "#ffffff"  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_the_grid_as_svg_and_png(page: Any, server: Server, tmp_path: Path) -> None:
     show_summaries(page)
     path = save(page, "Save all heads", "SVG", tmp_path)
@@ -243,6 +245,7 @@ def test_the_menu_by_keyboard(page: Any, tmp_path: Path) -> None:
     expect(button).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_table_of_heads(page: Any, server: Server) -> None:
     show_summaries(page)
     page.get_by_role("button", name="Show heads as a table").click()

@@ -70,6 +70,7 @@ def test_lines_of_the_locked_tokens(lines: Any, server: Server) -> None:
     assert all(is_shown_as(float(found[25, key]), number) for key, number in enumerate(numbers))
 
 
+@pytest.mark.slow
 def test_all_lines_above_a_threshold(lines: Any, server: Server) -> None:
     found = weights(lines, server)
     lines.get_by_label("Smallest weight drawn").fill("0.5")  # its square root

@@ -78,6 +78,7 @@ STEPS = (
 METRICS = ["entropy", "mean distance", "on the first token", "on the previous token"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [METRICS[0], *also_slow(*METRICS[1:])])
 def test_every_thumbnail_says_its_metric_and_can_be_sorted_by_it(written: Any, server: Server, metric: str) -> None:
     loaded = server.services.served.models["tiny"]
@@ -214,6 +215,7 @@ def test_a_scale_changes_colours_and_no_number(written: Any, server: Server, sca
     check_number(written, loaded)
 
 
+@pytest.mark.slow
 def test_a_locked_token_stays_locked_over_heads_and_views(written: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     tokens = written.locator(".hs-writing .hs-token")

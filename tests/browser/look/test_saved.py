@@ -87,6 +87,7 @@ def test_the_bars_follow_the_step_and_the_temperature(visit: Any, loaded: Loaded
     assert abs(float(written.nth(0).text_content()) - warm) <= 0.00006
 
 
+@pytest.mark.slow
 def test_cells_of_a_notebook(visit: Any, loaded: LoadedModel, tmp_path: Path) -> None:
     """Several frames that may only run scripts, as notebooks show them, in light and dark."""
     traces = [loaded.trace("To be"), loaded.generate("or not", max_new_tokens=5, seed=1, record=True).trace()]
@@ -169,6 +170,7 @@ def test_an_answer_about_other_texts_is_saved_with_them(
         expect(saved.get_by_text("This file does not have that answer")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_attention_of_an_encoder(visit: Any, tmp_path: Path) -> None:
     """Whole squares, each cell of which has its number, and nothing that needs a model."""
     attention = torch.randn(2, 3, 12, 12, generator=torch.Generator().manual_seed(0)).mul(2).softmax(-1)

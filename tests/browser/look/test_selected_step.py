@@ -63,6 +63,7 @@ def go_to(page: Any, step: int) -> None:
     page.get_by_label("Step", exact=True).fill(str(step))
 
 
+@pytest.mark.slow
 def test_bars_show_the_models_probabilities_at_each_step_and_follow_the_settings(page: Any, server: Server) -> None:
     loaded = server.services.served.models["tiny"]
     newest = newest_token(page)

@@ -26,6 +26,7 @@ def save(page: Any, menu: str, kind: str, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_this_step_as_numbers_and_pictures(page: Any, server: Server, tmp_path: Path) -> None:
     page.get_by_role("button", name="This step", exact=True).click()
     page.locator(".hs-writing .hs-token").nth(21).click()

@@ -131,6 +131,7 @@ def test_returning_before_the_answer_shows_the_text_of_the_address(page: Any) ->
     expect(text(page)).to_have_text(re.compile("^two..$", re.DOTALL))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ["write", *also_slow("choose")])
 def test_what_is_asked_for_meanwhile_is_shown_instead_of_a_slow_answer(page: Any, server: Server, act: str) -> None:
     write_two(page)
@@ -152,6 +153,7 @@ def test_what_is_asked_for_meanwhile_is_shown_instead_of_a_slow_answer(page: Any
     expect_model(page, "tiny" if act == "write" else "other", "layers")
 
 
+@pytest.mark.slow
 def test_back_fetches_nothing_after_the_link_was_copied(page: Any) -> None:
     write_two(page)
     page.get_by_label("Colour scale").select_option("log")

@@ -15,6 +15,7 @@ from web.assets import URL
 pytestmark = pytest.mark.gradio
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_with_single_modules(
     browser: Profiles, launch: Callable[..., Server], checkpoints: Path
 ) -> None:
@@ -38,6 +39,7 @@ def test_the_page_is_the_same_with_single_modules(
     assert {"look/main.mjs", "lib/dom.mjs", "look/ask/ask_panel.mjs", "learn/main.mjs"} < asked[1]
 
 
+@pytest.mark.slow
 def test_gradio_starts_after_the_first_drawing(
     browser: Profiles, launch: Callable[..., Server], checkpoints: Path
 ) -> None:

@@ -21,6 +21,7 @@ SIZES = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_looks_buttons_keep_their_size_after_a_visit_to_learn_and_train(page: Any) -> None:
     assert len(page.evaluate(SIZES)) > 20
     show_page(page, "Learn")

@@ -120,6 +120,7 @@ def test_two_runs_are_compared_and_the_model_answers_to_its_token(page: Any) -> 
     expect(loss.locator("polyline.ht-earlier")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_visitor_who_trains_is_told_that_the_server_ends(
     page: Any, server: Server, checkpoints: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

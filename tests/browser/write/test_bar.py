@@ -77,6 +77,7 @@ def test_an_unfocused_prompt_shows_one_whole_line(page: Any) -> None:
     assert float(prompt.evaluate("each => each.clientHeight")) == height
 
 
+@pytest.mark.slow
 def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: Server) -> None:
     loaded = server.served.models["tiny"]
     change_settings(page, length=10)
@@ -100,6 +101,7 @@ def test_every_text_has_a_seed_of_its_own_until_it_is_pinned(page: Any, server: 
     expect(text(page)).to_have_text(texts[1])
 
 
+@pytest.mark.slow
 @pytest.mark.gradio
 def test_the_pages_keep_what_they_show(page: Any) -> None:
     page.get_by_label("Prompt").fill("my own")

@@ -56,6 +56,7 @@ def answer(loaded: LoadedModel, prompt: str) -> list[int]:
     return [step.token_id for step in steps if step.token_id not in loaded.end_token_ids]
 
 
+@pytest.mark.slow
 def test_settings_of_the_model_are_used_when_asked_for(browser: Any, server: Server) -> None:
     page, complaints = opened_page(browser, server.url)
     expect_drawn(page)

@@ -26,6 +26,7 @@ def shifted_text(server: Server, prompt: str, n: int) -> str:
     return prompt + "".join(pieces)
 
 
+@pytest.mark.slow
 def test_the_text_continues_and_its_newer_half_is_shown(page: Any, server: Server) -> None:
     n = 3 * CONTEXT
     with opened_settings(page) as panel:

@@ -13,6 +13,7 @@ from helpers.page import choose_model, expect_drawn, expect_model, text, two_fra
 from helpers.server import Server, save_tiny
 
 
+@pytest.mark.slow
 def test_the_prompt_follows_the_opening_until_one_is_typed(
     browser: Any, launch: Callable[..., Server], checkpoints: Path
 ) -> None:

@@ -69,6 +69,7 @@ def opened(browser: Any, address: str, width: int, height: int) -> Any:
     return page
 
 
+@pytest.mark.slow
 def test_the_bar_leaves_the_screen_to_the_panels(browser: Any, server: Server) -> None:
     page = opened(browser, server.url, 1440, 900)
     assert page.locator(".hs-topbar").bounding_box()["height"] <= 56
@@ -124,6 +125,7 @@ def test_a_chip_opens_its_head(page: Any) -> None:
         expect(page.get_by_role("region", name=f"Attention weights, L{layer} H{head}")).to_be_visible()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, *also_slow(1440)])
 def test_finished_lines_of_a_growing_text_stay_where_they_are(browser: Any, server: Server, width: int) -> None:
     """Among the pieces are parts of words, words longer than a line, and empty lines."""

@@ -201,6 +201,7 @@ WATCH_CHANGES = """() => {
 }"""
 
 
+@pytest.mark.slow
 def test_nothing_flickers_while_the_page_keeps_up_with_the_model(paced: Any, slow: Any) -> None:
     """A change of the workspace's class, moreover, lays out the whole page again."""
     choose_model(paced, "slow")

@@ -24,6 +24,7 @@ def server(launch: Callable[..., Server], tmp_path: Path) -> Server:
     return launch(tmp_path / "bytes")
 
 
+@pytest.mark.slow
 def test_a_character_of_several_tokens_is_shown_once_it_is_complete(browser: Profiles, server: Server) -> None:
     page, complaints = opened_page(browser, server.url)
     expect_drawn(page)

@@ -136,6 +136,7 @@ def test_a_model_without_a_first_screen_moves_nothing_when_it_appears(browser: A
         server.close()
 
 
+@pytest.mark.slow
 def test_other_addresses_open_on_what_they_name(browser: Any, unloaded: Server) -> None:
     assert '"screen":null' in httpx.get(f"{unloaded.url}/?model=two-layer-steps").text
     assert '"screen":null' in httpx.get(f"{unloaded.url}/?model=stories-bpe&ids=AA").text

@@ -329,6 +329,7 @@ def test_a_head_is_born_in_one_click(browser: Any, stories: Server) -> None:
     expect(next_word(page)).to_have_text("cat")
 
 
+@pytest.mark.slow
 def test_another_opening_ends_the_play_of_the_steps(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     page.get_by_role("button", name="A head is born").click()
@@ -374,6 +375,7 @@ def test_the_instrument_has_a_way_back_to_the_sentence(browser: Any, stories: Se
     expect(page.locator(".hs-ask")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_the_colours_of_the_page_are_chosen_in_the_menu(browser: Any, stories: Server) -> None:
     page = opened(browser, stories, color_scheme="light")
     page.get_by_role("button", name="More", exact=True).click()
@@ -474,6 +476,7 @@ def test_a_phone_shows_one_head_at_a_time_within_reach_of_a_thumb(browser: Any, 
     expect(page.locator(".hs-threads path.hs-lit")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_details_show_the_instrument_and_are_remembered(browser: Any, stories: Server) -> None:
     page = opened(browser, stories)
     expect(page.locator(".hs-panels")).to_be_hidden()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.files import ROOT
@@ -12,6 +13,7 @@ from helpers.server import Server
 from helpers.tabs import Profiles, opened_page
 
 
+@pytest.mark.slow
 def test_a_space_at_the_end_can_be_dropped(browser: Profiles, launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(ROOT / "checkpoints" / "stories-bpe", checkpoints / "tiny")
     page, complaints = opened_page(browser, server.url)

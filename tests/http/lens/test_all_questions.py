@@ -181,6 +181,7 @@ def test_openapi_document_is_as_strict_as_the_server(server: Server, document: D
         few(the_document_is_as_strict_as_the_server(client, document, question.path[1:], BODIES[question.name]))
 
 
+@pytest.mark.slow
 def test_questions_about_a_training_snapshot(launch: Any, tmp_path: Path) -> None:
     folder = save_tiny(tmp_path / "trained", n_layer=3, n_head=4)
     other = save_tiny(tmp_path / "early", seed=5, n_layer=3, n_head=4)
@@ -231,6 +232,7 @@ process.stdout.write(JSON.stringify(JSON.parse(process.argv[1]).map(lensCall)));
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node runs the page's module")
 @pytest.mark.parametrize("served", ["tiny", *also_slow("llama", "qwen3")])
 def test_copied_python_gives_the_same_numbers(

@@ -261,6 +261,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 def test_circuits_equal_the_library(server: Server, tiny: LoadedModel) -> None:
     found = httpx.post(f"{server.url}/v1/lens/circuit", json={"model": "tiny", "prompts": PAIRS}, timeout=60).json()
     expected = tiny.circuit(PAIRS).to_dict()

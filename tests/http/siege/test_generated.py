@@ -16,6 +16,7 @@ def test_every_route_that_takes_a_body_is_among_them(server: Server) -> None:
     assert posts <= set(good_bodies(""))
 
 
+@pytest.mark.slow
 def test_good_bodies_are_good(server: Server) -> None:
     refused = {}
     with httpx.Client(base_url=server.url, timeout=60) as client:
@@ -27,6 +28,7 @@ def test_good_bodies_are_good(server: Server) -> None:
     assert set(refused) == {"/look/snapshot"}, refused  # this model has none
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *also_slow(2)])
 def test_generated_requests(server: Server, seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     gets = [path for method, path in own_routes(server) if method == "GET"]

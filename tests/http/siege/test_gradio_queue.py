@@ -78,6 +78,7 @@ def test_disconnected_listeners_do_not_count(server: Server, slow: Any, impatien
         until(server, lambda: not any(held(server)), lambda: held(server))
 
 
+@pytest.mark.slow
 def test_queue_length_per_client_is_limited(launch: Callable[..., Server], checkpoints: Path) -> None:
     server = launch(checkpoints / "tiny", limits=Limits(max_batch=1, max_waiting=3))
     loaded = server.served.models["tiny"]

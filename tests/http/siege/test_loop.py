@@ -137,6 +137,7 @@ ANSWERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ANSWERS)
 def test_long_responses_do_not_block_the_event_loop(server: Server, path: str) -> None:
     halts: list[float] = []

@@ -182,6 +182,7 @@ def test_a_client_with_many_conversations_keeps_nobody_out() -> None:
     with_templates(check)
 
 
+@pytest.mark.slow
 def test_a_client_with_slow_templates_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_templates, "RENDER_SECONDS", 60.0)
 

@@ -71,6 +71,7 @@ def test_a_blocked_event_loop_ends_the_process_and_says_where(log_format: str) -
     assert "Timeout" in said and "in main" in said
 
 
+@pytest.mark.slow
 def test_json_logs_have_warnings_and_what_nothing_catches() -> None:
     root = Path(__file__).parents[3]
     ended = subprocess.run([sys.executable, "-c", FAILING], cwd=root, capture_output=True, text=True, timeout=120)

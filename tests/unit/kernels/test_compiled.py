@@ -122,6 +122,7 @@ def test_a_text_is_the_same_to_the_last_bit_alone_in_pieces_among_others_and_on_
     assert torch.equal(read_all(compiled, ids)[0], expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float32", pytest.param("bfloat16", marks=NEEDS_PAIRS), "int8"])
 @pytest.mark.parametrize("shape", [{}, LLAMA, PYTHIA], ids=["GPT-2", "Llama", "Pythia"])
 def test_threads_share_the_inputs_of_a_long_prompt(

@@ -59,6 +59,7 @@ def test_weights_are_unchanged(loaded: model.LoadedModel) -> None:
     assert float32_bytes(gpt) == sum(nbytes for address, nbytes in found.items() if address not in own)
 
 
+@pytest.mark.slow
 def test_trace_is_unchanged(loaded: model.LoadedModel) -> None:
     ids = prompt_ids(20)
     before = loaded.trace(ids)
@@ -71,6 +72,7 @@ def test_trace_is_unchanged(loaded: model.LoadedModel) -> None:
     assert after.logits.dtype == before.logits.dtype
 
 
+@pytest.mark.slow
 def test_products_are_shared_between_threads(loaded: model.LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     pack(loaded.gpt, share=True)
     layer, x = loaded.gpt.h[1].mlp.c_fc, torch.randn(2, 10, SHAPE["n_embd"])

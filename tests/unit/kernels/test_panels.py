@@ -127,6 +127,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[], sums.IntegerSums]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("feature", "made"), INSTRUCTIONS)
 def test_integers_are_multiplied_alike_with_any_instruction(
     monkeypatch: pytest.MonkeyPatch, feature: str, made: Callable[[], sums.IntegerSums]

@@ -100,6 +100,7 @@ def test_nothing_is_timed_where_there_is_no_choice(machine: Machine) -> None:
     assert not machine.timed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IN_TILES)
 def test_tiles_are_right_on_every_processor_that_has_them(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = products.are_right(kind)

@@ -229,6 +229,7 @@ class Case:
         return torch.from_numpy(self.x).bfloat16().double().numpy() @ self.weights.double().numpy().T + self.bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("n", "d_in", "d_out"),
@@ -345,6 +346,7 @@ def test_llvm_generates_the_instructions(emulator: Emulator) -> None:
     assert instructions == {"tilezero", "tileloadd", "tilestored", "tdpbf16ps", "tdpbsud"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_check_accepts_only_right_products(emulator: Emulator, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "is_permitted", lambda: True)

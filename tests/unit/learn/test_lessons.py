@@ -89,6 +89,7 @@ def test_the_tokenizer_of_a_model_cuts_a_sentence_as_tokenizers_does() -> None:
     assert all(len(reference.encode(f" {word}").ids) <= 2 for word in SENTENCE.split())
 
 
+@pytest.mark.slow
 def test_the_page_s_types_are_those_of_the_answers() -> None:
     assert FILE.read_text(encoding="utf-8") == learn_types(), (
         "write them: PYTHONPATH=.:tests python -m helpers.page_types.learn"

@@ -77,6 +77,7 @@ def test_a_head_that_cannot_be_removed_is_measured_whatever_was_estimated(monkey
     assert all(each.lost == pytest.approx(float(exact[each.layer, each.head]), abs=1e-4) for each in found)
 
 
+@pytest.mark.slow
 def test_heads_that_copy_a_name_are_found() -> None:
     loaded = shipped("stories-bpe")
     names = [(" Lily", " Mia"), (" Tim", " Tom")]

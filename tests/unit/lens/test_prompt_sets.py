@@ -33,6 +33,7 @@ def test_rows_are_pairs_with_single_answers(stories: LoadedModel, key: str) -> N
         assert len(encode(row["answer"])) == len(encode(row["wrong"])) == 1
 
 
+@pytest.mark.slow
 def test_names_are_carried_by_the_heads_that_copy_them(stories: LoadedModel) -> None:
     encode, restored = stories.tokenizer.encode, list[torch.Tensor]()
     for row in SETS["names"][::4]:

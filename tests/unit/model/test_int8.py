@@ -54,6 +54,7 @@ def test_zeros_stay_zeros() -> None:
     assert not Int8Linear(nn.Linear(8, 8, bias=False))(torch.zeros(2, 8)).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data"), [("shakespeare-char", "tinyshakespeare"), ("stories-bpe", "tinystories-valid")]
 )
@@ -77,6 +78,7 @@ def test_int8_logits_are_close_to_float32(int8: model.LoadedModel) -> None:
     assert abs(losses[0] - losses[1]) < 0.01
 
 
+@pytest.mark.slow
 def test_text_does_not_depend_on_the_batch(int8: model.LoadedModel) -> None:
     written: list[list[int]] = [[] for _ in range(8)]
     engine = Engine(int8)

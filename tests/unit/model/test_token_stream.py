@@ -44,6 +44,7 @@ def streamed(pieces: list[str]) -> list[int]:
     return [token for piece in pieces for token in stream.push(piece)] + stream.flush()
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None, derandomize=True)
 @given(pieces=st.lists(st.sampled_from(TRICKY) | st.text(max_size=4), max_size=20))
 @example(["we'", "l", "l ", "go"])

@@ -52,6 +52,7 @@ for name in modules:
 """
 
 
+@pytest.mark.slow
 def test_no_module_needs_unix() -> None:
     files = [*(ROOT / "model").rglob("*.py"), *(ROOT / "web").rglob("*.py"), ROOT / "app.py"]
     names = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}

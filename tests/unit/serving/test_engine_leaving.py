@@ -161,6 +161,7 @@ def test_context_of_one_token_shifts() -> None:
     assert len(asked.ids) == 5
 
 
+@pytest.mark.slow
 def test_a_hundred_requests_of_one_client_do_not_keep_another_waiting(tiny: LoadedModel) -> None:
     engine = Engine(tiny, max_batch=4, max_waiting=200)
     many = [Asked(tiny, "A", 12, seed=i, client="many") for i in range(100)]

@@ -91,6 +91,7 @@ def test_runs_also_use_spare_memory_until_someone_needs_it() -> None:
     assert runs.exact.n_read == 1
 
 
+@pytest.mark.slow
 def test_every_text_on_screen_is_read_again_once_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many visitors open heads in turn, with memory for the weights of one text and the passes of all."""
     monkeypatch.setattr(store, "MIN_RUN_PASS_BYTES", 0)
